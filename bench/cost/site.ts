@@ -76,7 +76,7 @@ async function postDistinct(to: Tunnel, many: number): Promise<void> {
     [Symbol.asyncDispose]: async () => pool.close(),
   })
   let left = many
-  const lane = async () => {
+  const connection = async () => {
     while (left-- > 0) {
       const envelope = Buffer.from(text.replaceAll(id, left.toString(16).padStart(32, '0')), 'latin1')
       const answer = await pool.request({ method: 'POST', path: '/monitoring', body: envelope })
@@ -85,7 +85,7 @@ async function postDistinct(to: Tunnel, many: number): Promise<void> {
         throw new Error(`an envelope of the outage was answered ${answer.statusCode}`)
     }
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, lane))
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection))
 }
 
 function pidOf({ pid }: Tunnel): number {

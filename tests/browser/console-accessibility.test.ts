@@ -14,24 +14,26 @@ const PHONE = { width: 390, height: 844 }
 const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas', '/setup']
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  it('has no axe finding on any page in either theme, and fits a phone screen', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('has no axe finding on any page in either theme, and fits a phone screen', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     for (const path of PAGES) {
       await page.setViewportSize(DESKTOP)
-      await page.goto(`${desk.site.url}/console${path}`)
+      await page.goto(`${consoleSite.site.url}/console${path}`)
       if (path === '/live-feed') await page.getByText(/^\d+ envelopes$/).waitFor()
       await expectForAll(page, path)
     }
   })
 
-  it('has no axe finding in opened entries and on the sign-in page in either theme', async ({ desk }) => {
-    await using opened = await openings(desk)
-    await using visitor = await desk.operator()
+  it('has no axe finding in opened entries and on the sign-in page in either theme', async ({
+    consoleSite,
+  }) => {
+    await using opened = await openings(consoleSite)
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     for (const [path, title] of opened.paths) {
       await page.setViewportSize(DESKTOP)
-      await page.goto(desk.site.url + path)
+      await page.goto(consoleSite.site.url + path)
       await page.getByRole('heading', { name: title }).first().waitFor()
       await expectForAll(page, path)
     }
@@ -41,8 +43,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expectForAll(page, '/console/sign-in')
   })
 
-  it('has one navigation row on a phone, whose menu opens and closes by keyboard', async ({ desk }) => {
-    await using visitor = await desk.operator('', { viewport: PHONE })
+  it('has one navigation row on a phone, whose menu opens and closes by keyboard', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('', { viewport: PHONE })
     const { page } = visitor
     const nav = page.getByRole('navigation', { name: 'Console' })
     const menu = page.getByRole('button', { name: 'Menu' })
@@ -63,8 +67,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.waitForURL('**/console/spool')
   })
 
-  it('keeps the theme that the operator chose, whatever the system prefers', async ({ desk }) => {
-    await using visitor = await desk.operator('', { colorScheme: 'light' })
+  it('keeps the theme that the operator chose, whatever the system prefers', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('', { colorScheme: 'light' })
     const { page } = visitor
     const ground = () => page.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor)
     const light = await ground()
@@ -76,7 +80,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       }, SOON)
       .toBe('Theme: dark')
     expect(await ground()).not.toBe(light)
-    await page.goto(`${desk.site.url}/console/spool`)
+    await page.goto(`${consoleSite.site.url}/console/spool`)
     await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
     expect(await ground()).not.toBe(light)
     await button.click()
@@ -84,8 +88,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await ground()).toBe(light)
   })
 
-  it('shows the chosen theme on a page that the server rendered without the cookie', async ({ desk }) => {
-    await using visitor = await desk.operator('', { colorScheme: 'light' })
+  it('shows the chosen theme on a page that the server rendered without the cookie', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('', { colorScheme: 'light' })
     const { page } = visitor
     const ground = () => page.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor)
     const light = await ground()
@@ -93,27 +99,27 @@ describe('The console', requires('chromium', 'nginx'), () => {
       // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
       document.cookie = 'culvert-theme=dark; path=/console'
     })
-    await page.goto(`${desk.site.url}/console/spool`)
+    await page.goto(`${consoleSite.site.url}/console/spool`)
     await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
     expect(await ground()).not.toBe(light)
   })
 
   /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
-  async function openings(desk: ConsoleSite) {
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
-    await desk.sentry.away()
-    await desk.sendMany(2, desk.newError, 202)
-    await using visitor = await desk.operator('/inbox')
+  async function openings(consoleSite: ConsoleSite) {
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await consoleSite.sentry.away()
+    await consoleSite.sendMany(2, consoleSite.newError, 202)
+    await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const firstLink = async (path: string, link: RegExp) => {
-      await page.goto(desk.site.url + path)
+      await page.goto(consoleSite.site.url + path)
       const links = page.locator('main a').filter({ hasText: link })
       return (await links.first().getAttribute('href')) ?? ''
     }
     const envelope = await firstLink('/console/inbox', /^error/)
     const ofGroup = await firstLink('/console/inbox?search=hello', /hello world/)
     const waiting = await firstLink('/console/spool', /ago|now/)
-    await page.goto(`${desk.site.url}/console/live-feed?outcome=spooled`)
+    await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=spooled`)
     await page
       .getByRole('button', { name: /pending/ })
       .first()
@@ -126,7 +132,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       [waiting, /^Spool entry: error of /],
       [pathname + search, /spooled/],
     ]
-    return { paths, [Symbol.asyncDispose]: () => desk.sentry.back() }
+    return { paths, [Symbol.asyncDispose]: () => consoleSite.sentry.back() }
   }
 
   /** Expects no finding on a desktop and on a phone, in either theme, and that the phone shows the whole width. */

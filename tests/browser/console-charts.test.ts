@@ -12,7 +12,7 @@ type Past = { after: number; outcomes: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
   /** Shows the overview with given samples: outcomes by seconds after the first sample. */
-  async function tell(desk: ConsoleSite, page: Page, past: Past): Promise<Locator> {
+  async function tell(consoleSite: ConsoleSite, page: Page, past: Past): Promise<Locator> {
     const first = await page.evaluate(async () => {
       const response = await fetch('/console/live')
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -30,7 +30,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     const overview = { ...first.overview, point: history.at(-1) }
     const body = `data: ${JSON.stringify({ overview, history })}\n\n`
     await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
-    await page.goto(`${desk.site.url}/console`)
+    await page.goto(`${consoleSite.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by outcome' })
     await expect
       .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'), SOON)
@@ -61,9 +61,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     }, name)
   }
 
-  it('shows a single sample, and its values with their unit', async ({ desk }) => {
-    await using visitor = await desk.operator()
-    const chart = await tell(desk, visitor.page, [
+  it('shows a single sample, and its values with their unit', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
+    const chart = await tell(consoleSite, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
       { after: 10, outcomes: { delivered: 130 } },
     ])
@@ -72,9 +72,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
 
-  it('says that no envelopes arrived, on an axis without repeated zeros', async ({ desk }) => {
-    await using visitor = await desk.operator()
-    const chart = await tell(desk, visitor.page, [
+  it('says that no envelopes arrived, on an axis without repeated zeros', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
+    const chart = await tell(consoleSite, visitor.page, [
       { after: 0, outcomes: { delivered: 100 } },
       { after: 10, outcomes: { delivered: 100 } },
       { after: 20, outcomes: { delivered: 100 } },
@@ -83,10 +83,10 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0, 0 in all' }).waitFor()
   })
 
-  it('counts envelopes per 10 s, and shows values by arrow keys', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('counts envelopes per 10 s, and shows values by arrow keys', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
-    const chart = await tell(desk, page, [
+    const chart = await tell(consoleSite, page, [
       { after: 0, outcomes: { delivered: 0, rejected: 0 } },
       { after: 10, outcomes: { delivered: 40, rejected: 0 } },
       { after: 20, outcomes: { delivered: 100, rejected: 2 } },
@@ -102,9 +102,9 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('lists its values by minute', async ({ desk }) => {
-    await using visitor = await desk.operator()
-    const chart = await tell(desk, visitor.page, [
+  it('lists its values by minute', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
+    const chart = await tell(consoleSite, visitor.page, [
       { after: 0, outcomes: { delivered: 5, declined: 1 } },
       { after: 30, outcomes: { delivered: 9, declined: 1 } },
       { after: 61, outcomes: { delivered: 1_309, declined: 2 } },

@@ -18,8 +18,8 @@ const SPANS = [300, 290, 280, 120, 110]
 const DELIVERED = 1_000
 
 describe('The time ranges of the overview', requires('chromium', 'nginx'), () => {
-  it.beforeAll(async ({ desk }) => {
-    using db = new DatabaseSync(fileURLToPath(desk.env.SPOOL_URL), { timeout: 10_000 })
+  it.beforeAll(async ({ consoleSite }) => {
+    using db = new DatabaseSync(fileURLToPath(consoleSite.env.SPOOL_URL), { timeout: 10_000 })
     db.exec(HISTORY_TABLE)
     const durations = { 0.1: 900, 0.5: 960, 1: DELIVERED, '+Inf': DELIVERED }
     const data = JSON.stringify({
@@ -32,7 +32,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
       ...SPANS.map((minutes) => ({ ...row, step: STEP, time: END - minutes * MINUTE })),
       { ...row, step: MINUTE, time: Math.floor(Date.now() / MINUTE - 10) * MINUTE },
     ])
-    await desk.sendMany(2, desk.newError, 200)
+    await consoleSite.sendMany(2, consoleSite.newError, 200)
   })
 
   /** Row of the span that begins so many minutes before `END`. The tunnel adds one of its own at the first full minute. */
@@ -45,8 +45,8 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
 
   const chartOf = (page: Page, title: string) => page.getByRole('figure').filter({ hasText: title })
 
-  it('are chosen by keyboard, are kept in the URL, and name the time zone', async ({ desk }) => {
-    await using visitor = await desk.operator('', BERLIN)
+  it('are chosen by keyboard, are kept in the URL, and name the time zone', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('', BERLIN)
     const { page } = visitor
     const ranges = page.getByRole('navigation', { name: 'Time range' })
     await ranges.getByRole('link', { name: '24 h' }).focus()
@@ -62,8 +62,10 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor()
   })
 
-  it('show counts and percentiles of a replica that has stopped, and no rows for gaps', async ({ desk }) => {
-    await using visitor = await desk.operator('?range=24h')
+  it('show counts and percentiles of a replica that has stopped, and no rows for gaps', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('?range=24h')
     const { page } = visitor
     const outcomes = chartOf(page, 'Envelopes by outcome')
     await outcomes
@@ -81,8 +83,10 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await page.getByRole('region', { name: 'Results' }).getByText('last 24 hours').waitFor()
   })
 
-  it('open the live feed of the span that is dragged over, which says where it begins', async ({ desk }) => {
-    await using visitor = await desk.operator('?range=24h')
+  it('open the live feed of the span that is dragged over, which says where it begins', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('?range=24h')
     const { page } = visitor
     const plot = chartOf(page, 'Envelopes by outcome').locator('.u-over')
     await plot.scrollIntoViewIfNeeded()
@@ -101,8 +105,10 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await page.getByText('2 envelopes', { exact: true }).waitFor()
   })
 
-  it('open the live feed of one span by the Enter key, and by its row in the table', async ({ desk }) => {
-    await using visitor = await desk.operator('?range=24h')
+  it('open the live feed of one span by the Enter key, and by its row in the table', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('?range=24h')
     const { page } = visitor
     const chart = chartOf(page, 'Envelopes by outcome')
     await chart.getByText('Values by 10 minutes').click()
@@ -112,8 +118,8 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await page.waitForURL('**/live-feed?from=*')
   })
 
-  it('include minutes before web started in the last 15 minutes', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('include minutes before web started in the last 15 minutes', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const outcomes = chartOf(visitor.page, 'Envelopes by outcome')
     await outcomes
       .getByRole('listitem')

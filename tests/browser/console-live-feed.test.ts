@@ -7,15 +7,15 @@ import type { ConsoleSite } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
-import { openDoor } from '../support/visitor-proxy.ts'
+import { openProxy } from '../support/visitor-proxy.ts'
 
 const SOON = { timeout: 40_000 }
 
 describe('The live feed', requires('chromium', 'nginx'), () => {
-  it.beforeAll(async ({ desk }) => {
-    await desk.sendMany(6, desk.newError, 200)
-    await desk.sendMany(3, () => desk.newError('https://abc@elsewhere.example/9'), 403)
-    await desk.sendMany(2, () => Buffer.from('not an envelope'), 400)
+  it.beforeAll(async ({ consoleSite }) => {
+    await consoleSite.sendMany(6, consoleSite.newError, 200)
+    await consoleSite.sendMany(3, () => consoleSite.newError('https://abc@elsewhere.example/9'), 403)
+    await consoleSite.sendMany(2, () => Buffer.from('not an envelope'), 400)
   })
 
   const rowsOf = (page: Page) => page.getByRole('list', { name: 'Envelopes, newest first' })
@@ -24,18 +24,19 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     receiptsOf(page).evaluateAll((rows) => rows.map((row) => row.getAttribute('data-receipt')).sort())
 
   /** Waits until the running and stopped tunnels have recorded `count` envelopes, and the page shows exactly these. */
-  async function showsAll(desk: ConsoleSite, page: Page, many: number): Promise<string[]> {
-    const settled = () => desk.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
+  async function showsAll(consoleSite: ConsoleSite, page: Page, many: number): Promise<string[]> {
+    const settled = () =>
+      consoleSite.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
     await expect.poll(settled, SOON).toHaveLength(many)
     const all = settled()
     await expect.poll(() => idsOn(page), SOON).toEqual(all)
     return all
   }
 
-  it('lists every envelope once, filtered by the parameters in the URL', async ({ desk }) => {
-    await using visitor = await desk.operator('/live-feed')
+  it('lists every envelope once, filtered by the parameters in the URL', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
-    await showsAll(desk, page, 11)
+    await showsAll(consoleSite, page, 11)
     await page.getByText('11 envelopes', { exact: true }).waitFor()
     await page.getByLabel('Outcome').selectOption('rejected')
     await page.waitForURL('**/live-feed?outcome=rejected')
@@ -50,19 +51,21 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await page.getByText('11 envelopes', { exact: true }).waitFor()
   })
 
-  it('shows timings, items and next step of an envelope, at its own URL', async ({ desk }) => {
-    await using visitor = await desk.operator('/live-feed')
+  it('shows timings, items and next step of an envelope, at its own URL', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
     await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
     const details = page.getByRole('region', { name: 'Receipt' })
     await details.getByText('Add it to SENTRY_DSN').waitFor()
     const { pathname, search } = new URL(page.url())
-    await page.goto(`${desk.site.url}${pathname}${search}`)
+    await page.goto(`${consoleSite.site.url}${pathname}${search}`)
     await details.getByText('Add it to SENTRY_DSN').waitFor()
 
     await receiptsOf(page).filter({ hasText: 'delivered' }).first().click()
     const id = new URL(page.url()).searchParams.get('receipt')
-    const receipt = desk.site.tunnels.flatMap(({ receipts }) => receipts).find((each) => each.id === id)
+    const receipt = consoleSite.site.tunnels
+      .flatMap(({ receipts }) => receipts)
+      .find((each) => each.id === id)
     await details.getByText(`, ${Math.round((receipt?.duration_ms ?? 0) * 10) / 10} ms in total`).waitFor()
     await details.getByText('until Sentry responded').waitFor()
     await details
@@ -70,14 +73,14 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
       .getByRole('row', { name: /^event 1 \d+ B/ })
       .waitFor()
 
-    await page.goto(`${desk.site.url}/console/live-feed?receipt=nobody-1`)
+    await page.goto(`${consoleSite.site.url}/console/live-feed?receipt=nobody-1`)
     await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
   })
 
   it('selects rows by arrow keys, and Escape closes the open row and restores the focus', async ({
-    desk,
+    consoleSite,
   }) => {
-    await using visitor = await desk.operator('/live-feed')
+    await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
     await page.getByText('11 envelopes', { exact: true }).waitFor()
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-receipt'))
@@ -103,44 +106,48 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first) // the list is one tab stop
   })
 
-  it('shows all envelopes that arrived during a pause or a dropped connection once', async ({ desk }) => {
-    await using door = await openDoor(desk.site.port)
-    await using visitor = await desk.operator('/live-feed', {}, `http://${SITE_HOST}:${door.port}`)
+  it('shows all envelopes that arrived during a pause or a dropped connection once', async ({
+    consoleSite,
+  }) => {
+    await using proxy = await openProxy(consoleSite.site.port)
+    await using visitor = await consoleSite.operator('/live-feed', {}, `http://${SITE_HOST}:${proxy.port}`)
     const { page } = visitor
-    await showsAll(desk, page, 11)
+    await showsAll(consoleSite, page, 11)
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByRole('status').filter({ hasText: 'paused' }).waitFor()
     const before = await idsOn(page)
-    await desk.sendMany(3, desk.newError, 200)
+    await consoleSite.sendMany(3, consoleSite.newError, 200)
     expect(await idsOn(page)).toEqual(before)
     await page.getByRole('button', { name: 'Resume' }).click()
-    await showsAll(desk, page, 14)
+    await showsAll(consoleSite, page, 14)
 
     visitor.allowTrouble(/ERR_/)
-    door.cut()
+    proxy.cut()
     await page.getByText('connection lost, reconnecting').waitFor(SOON)
-    await desk.sendMany(3, desk.newError, 200)
-    await showsAll(desk, page, 17)
+    await consoleSite.sendMany(3, consoleSite.newError, 200)
+    await showsAll(consoleSite, page, 17)
   })
 
-  it('marks a replica that does not respond, and shows a gap for one that stopped', async ({ desk }) => {
-    await using visitor = await desk.operator('/live-feed')
+  it('marks a replica that does not respond, and shows a gap for one that stopped', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
-    const all = await showsAll(desk, page, 17)
-    const gone = desk.site.tunnel
+    const all = await showsAll(consoleSite, page, 17)
+    const gone = consoleSite.site.tunnel
     const { replica } = await (await gone.admin('/status')).json()
     await gone.kill()
     await rowsOf(page).getByText(`${replica} does not respond.`).waitFor(SOON)
-    const env = { ...desk.env, PORT: String(gone.port), ADMIN_PORT: new URL(gone.adminUrl).port }
+    const env = { ...consoleSite.env, PORT: String(gone.port), ADMIN_PORT: new URL(gone.adminUrl).port }
     await using _another = await startTunnel({ env })
     await rowsOf(page).getByText(`Gap: ${replica} stopped.`).waitFor(SOON)
     expect(await idsOn(page)).toEqual(all)
   })
 
-  it('renders only visible rows', async ({ desk }) => {
-    await using visitor = await desk.operator('/live-feed')
+  it('renders only visible rows', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
-    await desk.sendMany(150, desk.newError, 200)
+    await consoleSite.sendMany(150, consoleSite.newError, 200)
     await page.getByText(/^1[56]\d envelopes$/).waitFor(SOON)
     expect(await receiptsOf(page).count()).toBeLessThan(60)
     await receiptsOf(page).first().focus()

@@ -19,10 +19,10 @@ const START = 1_795_220_562_000 // milliseconds since 1970
 type Node = { id: number; type: number } & Record<string, unknown>
 
 describe('The replay player', requires('chromium', 'nginx'), () => {
-  it('plays the replay of an error on one timeline, by keyboard', async ({ desk }) => {
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-1'))
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2'))
-    await using visitor = await desk.operator('/inbox')
+  it('plays the replay of an error on one timeline, by keyboard', async ({ consoleSite }) => {
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-1'))
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2'))
+    await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     await page.getByRole('link', { name: /Error: in replay/ }).click()
     expect(page.frames()).toHaveLength(1)
@@ -48,11 +48,11 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
   })
 
   it('says which segments are missing, and why a replay without its first page cannot be played', async ({
-    desk,
+    consoleSite,
   }) => {
     const replay = newId()
-    await sendSegment(desk, replay, 2, [{ type: 3, timestamp: START, data: {} }])
-    await using visitor = await desk.operator(`/inbox?replay=${replay}`)
+    await sendSegment(consoleSite, replay, 2, [{ type: 3, timestamp: START, data: {} }])
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     await page.getByRole('link', { name: /Segment 2/ }).click()
     await page.getByText('Segments 0, 1 of the replay are not in the inbox.').waitFor()
@@ -63,10 +63,10 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
   it.for<[what: string, events: unknown, text: string]>([
     ['of an unknown version', { version: 9 }, 'of an unknown version'],
     ['of more than 20 MiB', ['x'.repeat(21 * 1024 * 1024)], 'more than 20 MiB'],
-  ])('says why a recording %s cannot be played', async ([, events, text], { desk }) => {
+  ])('says why a recording %s cannot be played', async ([, events, text], { consoleSite }) => {
     const replay = newId()
-    await sendSegment(desk, replay, 0, events)
-    await using visitor = await desk.operator(`/inbox?replay=${replay}`)
+    await sendSegment(consoleSite, replay, 0, events)
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/^failed: GET .*\/recording/)
     await page.getByRole('link', { name: /Segment 0/ }).click()
@@ -74,13 +74,13 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.getByText(text).waitFor()
   })
 
-  it('joins segments of one replay, and shows errors at their time', async ({ desk }) => {
+  it('joins segments of one replay, and shows errors at their time', async ({ consoleSite }) => {
     const replay = newId()
     const changed = { source: 0, adds: [], removes: [], attributes: [], texts: [{ id: 6, value: 'second' }] }
-    await sendSegment(desk, replay, 1, [{ type: 3, timestamp: START + 60_000, data: changed }])
-    await sendSegment(desk, replay, 0, pageWith([textNode(6, 'first')]))
-    await sendError(desk, replay, 'boom', START + 2_000)
-    await using visitor = await desk.operator(`/inbox?replay=${replay}`)
+    await sendSegment(consoleSite, replay, 1, [{ type: 3, timestamp: START + 60_000, data: changed }])
+    await sendSegment(consoleSite, replay, 0, pageWith([textNode(6, 'first')]))
+    await sendError(consoleSite, replay, 'boom', START + 2_000)
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     await page.getByRole('link', { name: /Error: boom/ }).click()
     const frame = await load(page)
@@ -101,7 +101,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 
-  it('lets a hostile recording neither run scripts nor reach the network', async ({ desk }) => {
+  it('lets a hostile recording neither run scripts nor reach the network', async ({ consoleSite }) => {
     await using evil = await startUpstream('evil')
     const url = `http://${evil.address}`
     const replay = newId()
@@ -126,8 +126,8 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
       ['div', { style: `background: url(${url}/style)` }],
     ] as const
     const nodes = unsafe.map(([tagName, attributes], n) => element(n + 20, tagName, attributes))
-    await sendSegment(desk, replay, 0, pageWith([...nodes, textNode(6, 'the end')]))
-    await using visitor = await desk.operator(`/inbox?replay=${replay}`)
+    await sendSegment(consoleSite, replay, 0, pageWith([...nodes, textNode(6, 'the end')]))
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/Content Security Policy|^failed: .* csp$|Blocked autofocusing/)
     await page.getByRole('link', { name: /Segment 0/ }).click()
@@ -143,11 +143,13 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     expect(evil.asked).toEqual([])
   })
 
-  it('gives its frame neither cookies nor the page of the console, and no network', async ({ desk }) => {
+  it('gives its frame neither cookies nor the page of the console, and no network', async ({
+    consoleSite,
+  }) => {
     await using evil = await startUpstream('evil')
     const replay = newId()
-    await sendSegment(desk, replay, 0, pageWith([textNode(6, 'shown')]))
-    await using visitor = await desk.operator(`/inbox?replay=${replay}`)
+    await sendSegment(consoleSite, replay, 0, pageWith([textNode(6, 'shown')]))
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/Content Security Policy|^failed: .* csp$|Blocked opening/)
     await page.getByRole('link', { name: /Segment 0/ }).click()
@@ -179,13 +181,13 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
         })
         return { origin: self.origin, names: (await Promise.all(outcomes)).flat() }
       },
-      { evil: `http://${evil.address}/`, console: `${desk.site.url}/console/inbox` },
+      { evil: `http://${evil.address}/`, console: `${consoleSite.site.url}/console/inbox` },
     )
     expect(reached).toEqual({ origin: 'null', names: [] })
     await frame.evaluate((url) => location.assign(url), `http://${evil.address}/left`).catch(() => {})
     await page.getByRole('heading', { level: 1 }).waitFor()
     expect(evil.asked).toEqual([])
-    const { headers } = await fetch(`http://127.0.0.1:${desk.site.port}/console/inbox/replay-frame`)
+    const { headers } = await fetch(`http://127.0.0.1:${consoleSite.site.port}/console/inbox/replay-frame`)
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*; sandbox allow-scripts$/)
   })
 
@@ -218,7 +220,7 @@ function pageWith(body: Node[]): object[] {
 }
 
 async function sendSegment(
-  desk: ConsoleSite,
+  consoleSite: ConsoleSite,
   replay: string,
   segment: number,
   events: unknown,
@@ -232,18 +234,23 @@ async function sendSegment(
     { header: { type: 'replay_event', length: Buffer.byteLength(note) }, payload: note },
     { header: { type: 'replay_recording', length: recording.length }, payload: recording },
   ]
-  const body = envelopeOf({ dsn: desk.sentry.dsn(), event_id: replay }, parts)
-  expect((await desk.send(body)).status).toBe(200)
+  const body = envelopeOf({ dsn: consoleSite.sentry.dsn(), event_id: replay }, parts)
+  expect((await consoleSite.send(body)).status).toBe(200)
 }
 
-async function sendError(desk: ConsoleSite, replay: string, value: string, time: number): Promise<void> {
+async function sendError(
+  consoleSite: ConsoleSite,
+  replay: string,
+  value: string,
+  time: number,
+): Promise<void> {
   const event = {
     timestamp: time / 1000,
     exception: { values: [{ type: 'Error', value }] },
     tags: { replayId: replay },
   }
   const part: Part = { header: { type: 'event' }, payload: JSON.stringify(event) }
-  expect((await desk.send(envelopeOf({ dsn: desk.sentry.dsn(), event_id: newId() }, [part]))).status).toBe(
-    200,
-  )
+  expect(
+    (await consoleSite.send(envelopeOf({ dsn: consoleSite.sentry.dsn(), event_id: newId() }, [part]))).status,
+  ).toBe(200)
 }

@@ -13,15 +13,15 @@ const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
   it('warns of a damaged spool file on the overview and the spool page until it is gone', async ({
-    desk,
+    consoleSite,
   }) => {
-    const damaged = `${fileURLToPath(desk.env.SPOOL_URL)}.damaged-2026-11-22T170000.000Z`
+    const damaged = `${fileURLToPath(consoleSite.env.SPOOL_URL)}.damaged-2026-11-22T170000.000Z`
     await writeFile(damaged, 'no database')
-    await using visitor = await desk.operator()
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     const warning = page.getByText(`npm run spool -- recover ${damaged}`)
     for (const path of ['', '/spool']) {
-      await page.goto(`${desk.site.url}/console${path}`)
+      await page.goto(`${consoleSite.site.url}/console${path}`)
       await expect.poll(() => warning.count(), SOON).toBe(1) // three tunnels report it
     }
     await page
@@ -30,17 +30,17 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .waitFor()
     await rm(damaged)
     for (const path of ['', '/spool']) {
-      await page.goto(`${desk.site.url}/console${path}`)
+      await page.goto(`${consoleSite.site.url}/console${path}`)
       await expect.poll(() => warning.count(), SOON).toBe(0)
     }
   })
 
   it('shows pending envelopes once for three replicas that share a spool, and acts on them after a confirmation', async ({
-    desk,
+    consoleSite,
   }) => {
-    await desk.sentry.away()
-    await desk.sendMany(4, desk.newError, 202)
-    await using visitor = await desk.operator('/spool')
+    await consoleSite.sentry.away()
+    await consoleSite.sendMany(4, consoleSite.newError, 202)
+    await using visitor = await consoleSite.operator('/spool')
     const { page } = visitor
     const depth = page.getByRole('region', { name: 'Pending' })
     await expect
@@ -67,7 +67,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Yes, purge' }).click()
     await page.getByText('1 was purged.').waitFor()
     expect(await rows.count()).toBe(4)
-    const acts = () => desk.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
+    const acts = () =>
+      consoleSite.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
     await expect
       .poll(acts, SOON)
       .toContainEqual(expect.objectContaining({ action: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
@@ -75,20 +76,20 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Pause all' }).click()
     await page.getByRole('button', { name: 'Yes, pause all' }).click()
     await page.getByText('Delivery from the spool is paused.').waitFor()
-    await desk.sentry.back()
+    await consoleSite.sentry.back()
     await page.getByRole('button', { name: 'Resume all' }).click()
     await page.getByRole('button', { name: 'Yes, resume all' }).click()
     await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
-    await page.goto(`${desk.site.url}/console`)
+    await page.goto(`${consoleSite.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Envelopes by result' })
     await ends.getByRole('row', { name: 'delivered after spooling 3' }).waitFor({ timeout: 60_000 })
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
-    await page.goto(`${desk.site.url}/console/rejections`)
+    await page.goto(`${consoleSite.site.url}/console/rejections`)
     const lost = page.getByRole('listitem').filter({ hasText: 'from the spool' })
     expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
-    await page.goto(`${desk.site.url}/console/live-feed?outcome=purged`)
+    await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=purged`)
     await page.getByText(/^1 envelope of/).waitFor()
     await page.getByRole('button', { name: /purged.*spooled for/ }).click()
     await page
@@ -106,17 +107,17 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it('retries, pauses, resumes and purges after a confirmation, and the audit log has each action', async ({
-    desk,
+    consoleSite,
   }) => {
-    await desk.sentry.away()
-    await desk.sendMany(3, desk.newError, 202)
-    await using visitor = await desk.operator('/spool')
+    await consoleSite.sentry.away()
+    await consoleSite.sendMany(3, consoleSite.newError, 202)
+    await using visitor = await consoleSite.operator('/spool')
     const { page } = visitor
-    const lane = page.getByRole('region', { name: 'By project' })
+    const project = page.getByRole('region', { name: 'By project' })
     await expect
       .poll(async () => {
         await page.reload() // the page may be slightly behind
-        return lane.getByRole('link', { name: 'error', exact: true }).count()
+        return project.getByRole('link', { name: 'error', exact: true }).count()
       }, SOON)
       .toBe(1)
     const download = await page.evaluate(
@@ -135,30 +136,30 @@ describe('The console', requires('chromium', 'nginx'), () => {
       'cache-control': 'private, no-store',
     })
 
-    const act = async (label: string, within: Page | typeof lane, done: RegExp) => {
+    const act = async (label: string, within: Page | typeof project, done: RegExp) => {
       await within.getByRole('button', { name: label, exact: true }).click()
       await within.getByRole('button', { name: `Yes, ${label.toLowerCase()}`, exact: true }).click()
       await page.getByRole('status').filter({ hasText: done }).waitFor()
     }
-    const question = (text: RegExp) => lane.getByRole('status').filter({ hasText: text }).waitFor()
-    await lane.getByRole('button', { name: 'Pause project' }).click()
+    const question = (text: RegExp) => project.getByRole('status').filter({ hasText: text }).waitFor()
+    await project.getByRole('button', { name: 'Pause project' }).click()
     await question(/^Pause delivery of project \S+ \(all categories, 3 pending\)\?$/)
-    await lane.getByRole('button', { name: 'No', exact: true }).click()
-    await lane.getByRole('button', { name: 'Purge' }).click()
+    await project.getByRole('button', { name: 'No', exact: true }).click()
+    await project.getByRole('button', { name: 'Purge' }).click()
     await question(/^Purge 3 envelopes of project \S+, category error\?/)
-    await lane.getByRole('button', { name: 'No', exact: true }).click()
-    await act('Pause project', lane, /^Delivery from the spool is paused\./)
-    await act('Resume project', lane, /^Delivery from the spool is resumed\./)
-    await act('Retry', lane, /^\d will be retried now\.$/)
+    await project.getByRole('button', { name: 'No', exact: true }).click()
+    await act('Pause project', project, /^Delivery from the spool is paused\./)
+    await act('Resume project', project, /^Delivery from the spool is resumed\./)
+    await act('Retry', project, /^\d will be retried now\.$/)
     await act('Retry all now', page, /^\d will be retried now\.$/)
     await page.locator('main table a').first().click()
     await act('Retry now', page, /^\d will be retried now\.$/)
-    await act('Pause project', lane, /^Delivery from the spool is paused\./)
-    await act('Purge', lane, /(was|were) purged\.$/)
-    await lane.getByText('none pending').waitFor() // a paused project stays listed
-    await act('Resume project', lane, /^Delivery from the spool is resumed\./)
-    expect(await lane.count()).toBe(0)
-    await desk.sendMany(2, desk.newError, 202)
+    await act('Pause project', project, /^Delivery from the spool is paused\./)
+    await act('Purge', project, /(was|were) purged\.$/)
+    await project.getByText('none pending').waitFor() // a paused project stays listed
+    await act('Resume project', project, /^Delivery from the spool is resumed\./)
+    expect(await project.count()).toBe(0)
+    await consoleSite.sendMany(2, consoleSite.newError, 202)
     await expect
       .poll(async () => {
         await page.reload()
@@ -166,9 +167,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
       }, SOON)
       .toBe(1)
     await act('Purge all', page, /^2 were purged\.$/)
-    await desk.sentry.back()
+    await consoleSite.sentry.back()
     const acts = () =>
-      desk.site.tunnels.flatMap(({ logs }) =>
+      consoleSite.site.tunnels.flatMap(({ logs }) =>
         logs.flatMap((line) => (line.audit as { action?: string })?.action ?? []),
       )
     await expect
@@ -177,21 +178,21 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it('shows the rate limits of Sentry with their remaining time, and open breakers, on the overview', async ({
-    desk,
+    consoleSite,
   }) => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
-    desk.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
-    const replay = captureFor(desk.sentry.dsn(), 'browser-11.12.0-replay-2')
-    await expect.poll(async () => (await desk.send(replay)).status, SOON).toBe(429) // 202 while the breaker is open
-    await using visitor = await desk.operator()
+    consoleSite.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
+    const replay = captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2')
+    await expect.poll(async () => (await consoleSite.send(replay)).status, SOON).toBe(429) // 202 while the breaker is open
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
     const limit = held.getByRole('listitem').filter({ hasText: 'rate-limited' })
     await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor(SOON)
     await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()
 
-    await desk.sentry.away()
-    await desk.sendMany(18, desk.newError, 202)
+    await consoleSite.sentry.away()
+    await consoleSite.sendMany(18, consoleSite.newError, 202)
     const upstream = held.getByRole('listitem').filter({ hasText: 'breaker open' })
     await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor(SOON)
     await page
@@ -201,6 +202,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .waitFor()
     const cause = /Connection: .+ cannot be reached \(ECONNREFUSED\), \d+ times? since \d\d:\d\d/
     await page.getByRole('listitem').filter({ hasText: cause }).first().waitFor()
-    await desk.sentry.back()
+    await consoleSite.sentry.back()
   })
 })

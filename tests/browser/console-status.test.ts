@@ -12,9 +12,9 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
   const iconOf = (page: Page) => page.locator('link[rel~="icon"]').first().getAttribute('href')
 
   it('shows the state as unknown while the console is not reachable, also in the title and the icon', async ({
-    desk,
+    consoleSite,
   }) => {
-    await using visitor = await desk.operator()
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
     const okIcon = await iconOf(page)
@@ -34,8 +34,10 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     expect(await iconOf(page)).toBe(okIcon)
   })
 
-  it('shows losses and the next action, also in the title and the icon of the tab', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('shows losses and the next action, also in the title and the icon of the tab', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     const banner = page.getByRole('region', { name: 'Status' })
     await banner
@@ -45,8 +47,8 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     const okIcon = await iconOf(page)
     expect(okIcon).toMatch(/^data:image\/svg\+xml,/)
 
-    await desk.sentry.away()
-    await desk.sendMany(20, desk.newError, 202)
+    await consoleSite.sentry.away()
+    await consoleSite.sendMany(20, consoleSite.newError, 202)
     await banner.getByText('Outage').waitFor(SOON)
     await banner
       .getByText(
@@ -56,7 +58,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await expect.poll(() => page.title(), SOON).toBe('Outage · Overview · Console · Culvert')
     expect(await iconOf(page)).not.toBe(okIcon)
 
-    await desk.sentry.back()
+    await consoleSite.sentry.back()
     await banner
       .getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\./)
       .waitFor({ timeout: 60_000 })
@@ -65,8 +67,8 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await expect.poll(() => page.title(), SOON).toBe('OK · Overview · Console · Culvert')
   })
 
-  it('is the first element of the overview, and has its largest number', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('is the first element of the overview, and has its largest number', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     const first = await page.locator('main h1 + div > *').first().getAttribute('aria-label')
     expect(first).toBe('Status')

@@ -13,7 +13,7 @@ const SOON = { timeout: 40_000 }
 
 describe('The console', requires('chromium', 'nginx'), () => {
   /** Reads the count that the page shows for a result. */
-  const told = async (page: Page, outcome: string) =>
+  const shown = async (page: Page, outcome: string) =>
     Number(
       (
         await page
@@ -25,26 +25,26 @@ describe('The console', requires('chromium', 'nginx'), () => {
       )?.replaceAll(',', ''),
     )
 
-  it('shows the same counts by outcome on every page as envelopes were sent', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('shows the same counts by outcome on every page as envelopes were sent', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
-    await desk.sendMany(20, desk.newError, 200)
-    await desk.sendMany(4, () => desk.newError('https://abc@elsewhere.example/9'), 403)
-    await desk.sendMany(3, () => Buffer.from('not an envelope'), 400)
-    desk.sentry.answer({ status: 400, body: { detail: 'bad' } })
-    await desk.sendMany(2, desk.newError, 400)
-    desk.sentry.answer({})
+    await consoleSite.sendMany(20, consoleSite.newError, 200)
+    await consoleSite.sendMany(4, () => consoleSite.newError('https://abc@elsewhere.example/9'), 403)
+    await consoleSite.sendMany(3, () => Buffer.from('not an envelope'), 400)
+    consoleSite.sentry.answer({ status: 400, body: { detail: 'bad' } })
+    await consoleSite.sendMany(2, consoleSite.newError, 400)
+    consoleSite.sentry.answer({})
     const sent = { delivered: 20, rejected: 7, declined: 2 }
-    expect(await desk.counted()).toEqual({ delivered: 20, rejected: 7, declined: 2 })
+    expect(await consoleSite.counted()).toEqual({ delivered: 20, rejected: 7, declined: 2 })
 
     const figures = async () => ({
-      delivered: await told(page, 'delivered directly'),
-      rejected: await told(page, 'rejected'),
-      declined: await told(page, 'declined'),
+      delivered: await shown(page, 'delivered directly'),
+      rejected: await shown(page, 'rejected'),
+      declined: await shown(page, 'declined'),
     })
     await expect.poll(figures, SOON).toEqual(sent)
-    expect(await told(page, 'all envelopes')).toBe(29)
+    expect(await shown(page, 'all envelopes')).toBe(29)
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
 
     await expect.poll(() => sumsOf(page, 'Envelopes by outcome'), SOON).toEqual(sent)
@@ -58,7 +58,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .filter({ hasText: /^Sentry127\.0\.0\.1:\d+$/ })
       .waitFor()
 
-    await page.goto(`${desk.site.url}/console/projects`)
+    await page.goto(`${consoleSite.site.url}/console/projects`)
     const table = page.getByRole('table', { name: /^Envelopes of .* by category and outcome$/ })
     const cells = await table
       .getByRole('row', { name: /^error / })
@@ -66,14 +66,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .allInnerTexts()
     expect(cells.map((cell) => Number(/^\d+/.exec(cell)?.[0]))).toEqual([20, 2])
 
-    await page.goto(`${desk.site.url}/console/rejections`)
+    await page.goto(`${consoleSite.site.url}/console/rejections`)
     const many = async (reason: string) =>
       page.getByRole('listitem').filter({ hasText: reason }).locator('h2 + span').textContent()
     expect([await many('dsn-unknown'), await many('not-an-envelope'), await many('no reason given')]).toEqual(
       ['4 envelopes', '3 envelopes', '2 envelopes'],
     )
 
-    await page.goto(`${desk.site.url}/console/replicas`)
+    await page.goto(`${consoleSite.site.url}/console/replicas`)
     const cards = page.getByRole('main').getByRole('listitem')
     const factsOf = async (name: string) =>
       (await cards.getByText(name, { exact: true }).locator('+ dd').allTextContents()).map((text) =>
@@ -91,8 +91,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
   })
 
-  it('shows next step and setting for each rejection, and the snippet of each project', async ({ desk }) => {
-    await using visitor = await desk.operator('/rejections')
+  it('shows next step and setting for each rejection, and the snippet of each project', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('/rejections')
     const { page } = visitor
     const unknown = page.getByRole('listitem').filter({ hasText: 'dsn-unknown' })
     await unknown.getByText('Add it to SENTRY_DSN').waitFor()
@@ -101,24 +103,26 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await unknown.getByText(/^POST \/monitoring.*\ncontent-length: \d+/s).waitFor()
     const settings = unknown.locator('dl').first()
     expect(await settings.getByRole('term').allTextContents()).toEqual(['SENTRY_DSN'])
-    expect(await settings.getByRole('definition').allTextContents()).toEqual([desk.sentry.dsn()])
+    expect(await settings.getByRole('definition').allTextContents()).toEqual([consoleSite.sentry.dsn()])
     const example = unknown.locator('dl').last()
     expect(await example.getByRole('term').allTextContents()).toEqual([
       'Host of the DSN',
       'Project of the DSN',
     ])
     expect(await example.getByRole('definition').allTextContents()).toEqual(['elsewhere.example', '9'])
-    await unknown.getByText(`SENTRY_DSN=${desk.sentry.dsn()},https://abc@elsewhere.example/9`).waitFor()
+    await unknown
+      .getByText(`SENTRY_DSN=${consoleSite.sentry.dsn()},https://abc@elsewhere.example/9`)
+      .waitFor()
     await page.getByRole('link', { name: 'Projects' }).click()
-    await page.getByText(`dsn: '${desk.sentry.dsn()}'`).waitFor()
+    await page.getByText(`dsn: '${consoleSite.sentry.dsn()}'`).waitFor()
     await page.getByText("tunnel: '/monitoring?p=456'").waitFor()
     await page.getByText('<script src="/monitoring/sdk.js?p=456" crossorigin></script>').waitFor()
   })
 
-  it('renders an event of a real SDK, and a feedback with its screenshot', async ({ desk }) => {
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-feedback-attach'))
-    await using visitor = await desk.operator('/inbox')
+  it('renders an event of a real SDK, and a feedback with its screenshot', async ({ consoleSite }) => {
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-feedback-attach'))
+    await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const thrown = eventIn('browser-11.12.0-error-unhandled')
     const [{ type, value }] = thrown.exception.values
@@ -140,10 +144,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
-  it('lists the inbox by kind, spans as a waterfall, and log lines in order', async ({ desk }) => {
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-pageload-1'))
-    await desk.send(captureFor(desk.sentry.dsn(), 'browser-11.12.0-logs'))
-    await using visitor = await desk.operator('/inbox')
+  it('lists the inbox by kind, spans as a waterfall, and log lines in order', async ({ consoleSite }) => {
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-pageload-1'))
+    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-logs'))
+    await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const kinds = page.getByRole('navigation', { name: 'Kinds' })
     const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
@@ -162,7 +166,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   })
 
   it('does not run scripts in payloads, shows only valid images, and deletes after a confirmation', async ({
-    desk,
+    consoleSite,
   }) => {
     const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
     const event = JSON.stringify({
@@ -182,8 +186,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
       'base64',
     )
-    await desk.send(
-      envelopeOf({ dsn: desk.sentry.dsn(), event_id: randomUUID().replaceAll('-', '') }, [
+    await consoleSite.send(
+      envelopeOf({ dsn: consoleSite.sentry.dsn(), event_id: randomUUID().replaceAll('-', '') }, [
         { header: { type: 'event', length: Buffer.byteLength(event) }, payload: event },
         {
           header: {
@@ -197,7 +201,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
         { header: { type: 'attachment', length: png.length, filename: 'shot.png' }, payload: png },
       ]),
     )
-    await using visitor = await desk.operator('/inbox')
+    await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     await page
       .getByRole('link', { name: /onerror/ })
@@ -241,15 +245,15 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
   it.for(['America/New_York', 'Asia/Kolkata'])(
     'shows times in the time zone of the browser, in %s',
-    async (timeZone, { desk }) => {
-      await using visitor = await desk.operator('', { timezoneId: timeZone })
+    async (timeZone, { consoleSite }) => {
+      await using visitor = await consoleSite.operator('', { timezoneId: timeZone })
       const time = visitor.page.getByRole('list', { name: 'Changes, newest first' }).locator('time').first()
-      const told = async () => ({
+      const shown = async () => ({
         text: await time.textContent(),
         time: new Date((await time.getAttribute('datetime')) ?? 0),
       })
-      await expect.poll(async () => (await told()).text, SOON).toMatch(/\d/)
-      const { text, time: at } = await told()
+      await expect.poll(async () => (await shown()).text, SOON).toMatch(/\d/)
+      const { text, time: at } = await shown()
       expect(text).toBe(at.toLocaleTimeString('en-GB', { hour12: false, timeZone }))
       await visitor.page
         .getByRole('contentinfo')
@@ -259,14 +263,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
   )
 
   it('redirects to the sign-in page after sign-out, and to the requested page after sign-in', async ({
-    desk,
+    consoleSite,
   }) => {
-    await using visitor = await desk.operator('/replicas')
+    await using visitor = await consoleSite.operator('/replicas')
     const { page } = visitor
     await page.getByText('responding', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL('**/console/sign-in')
-    await page.goto(`${desk.site.url}/console/live-feed`)
+    await page.goto(`${consoleSite.site.url}/console/live-feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Flive-feed')
     await page.getByLabel('Operator password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -274,21 +278,21 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('navigation', { name: 'Console' }).waitFor()
   })
 
-  it('keeps the counts of a killed replica, and says that it does not respond', async ({ desk }) => {
-    await using visitor = await desk.operator()
+  it('keeps the counts of a killed replica, and says that it does not respond', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator()
     const { page } = visitor
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
-    const { delivered = 0 } = await desk.counted()
-    await desk.sendMany(9, desk.newError, 200)
-    await expect.poll(() => told(page, 'delivered directly'), SOON).toBe(delivered + 9)
-    await desk.site.tunnels[2]?.kill()
+    const { delivered = 0 } = await consoleSite.counted()
+    await consoleSite.sendMany(9, consoleSite.newError, 200)
+    await expect.poll(() => shown(page, 'delivered directly'), SOON).toBe(delivered + 9)
+    await consoleSite.site.tunnels[2]?.kill()
     await page.getByText(/does not respond; its last known counts are shown/).waitFor()
-    expect(await told(page, 'delivered directly')).toBe(delivered + 9)
-    await desk.sendMany(5, desk.newError, 200)
-    await expect.poll(() => told(page, 'delivered directly'), SOON).toBe(delivered + 14)
-    for (const tunnel of desk.site.tunnels.slice(0, 2)) await tunnel.kill()
+    expect(await shown(page, 'delivered directly')).toBe(delivered + 9)
+    await consoleSite.sendMany(5, consoleSite.newError, 200)
+    await expect.poll(() => shown(page, 'delivered directly'), SOON).toBe(delivered + 14)
+    for (const tunnel of consoleSite.site.tunnels.slice(0, 2)) await tunnel.kill()
     await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor(SOON)
-    expect(await told(page, 'delivered directly')).toBe(delivered + 14)
+    expect(await shown(page, 'delivered directly')).toBe(delivered + 14)
     expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // and the page does not say so
   })
 

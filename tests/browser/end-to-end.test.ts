@@ -6,7 +6,7 @@ import { requires } from '../support/requirements.ts'
 import { hasItem, parseEnvelope } from '../support/sentry/received-request.ts'
 import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
 import { cloud, type Site, startSite } from '../support/site.ts'
-import { openDoor, VISITOR_ADDRESS } from '../support/visitor-proxy.ts'
+import { openProxy, VISITOR_ADDRESS } from '../support/visitor-proxy.ts'
 
 const COOKIE = { name: 'session', value: 'only-for-the-site' }
 
@@ -34,8 +34,8 @@ describe('A site with a Sentry', requires('chromium', 'nginx'), () => {
   beforeAll(async () => {
     sentry = started.use(await startSentry({ tls: readCertificate() }))
     const site = started.use(await startSite(cloud(sentry)))
-    const door = started.use(await openDoor(site.port))
-    url = `http://${SITE_HOST}:${door.port}`
+    const proxy = started.use(await openProxy(site.port))
+    url = `http://${SITE_HOST}:${proxy.port}`
     chromium = started.use(await startChromium())
   })
 

@@ -57,8 +57,8 @@ describe('The environment "lab"', requires('chromium', 'nginx'), () => {
       'transaction',
     ]
     await until(async () => kinds.every((kind) => sentry.requests.some(hasItem(kind))))
-    const told = sentry.requests.flatMap(environmentsIn)
-    expect(told.filter(({ environment }) => environment !== 'lab')).toEqual([])
+    const reported = sentry.requests.flatMap(environmentsIn)
+    expect(reported.filter(({ environment }) => environment !== 'lab')).toEqual([])
   })
 
   it('is set in reports of the error page of a failed server component', async ({

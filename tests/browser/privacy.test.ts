@@ -45,16 +45,16 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
       visitor.expectTrouble(/uncaught Error: after the page/)
       await page.setExtraHTTPHeaders(ASKS)
       await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
-      const told = () => kindsIn(posts.map((post) => post.postDataBuffer()))
+      const kindsSent = () => kindsIn(posts.map((post) => post.postDataBuffer()))
       const isTold = (kind: string) =>
-        told().includes(kind) || page.waitForRequest(() => told().includes(kind))
+        kindsSent().includes(kind) || page.waitForRequest(() => kindsSent().includes(kind))
 
       await page.goto(web.url, { waitUntil: 'networkidle' })
       await page.getByText(`(Global Privacy Control). ${says}`).waitFor()
       await failLater(page)
       for (const kind of expected) await isTold(kind)
       await page.waitForLoadState('networkidle')
-      const kinds = told().filter((kind) => /^(event|span|replay_event)/.test(kind))
+      const kinds = kindsSent().filter((kind) => /^(event|span|replay_event)/.test(kind))
       expect([...new Set(kinds)].sort()).toEqual(expected)
     },
   )

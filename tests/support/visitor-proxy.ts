@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export const VISITOR_ADDRESS = '127.0.0.9'
 
 /** Forwards connections unmodified to `port` of 127.0.0.1. `await using` stops it. */
-export async function openDoor(port: number) {
+export async function openProxy(port: number) {
   const open = new Set<Socket>()
   const server = createServer((visitor) => {
     const site = connect({ port, host: '127.0.0.1', localAddress: VISITOR_ADDRESS })

@@ -19,4 +19,6 @@ export const it = base
   )
   .extend('visitor', async ({ chromium }, lifetime) => endWith(lifetime, await chromium.visitor()))
   /** Operator's console of a site with three tunnels. */
-  .extend('desk', perFile, async ({ chromium }, lifetime) => endWith(lifetime, await startConsole(chromium)))
+  .extend('consoleSite', perFile, async ({ chromium }, lifetime) =>
+    endWith(lifetime, await startConsole(chromium)),
+  )

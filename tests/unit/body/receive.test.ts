@@ -37,87 +37,89 @@ describe('A body', () => {
     ['100 bytes', 100],
     ['the size of its memory share', MIB],
   ])('of %s stays in memory, with or without a Content-Length', async (_, bytes) => {
-    await using door = await openDoor()
+    await using receiver = await startReceiver()
     const sent = randomBytes(bytes)
     for (const way of [sent, inPieces(sent)]) {
-      const body = await door.take(way)
+      const body = await receiver.take(way)
       expect(isInMemory(body)).toBe(true)
       expect((await contentOf(body)).equals(sent)).toBe(true)
       expect(body.wireBytes).toBe(bytes)
-      expect(door.memory.usedBytes()).toBe(bytes)
+      expect(receiver.memory.usedBytes()).toBe(bytes)
       await body.release()
-      expect(door.memory.usedBytes()).toBe(0)
+      expect(receiver.memory.usedBytes()).toBe(0)
     }
   })
 
   it('above its memory share is written to a file, which is deleted on release', async () => {
-    await using door = await openDoor()
+    await using receiver = await startReceiver()
     const sent = randomBytes(3 * MIB)
-    const body = await door.take(inPieces(sent))
+    const body = await receiver.take(inPieces(sent))
     expect(isInMemory(body)).toBe(false)
-    expect(door.memory.usedBytes()).toBe(0)
-    expect(readdirSync(door.folder)).toHaveLength(1)
-    expect(openFiles(door.folder)).toBe(1)
+    expect(receiver.memory.usedBytes()).toBe(0)
+    expect(readdirSync(receiver.folder)).toHaveLength(1)
+    expect(openFiles(receiver.folder)).toBe(1)
     expect((await contentOf(body)).equals(sent)).toBe(true)
     expect((await contentOf(body)).equals(sent)).toBe(true)
     await body.release()
-    expect(openFiles(door.folder)).toBe(0)
+    expect(openFiles(receiver.folder)).toBe(0)
   })
 
   it('is written to a file while other bodies use the memory budget', async () => {
-    await using door = await openDoor({ memoryBytes: 1_500_000 })
+    await using receiver = await startReceiver({ memoryBytes: 1_500_000 })
     const sent = randomBytes(900_000)
-    const first = await door.take(sent)
-    const second = await door.take(sent)
+    const first = await receiver.take(sent)
+    const second = await receiver.take(sent)
     expect([first, second].map(isInMemory)).toEqual([true, false])
     await first.release()
-    const third = await door.take(sent)
+    const third = await receiver.take(sent)
     expect(isInMemory(third)).toBe(true)
     for (const body of [second, third]) {
       expect((await contentOf(body)).equals(sent)).toBe(true)
       await body.release()
     }
-    expect(door.memory.usedBytes()).toBe(0)
+    expect(receiver.memory.usedBytes()).toBe(0)
   })
 
   it.each([
     ['whose Content-Length is too large', (bytes: Buffer) => bytes],
     ['that is too large without a Content-Length', inPieces],
   ])('%s is rejected with envelope-too-large and leaves no memory or file behind', async (_, way) => {
-    await using door = await openDoor()
-    const rejection = door.take(way(randomBytes(4 * MIB + 1)))
+    await using receiver = await startReceiver()
+    const rejection = receiver.take(way(randomBytes(4 * MIB + 1)))
     await expect(rejection).rejects.toMatchObject({ code: 'envelope-too-large' })
-    expect(door.memory.usedBytes()).toBe(0)
-    expect(openFiles(door.folder)).toBe(0)
+    expect(receiver.memory.usedBytes()).toBe(0)
+    expect(openFiles(receiver.folder)).toBe(0)
   })
 
   it('of exactly MAX_ENVELOPE_BYTES is accepted', async () => {
-    await using door = await openDoor()
-    const body = await door.take(inPieces(randomBytes(4 * MIB)))
+    await using receiver = await startReceiver()
+    const body = await receiver.take(inPieces(randomBytes(4 * MIB)))
     expect(body.wireBytes).toBe(4 * MIB)
     await body.release()
   })
 
   it('that does not arrive before the deadline is rejected with body-timeout', async () => {
-    await using door = await openDoor({ timeoutMs: 50 })
-    await expect(door.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
-    expect(door.memory.usedBytes()).toBe(0)
+    await using receiver = await startReceiver({ timeoutMs: 50 })
+    await expect(receiver.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
+    expect(receiver.memory.usedBytes()).toBe(0)
   })
 
   it('that does not arrive before the deadline leaves no file behind', async () => {
-    await using door = await openDoor({ timeoutMs: 200 })
-    await expect(door.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({ code: 'body-timeout' })
-    await expect.poll(() => openFiles(door.folder)).toBe(0)
+    await using receiver = await startReceiver({ timeoutMs: 200 })
+    await expect(receiver.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({
+      code: 'body-timeout',
+    })
+    await expect.poll(() => openFiles(receiver.folder)).toBe(0)
   })
 
   it.each([100, 1_200_000])(
     'whose sender disconnects after %d bytes is aborted and leaves no memory or file behind',
     async (bytes) => {
-      await using door = await openDoor()
+      await using receiver = await startReceiver()
       for (let turn = 0; turn < 10; turn++)
-        await expect(door.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
-      await expect.poll(() => openFiles(door.folder)).toBe(0)
-      expect(door.memory.usedBytes()).toBe(0)
+        await expect(receiver.takeAndLeave(randomBytes(bytes))).rejects.toBeInstanceOf(Aborted)
+      await expect.poll(() => openFiles(receiver.folder)).toBe(0)
+      expect(receiver.memory.usedBytes()).toBe(0)
     },
   )
 })
@@ -147,8 +149,8 @@ describe('The outgoing body', () => {
     ['in memory', MIB, bytes, 'identity'],
     ['in a file', 10 * KIB, bytes, 'identity'],
   ])('has all bytes except the removed ranges of a body %s', async (_, shareBytes, sent, encoding) => {
-    await using door = await openDoor({ shareBytes })
-    const body = await door.take(inPieces(sent), encoding)
+    await using receiver = await startReceiver({ shareBytes })
+    const body = await receiver.take(inPieces(sent), encoding)
     const outgoing = buildBody(body, bytes.length, cuts)
     expect(outgoing).toMatchObject({ bytes: left.length, encoding: 'identity' })
     expect((await bytesOf(outgoing.content())).equals(left)).toBe(true)
@@ -295,7 +297,7 @@ describe('A body sent through the tunnel', () => {
 })
 
 /** Starts a server that receives bodies, and returns functions that post to it. */
-async function openDoor({
+async function startReceiver({
   memoryBytes = 2 * MIB,
   ...settings
 }: Partial<BodySettings & { memoryBytes: number }> = {}) {

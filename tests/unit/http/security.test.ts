@@ -9,7 +9,7 @@ import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
-import { openDoor, VISITOR_ADDRESS } from '../../support/visitor-proxy.ts'
+import { openProxy, VISITOR_ADDRESS } from '../../support/visitor-proxy.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const FORGED = '6.6.6.6'
@@ -131,8 +131,8 @@ describe('Security', () => {
     })
 
     it.each(['x-forwarded-for', 'X-FORWARDED-FOR'])('%s of a sender outside EDGE', async (name) => {
-      await using door = await openDoor(tunnel.port)
-      await post(`http://127.0.0.1:${door.port}`, {
+      await using proxy = await openProxy(tunnel.port)
+      await post(`http://127.0.0.1:${proxy.port}`, {
         headers: { [name]: FORGED },
         body: errorOf(sentry.dsn()),
       })
