@@ -34,7 +34,8 @@ export class BidiClient {
     const socket = new WebSocket(`${url}/session`)
     await once(socket, 'open')
     const client = new BidiClient(socket)
-    await client.send('session.new', { capabilities: {} })
+    // Test certificates have no authority that a browser knows.
+    await client.send('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: true } } })
     return client
   }
 
