@@ -8,7 +8,6 @@ import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 
-const SOON = { timeout: 40_000 }
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas', '/setup']
@@ -58,7 +57,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(async () => {
         if ((await menu.getAttribute('aria-expanded')) === 'false') await menu.press('Enter')
         return nav.count()
-      }, SOON)
+      })
       .toBe(1)
     await nav.getByRole('link', { name: 'Replicas' }).press('Escape')
     expect(await nav.count()).toBe(0)
@@ -77,7 +76,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(async () => {
         if ((await button.textContent()) !== 'Theme: dark') await button.click()
         return button.textContent()
-      }, SOON)
+      })
       .toBe('Theme: dark')
     expect(await ground()).not.toBe(light)
     await page.goto(`${consoleSite.site.url}/console/spool`)
@@ -140,7 +139,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect([path, await findingsInBothThemes(page)]).toEqual([path, []])
     await page.setViewportSize(PHONE)
     const width = () => page.evaluate(() => document.documentElement.scrollWidth)
-    await expect.poll(width, { ...SOON, message: path }).toBe(PHONE.width) // charts are drawn anew when the width changes
+    await expect.poll(width, { message: path }).toBe(PHONE.width) // charts are drawn anew when the width changes
     expect([path, 'phone', await findingsInBothThemes(page)]).toEqual([path, 'phone', []])
   }
 })

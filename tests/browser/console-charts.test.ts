@@ -6,8 +6,6 @@ import type { ConsoleSite } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 
-const SOON = { timeout: 40_000 }
-
 type Past = { after: number; outcomes: Record<string, number> }[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
@@ -33,7 +31,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await page.goto(`${consoleSite.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by outcome' })
     await expect
-      .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'), SOON)
+      .poll(() => chart.getByRole('slider').getAttribute('aria-valuemax'))
       .toBe(`${past.length - 1}`)
     return chart
   }
@@ -68,7 +66,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       { after: 10, outcomes: { delivered: 130 } },
     ])
     await chart.getByRole('listitem').filter({ hasText: 'delivered 30, 30 in all' }).waitFor()
-    await expect.poll(() => pixelsOf(chart, 'text-good'), SOON).toBeGreaterThan(4)
+    await expect.poll(() => pixelsOf(chart, 'text-good')).toBeGreaterThan(4)
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
   })
 
@@ -96,7 +94,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     expect(await lines()).toEqual(['delivered 60, 100 in all', 'rejected 2, 2 in all'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
-    await expect.poll(lines, SOON).toEqual(['delivered 40, 100 in all', 'rejected 0, 2 in all'])
+    await expect.poll(lines).toEqual(['delivered 40, 100 in all', 'rejected 0, 2 in all'])
     expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
       /^\d\d:\d\d:10: delivered 40, rejected 0$/,
     )
@@ -116,7 +114,7 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))
       return cells.map((row) => row.slice(1))
     }
-    await expect.poll(figures, SOON).toEqual([
+    await expect.poll(figures).toEqual([
       ['delivered', 'declined'],
       ['1,301', '1'],
       ['4', '0'],

@@ -9,8 +9,6 @@ import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { openProxy } from '../support/visitor-proxy.ts'
 
-const SOON = { timeout: 40_000 }
-
 describe('The live feed', requires('chromium', 'nginx'), () => {
   it.beforeAll(async ({ consoleSite }) => {
     await consoleSite.sendMany(6, consoleSite.newError, 200)
@@ -27,9 +25,9 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
   async function showsAll(consoleSite: ConsoleSite, page: Page, many: number): Promise<string[]> {
     const settled = () =>
       consoleSite.site.tunnels.flatMap(({ receipts }) => receipts.map(({ id }) => id)).sort()
-    await expect.poll(settled, SOON).toHaveLength(many)
+    await expect.poll(settled).toHaveLength(many)
     const all = settled()
-    await expect.poll(() => idsOn(page), SOON).toEqual(all)
+    await expect.poll(() => idsOn(page)).toEqual(all)
     return all
   }
 
@@ -92,7 +90,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     expect(await focused()).toBe(first)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowDown')
-    await expect.poll(focused, SOON).toBe(third)
+    await expect.poll(focused).toBe(third)
     await page.keyboard.press('Enter')
     const details = page.getByRole('region', { name: 'Receipt' })
     await details.getByText(String(third)).waitFor()
@@ -123,7 +121,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
 
     visitor.allowTrouble(/ERR_/)
     proxy.cut()
-    await page.getByText('connection lost, reconnecting').waitFor(SOON)
+    await page.getByText('connection lost, reconnecting').waitFor()
     await consoleSite.sendMany(3, consoleSite.newError, 200)
     await showsAll(consoleSite, page, 17)
   })
@@ -137,10 +135,10 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     const gone = consoleSite.site.tunnel
     const { replica } = await (await gone.admin('/status')).json()
     await gone.kill()
-    await rowsOf(page).getByText(`${replica} does not respond.`).waitFor(SOON)
+    await rowsOf(page).getByText(`${replica} does not respond.`).waitFor()
     const env = { ...consoleSite.env, PORT: String(gone.port), ADMIN_PORT: new URL(gone.adminUrl).port }
     await using _another = await startTunnel({ env })
-    await rowsOf(page).getByText(`Gap: ${replica} stopped.`).waitFor(SOON)
+    await rowsOf(page).getByText(`Gap: ${replica} stopped.`).waitFor()
     expect(await idsOn(page)).toEqual(all)
   })
 
@@ -148,12 +146,12 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
     await consoleSite.sendMany(150, consoleSite.newError, 200)
-    await page.getByText(/^1[56]\d envelopes$/).waitFor(SOON)
+    await page.getByText(/^1[56]\d envelopes$/).waitFor()
     expect(await receiptsOf(page).count()).toBeLessThan(60)
     await receiptsOf(page).first().focus()
     await page.keyboard.press('End')
     const oldest = () => page.evaluate(() => document.activeElement?.textContent)
-    await expect.poll(oldest, SOON).toMatch(/delivered|rejected/)
+    await expect.poll(oldest).toMatch(/delivered|rejected/)
     await page.getByRole('button', { name: /newer$/ }).click()
     await page.getByRole('button', { name: /newer$/ }).waitFor({ state: 'detached' })
   })

@@ -12,7 +12,6 @@ import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 
-const SOON = { timeout: 40_000 }
 const PHONE = { width: 390, height: 844 }
 const START = 1_795_220_562_000 // milliseconds since 1970
 
@@ -27,7 +26,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.getByRole('link', { name: /Error: in replay/ }).click()
     expect(page.frames()).toHaveLength(1)
     const frame = await load(page)
-    await expect.poll(() => frame.locator('button#b').count(), SOON).toBe(1)
+    await expect.poll(() => frame.locator('button#b').count()).toBe(1)
     const timeline = page.getByRole('list', { name: 'Timeline of the replay' })
     await timeline.getByRole('button', { name: 'This error: Error: in replay' }).waitFor()
     await timeline.getByRole('button', { name: 'Click: body > button#b' }).waitFor()
@@ -36,14 +35,14 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await slider.focus()
     await page.keyboard.press('End')
     const end = Number(await slider.getAttribute('max'))
-    await expect.poll(async () => Number(await slider.inputValue()), SOON).toBeGreaterThan(end - 200)
+    await expect.poll(async () => Number(await slider.inputValue())).toBeGreaterThan(end - 200)
     await page.keyboard.press('Home')
-    await expect.poll(() => slider.inputValue(), SOON).toBe('0')
+    await expect.poll(() => slider.inputValue()).toBe('0')
     await page.getByRole('button', { name: 'Jump to the error' }).focus()
     await page.keyboard.press('Enter')
-    await expect.poll(async () => Number(await slider.inputValue()), SOON).toBeGreaterThan(0)
+    await expect.poll(async () => Number(await slider.inputValue())).toBeGreaterThan(0)
     await page.getByRole('button', { name: 'Play', exact: true }).press('Enter')
-    await expect.poll(async () => Number(await slider.inputValue()), SOON).toBeGreaterThan(end - 3)
+    await expect.poll(async () => Number(await slider.inputValue())).toBeGreaterThan(end - 3)
     await page.getByRole('button', { name: 'Play', exact: true }).waitFor() // at its end
   })
 
@@ -87,7 +86,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await frame.getByText('first').waitFor()
     await page.getByRole('button', { name: 'Jump to the error' }).click()
     const place = async () => Number(await page.getByRole('slider').inputValue())
-    await expect.poll(place, SOON).toBeCloseTo(2_000, -3)
+    await expect.poll(place).toBeCloseTo(2_000, -3)
     await page.getByRole('slider').press('End')
     await frame.getByText('second').waitFor()
     await page.getByLabel('Speed').selectOption('2')
@@ -97,7 +96,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await frame.getByText('first').waitFor()
     expect(await findingsInBothThemes(page)).toEqual([])
     await page.setViewportSize(PHONE)
-    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), SOON).toBe(PHONE.width)
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width)
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 

@@ -9,8 +9,6 @@ import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
-const SOON = { timeout: 40_000 }
-
 describe('The console', requires('chromium', 'nginx'), () => {
   it('warns of a damaged spool file on the overview and the spool page until it is gone', async ({
     consoleSite,
@@ -22,7 +20,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const warning = page.getByText(`npm run spool -- recover ${damaged}`)
     for (const path of ['', '/spool']) {
       await page.goto(`${consoleSite.site.url}/console${path}`)
-      await expect.poll(() => warning.count(), SOON).toBe(1) // three tunnels report it
+      await expect.poll(() => warning.count()).toBe(1) // three tunnels report it
     }
     await page
       .getByRole('definition')
@@ -31,7 +29,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await rm(damaged)
     for (const path of ['', '/spool']) {
       await page.goto(`${consoleSite.site.url}/console${path}`)
-      await expect.poll(() => warning.count(), SOON).toBe(0)
+      await expect.poll(() => warning.count()).toBe(0)
     }
   })
 
@@ -47,7 +45,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(async () => {
         await page.reload() // the page may be slightly behind
         return (await depth.getByRole('definition').first().textContent())?.trim()
-      }, SOON)
+      })
       .toBe('4')
     const rows = page.getByRole('region', { name: 'Spool entries' }).getByRole('row')
     expect(await rows.count()).toBe(5)
@@ -70,7 +68,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const acts = () =>
       consoleSite.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
     await expect
-      .poll(acts, SOON)
+      .poll(acts)
       .toContainEqual(expect.objectContaining({ action: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
 
     await page.getByRole('button', { name: 'Pause all' }).click()
@@ -82,7 +80,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
     await page.goto(`${consoleSite.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Envelopes by result' })
-    await ends.getByRole('row', { name: 'delivered after spooling 3' }).waitFor({ timeout: 60_000 })
+    await ends.getByRole('row', { name: 'delivered after spooling 3' }).waitFor()
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
 
     await page.goto(`${consoleSite.site.url}/console/rejections`)
@@ -118,7 +116,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(async () => {
         await page.reload() // the page may be slightly behind
         return project.getByRole('link', { name: 'error', exact: true }).count()
-      }, SOON)
+      })
       .toBe(1)
     const download = await page.evaluate(
       async (path) => {
@@ -164,7 +162,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(async () => {
         await page.reload()
         return page.getByRole('button', { name: 'Purge all' }).count()
-      }, SOON)
+      })
       .toBe(1)
     await act('Purge all', page, /^2 were purged\.$/)
     await consoleSite.sentry.back()
@@ -173,7 +171,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
         logs.flatMap((line) => (line.audit as { action?: string })?.action ?? []),
       )
     await expect
-      .poll(acts, SOON)
+      .poll(acts)
       .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
   })
 
@@ -183,18 +181,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
     consoleSite.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
     const replay = captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2')
-    await expect.poll(async () => (await consoleSite.send(replay)).status, SOON).toBe(429) // 202 while the breaker is open
+    await expect.poll(async () => (await consoleSite.send(replay)).status).toBe(429) // 202 while the breaker is open
     await using visitor = await consoleSite.operator()
     const { page } = visitor
     const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
     const limit = held.getByRole('listitem').filter({ hasText: 'rate-limited' })
-    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor(SOON)
+    await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor()
     await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()
 
     await consoleSite.sentry.away()
     await consoleSite.sendMany(18, consoleSite.newError, 202)
     const upstream = held.getByRole('listitem').filter({ hasText: 'breaker open' })
-    await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor(SOON)
+    await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor()
     await page
       .getByRole('listitem')
       .filter({ hasText: 'circuit breaker open: it fails or is slow' })

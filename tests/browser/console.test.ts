@@ -9,8 +9,6 @@ import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
 import { PASSWORD } from '../support/web/operator.ts'
 
-const SOON = { timeout: 40_000 }
-
 describe('The console', requires('chromium', 'nginx'), () => {
   /** Reads the count that the page shows for a result. */
   const shown = async (page: Page, outcome: string) =>
@@ -43,14 +41,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
       rejected: await shown(page, 'rejected'),
       declined: await shown(page, 'declined'),
     })
-    await expect.poll(figures, SOON).toEqual(sent)
+    await expect.poll(figures).toEqual(sent)
     expect(await shown(page, 'all envelopes')).toBe(29)
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
 
-    await expect.poll(() => sumsOf(page, 'Envelopes by outcome'), SOON).toEqual(sent)
-    await expect
-      .poll(() => sumsOf(page, 'Envelopes by category'), SOON)
-      .toEqual({ error: 22, 'no category': 7 }) // an envelope of an unknown project is rejected before its items are read
+    await expect.poll(() => sumsOf(page, 'Envelopes by outcome')).toEqual(sent)
+    await expect.poll(() => sumsOf(page, 'Envelopes by category')).toEqual({ error: 22, 'no category': 7 }) // an envelope of an unknown project is rejected before its items are read
     const types = page.getByRole('table', { name: 'Items by type' })
     await types.getByRole('row', { name: /^event .* 22$/ }).waitFor()
     await page
@@ -83,7 +79,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(envelopes.reduce((sum, its) => sum + its, 0)).toBe(29)
     expect(await factsOf('In flight')).toEqual(['0', '0', '0'])
     await expect
-      .poll(() => factsOf('CPU'), SOON)
+      .poll(() => factsOf('CPU'))
       .toEqual(Array(3).fill(expect.stringMatching(/^[<\d.]+ % of a core$/)))
     expect(await factsOf('Memory')).toEqual(Array(3).fill(expect.stringMatching(/^[\d.]+ MB$/)))
     expect(await factsOf('Event-loop delay')).toEqual(
@@ -213,7 +209,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await pictures.count()).toBe(1)
     await pictures.first().scrollIntoViewIfNeeded()
     const widthOf = (image: unknown) => (image as { naturalWidth: number }).naturalWidth
-    await expect.poll(() => pictures.first().evaluate(widthOf), SOON).toBe(1)
+    await expect.poll(() => pictures.first().evaluate(widthOf)).toBe(1)
     for (const item of ['1', '1?show', '2']) {
       const { headers } = await page.evaluate(async (url) => {
         const response = await fetch(url)
@@ -252,7 +248,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
         text: await time.textContent(),
         time: new Date((await time.getAttribute('datetime')) ?? 0),
       })
-      await expect.poll(async () => (await shown()).text, SOON).toMatch(/\d/)
+      await expect.poll(async () => (await shown()).text).toMatch(/\d/)
       const { text, time: at } = await shown()
       expect(text).toBe(at.toLocaleTimeString('en-GB', { hour12: false, timeZone }))
       await visitor.page
@@ -284,14 +280,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
     const { delivered = 0 } = await consoleSite.counted()
     await consoleSite.sendMany(9, consoleSite.newError, 200)
-    await expect.poll(() => shown(page, 'delivered directly'), SOON).toBe(delivered + 9)
+    await expect.poll(() => shown(page, 'delivered directly')).toBe(delivered + 9)
     await consoleSite.site.tunnels[2]?.kill()
     await page.getByText(/does not respond; its last known counts are shown/).waitFor()
     expect(await shown(page, 'delivered directly')).toBe(delivered + 9)
     await consoleSite.sendMany(5, consoleSite.newError, 200)
-    await expect.poll(() => shown(page, 'delivered directly'), SOON).toBe(delivered + 14)
+    await expect.poll(() => shown(page, 'delivered directly')).toBe(delivered + 14)
     for (const tunnel of consoleSite.site.tunnels.slice(0, 2)) await tunnel.kill()
-    await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor(SOON)
+    await page.getByText('3 replicas do not respond; their last known counts are shown').waitFor()
     expect(await shown(page, 'delivered directly')).toBe(delivered + 14)
     expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // and the page does not say so
   })

@@ -8,7 +8,6 @@ import { requires } from '../support/requirements.ts'
 import { BREAKABLE } from '../support/web/web.ts'
 
 const NOBODY = '127.0.0.1:1'
-const SOON = { timeout: 10_000 } // the host appears with React: until then the text is “this site”
 
 it.override('webEnv', { NODE_OPTIONS: BREAKABLE })
 it.override('nginxOptions', { tunnels: [NOBODY], web: NOBODY })
@@ -24,7 +23,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(`${web.url}/?break`)
     await expect
-      .poll(() => page.getByText('Application error: ').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText())
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
@@ -48,7 +47,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/failed: GET .* net::ERR_ABORTED/) // the page is left while its requests are pending
     await page.goto(await labUrl(page, web.url, 'Fail in a server component', '/lab/server-component'))
     await expect
-      .poll(() => page.getByText('Application error: ').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText())
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )
@@ -62,7 +61,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/status of 404/) // web has no tunnel here
     await page.goto(`${web.url}/?break=next`)
     await expect
-      .poll(() => page.getByText('Application error: ').innerText(), SOON)
+      .poll(() => page.getByText('Application error: ').innerText())
       .toBe(
         `Application error: a server-side exception has occurred while loading 127.0.0.1:${web.port} (see the server logs for more information).`,
       )

@@ -36,7 +36,7 @@ async function bundle(): Promise<string> {
 }
 
 describe('An app with the script of README', requires('chromium', 'nginx'), () => {
-  it('reports to its Sentry through the site', { timeout: 120_000 }, async () => {
+  it('reports to its Sentry through the site', async () => {
     const script = await bundle()
     await using app = await startUpstream('app', ({ url }, response) => {
       response.setHeader('content-type', url === '/app.js' ? 'text/javascript' : 'text/html')

@@ -52,45 +52,46 @@ async function startVite(port: number) {
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-it('a Vite app behind nginx reports an error, is updated over a WebSocket, and leaves the console to web', {
-  ...requires('chromium', 'nginx'),
-  timeout: 120_000,
-}, async ({ sentry, chromium }) => {
-  const port = await freePort()
-  const env = {
-    SENTRY_DSN: DSN,
-    APP_URL: `http://127.0.0.1:${port}`,
-    OPERATOR_PASSWORD: 'password of the tests',
-    LAB: 'on',
-  }
-  await using site = await startSite({ env, reroute: { [`${host}:443`]: `127.0.0.1:${sentry.port}` } })
-  const url = `http://127.0.0.1:${site.port}`
-  await writeApp()
-  await using _vite = await startVite(port)
-  await using visitor = await chromium.visitor() // leaves before the servers stop: a page reports its session at its end
-  visitor.expectTrouble(/uncaught Error: The basket is empty/)
-  visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
-  visitor.allowTrouble(/POST \S+\/monitoring\S* net::ERR_ABORTED/) // of a page that is left
-  visitor.allowTrouble(/receipt\.json/) // the connection check asks for a receipt once, and is left
-  const { page } = visitor
+it(
+  'a Vite app behind nginx reports an error, is updated over a WebSocket, and leaves the console to web',
+  requires('chromium', 'nginx'),
+  async ({ sentry, chromium }) => {
+    const port = await freePort()
+    const env = {
+      SENTRY_DSN: DSN,
+      APP_URL: `http://127.0.0.1:${port}`,
+      OPERATOR_PASSWORD: 'password of the tests',
+      LAB: 'on',
+    }
+    await using site = await startSite({ env, reroute: { [`${host}:443`]: `127.0.0.1:${sentry.port}` } })
+    const url = `http://127.0.0.1:${site.port}`
+    await writeApp()
+    await using _vite = await startVite(port)
+    await using visitor = await chromium.visitor() // leaves before the servers stop: a page reports its session at its end
+    visitor.expectTrouble(/uncaught Error: The basket is empty/)
+    visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
+    visitor.allowTrouble(/POST \S+\/monitoring\S* net::ERR_ABORTED/) // of a page that is left
+    visitor.allowTrouble(/receipt\.json/) // the connection check asks for a receipt once, and is left
+    const { page } = visitor
 
-  const connected = page.waitForEvent('console', (message) => message.text() === '[vite] connected.')
-  await page.goto(url)
-  await page.getByRole('button', { name: 'Buy' }).click()
-  expect(eventOf(await sentry.next(hasItem('event')))).toMatchObject({
-    exception: { values: [{ value: 'The basket is empty' }] },
-  })
-  await connected
-  await writeFile(MAIN, (await readFile(MAIN, 'utf8')).replace("'Buy'", "'Order'"))
-  await page.getByRole('button', { name: 'Order' }).waitFor()
+    const connected = page.waitForEvent('console', (message) => message.text() === '[vite] connected.')
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Buy' }).click()
+    expect(eventOf(await sentry.next(hasItem('event')))).toMatchObject({
+      exception: { values: [{ value: 'The basket is empty' }] },
+    })
+    await connected
+    await writeFile(MAIN, (await readFile(MAIN, 'utf8')).replace("'Buy'", "'Order'"))
+    await page.getByRole('button', { name: 'Order' }).waitFor()
 
-  await page.goto(`${url}/console/check`)
-  await page.getByRole('heading', { name: 'Checking what' }).waitFor({ state: 'detached' })
-  expect(await page.getByRole('link', { name: 'Connection check' }).getAttribute('href')).toBe(
-    '/console/check',
-  )
-  await page.goto(`${url}/console`)
-  await page.getByLabel('Password').waitFor()
-  await page.goto(`${url}/lab`)
-  await page.getByRole('heading', { name: 'Error lab' }).waitFor()
-})
+    await page.goto(`${url}/console/check`)
+    await page.getByRole('heading', { name: 'Checking what' }).waitFor({ state: 'detached' })
+    expect(await page.getByRole('link', { name: 'Connection check' }).getAttribute('href')).toBe(
+      '/console/check',
+    )
+    await page.goto(`${url}/console`)
+    await page.getByLabel('Password').waitFor()
+    await page.goto(`${url}/lab`)
+    await page.getByRole('heading', { name: 'Error lab' }).waitFor()
+  },
+)

@@ -37,7 +37,6 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
     ['mark', ['event of one who asked', 'replay_event', 'span'], 'Everything is reported as usual'],
   ])(
     'the browser reports with PRIVACY_SIGNAL=%s the items %j, and the page says: %s',
-    { timeout: 180_000 },
     async (PRIVACY_SIGNAL, expected, says) => {
       await using web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL })
       await using visitor = await chromium.visitor()
@@ -65,7 +64,6 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
     ['mark', ['event', 'event of one who asked', 'transaction', 'transaction']],
   ])(
     'the server reports with PRIVACY_SIGNAL=%s, beside those of another visitor, the items %j',
-    { timeout: 180_000 },
     async (PRIVACY_SIGNAL, expected) => {
       await using tunnel = await startUpstream('tunnel')
       const web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL, TUNNEL_ORIGIN: `http://${tunnel.address}` })

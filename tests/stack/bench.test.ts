@@ -49,16 +49,17 @@ describe('The benchmark of cost', requires('proc', 'nginx'), () => {
   }, 240_000) // 4 min: the machine may be busy
 })
 
-it('the benchmark of a whole site includes an outage, and measures nginx, tunnel and disk', {
-  ...requires('proc', 'nginx'),
-  timeout: 60_000,
-}, async () => {
-  const bench = startProgram('The benchmark', NODE, ['bench/cost/site.ts', '--quick'], {})
-  const { code } = await bench.exited
-  expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
-  const figures = bench.stdout.flatMap((line) => /^\| (.+: .+) \| ([\d.]+) \|$/.exec(line)?.slice(1) ?? [])
-  expect(figures.filter((_, i) => i % 2 === 0)).toHaveLength(9)
-  expect(
-    Number(figures[figures.indexOf('in an outage: disk, KB an envelope of 3.3 KB') + 1]),
-  ).toBeGreaterThan(3)
-})
+it(
+  'the benchmark of a whole site includes an outage, and measures nginx, tunnel and disk',
+  requires('proc', 'nginx'),
+  async () => {
+    const bench = startProgram('The benchmark', NODE, ['bench/cost/site.ts', '--quick'], {})
+    const { code } = await bench.exited
+    expect({ code, said: code === 0 ? [] : bench.stderr }).toEqual({ code: 0, said: [] })
+    const figures = bench.stdout.flatMap((line) => /^\| (.+: .+) \| ([\d.]+) \|$/.exec(line)?.slice(1) ?? [])
+    expect(figures.filter((_, i) => i % 2 === 0)).toHaveLength(9)
+    expect(
+      Number(figures[figures.indexOf('in an outage: disk, KB an envelope of 3.3 KB') + 1]),
+    ).toBeGreaterThan(3)
+  },
+)

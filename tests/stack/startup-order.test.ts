@@ -12,7 +12,7 @@ import { requires } from '../support/requirements.ts'
 
 // The engine assigns a requested address only in a subnet that was chosen by the user.
 const SUBNET = `10.202.${randomInt(256)}.0/24`
-const SECONDS = { timeout: 10_000, interval: 100 }
+const SECONDS = { timeout: 60_000, interval: 100 }
 
 const PARTS = [
   {

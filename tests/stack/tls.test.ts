@@ -56,7 +56,7 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
     await vi.waitFor(async () => {
       expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry, renewed')
-    }, 10_000)
+    }, 60_000)
   })
 })
 

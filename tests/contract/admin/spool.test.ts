@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts'
 const SECRET_WORD = 'payload-of-the-visitor'
 const PROJECTS = { 1: 'a'.repeat(32), 2: 'b'.repeat(32) }
 
-handInHand('a SQLite file', {}, async (started) => {
+handInHand('a SQLite file', async (started) => {
   const { path } = started.use(await makeFolder())
   return pathToFileURL(join(path, 'spool.db')).href
 })
@@ -46,7 +46,7 @@ function handInHand(
       started.defer(async () => {
         await Promise.all(tunnels.map((tunnel) => tunnel.stop()))
       })
-    }, 60_000)
+    })
 
     afterAll(() => started.disposeAsync())
 

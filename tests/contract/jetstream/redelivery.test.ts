@@ -11,10 +11,7 @@ import { expectNothing, putOne, store as putStored, takeAll } from '../../suppor
 
 const STREAM = 'CULVERT_SPOOL_ERRORS'
 
-describe('An entry that NATS delivers again during its lease', {
-  ...requires('nats'),
-  timeout: 60_000,
-}, () => {
+describe('An entry that NATS delivers again during its lease', requires('nats'), () => {
   it('is not leased twice, and is due when its retry is postponed', async () => {
     await using store = await openStore()
     const spool = await store.spool()
@@ -39,10 +36,7 @@ describe('An entry that NATS delivers again during its lease', {
   })
 })
 
-describe('An entry whose first attempt fails during the lease of its put', {
-  ...requires('nats'),
-  timeout: 60_000,
-}, () => {
+describe('An entry whose first attempt fails during the lease of its put', requires('nats'), () => {
   it.each([
     ['no replica has fetched it', async () => {}],
     ['another replica has postponed it', untilPutOff],

@@ -14,7 +14,6 @@ const MISSING = { id: 4, key: 'none' }
 
 describe('A NATS server that does not respond for a time', {
   ...requires('nats-server'),
-  timeout: 60_000,
   concurrent: true,
 }, () => {
   it('still gives a final outcome to each delivery that it finished after the tunnel stopped waiting', async () => {

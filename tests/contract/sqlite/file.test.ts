@@ -23,9 +23,7 @@ const ROUNDS = 20
 const KILLS = 10
 
 describe('Four processes that open the same file', () => {
-  it(`at the same time succeed when it does not exist yet, ${ROUNDS} times`, {
-    timeout: 120_000,
-  }, async () => {
+  it(`at the same time succeed when it does not exist yet, ${ROUNDS} times`, async () => {
     await using folder = await makeFolder()
     await using processes = new AsyncDisposableStack()
     const four = await Promise.all(Array.from({ length: 4 }, () => startOpening(processes)))
@@ -39,9 +37,7 @@ describe('Four processes that open the same file', () => {
 })
 
 describe('A process that is killed during puts', () => {
-  it(`leaves an intact file with all acknowledged entries, ${KILLS} times`, {
-    timeout: 120_000,
-  }, async () => {
+  it(`leaves an intact file with all acknowledged entries, ${KILLS} times`, async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'spool.db')
     const said = new Set<string>()
@@ -91,11 +87,11 @@ describe('Before a put resolves, a sync', requires('strace'), () => {
     return readTrace(readFileSync(log, 'utf8'), folder.path)
   }
 
-  it('is completed for rows, for files of bodies and for their folder', { timeout: 60_000 }, async () => {
+  it('is completed for rows, for files of bodies and for their folder', async () => {
     expect(await trace('writer-process.ts', '60', '1')).toEqual({ said: 60, unsynced: 0 })
   })
 
-  it('is missed by this test when SQLite does not sync', { timeout: 60_000 }, async () => {
+  it('is missed by this test when SQLite does not sync', async () => {
     expect(await trace('writer-process-unsynced.ts', '10')).toEqual({ said: 10, unsynced: 10 })
   })
 })

@@ -119,9 +119,7 @@ describe('The write-ahead log', () => {
   })
 })
 
-it('the spool rejects entries while another process keeps the log from being checkpointed', {
-  timeout: 60_000,
-}, async () => {
+it('the spool rejects entries while another process keeps the log from being checkpointed', async () => {
   await using scope = new AsyncDisposableStack()
   const { path } = scope.use(await makeFolder())
   const file = join(path, 'spool.db')

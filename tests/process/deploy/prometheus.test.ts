@@ -85,43 +85,44 @@ describe('The metrics in rules and dashboard', () => {
     expect([status, stdout, stderr]).toEqual([0, '', ''])
   })
 
-  it('are scraped and evaluated by a real Prometheus with these rules', {
-    ...requires('prometheus'),
-    timeout: 60_000,
-  }, async ({ exposed: _, tunnel, folder }) => {
-    const port = await freePort()
-    const config = join(folder, 'prometheus.yml')
-    // The shipped configuration, except for the address of the tunnel and a shorter interval.
-    const ours = read('deploy/prometheus/prometheus.yml')
-      .replace(
-        /dns_sd_configs:[\s\S]*$/,
-        `static_configs: [{ targets: ['${new URL(tunnel.adminUrl).host}'] }]\n`,
-      )
-      .replace('rules.yml', resolve(ROOT, 'deploy/prometheus/rules.yml'))
-      .replaceAll('_interval: 15s', '_interval: 1s')
-    await writeFile(config, ours)
-    const args = [
-      `--config.file=${config}`,
-      `--storage.tsdb.path=${folder}/data`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ]
-    const prometheus = startProgram('prometheus', PROMETHEUS_PROGRAM ?? '', args, {})
-    try {
-      const ask = async (path: string) =>
-        (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json().catch(() => ({}))
-      const figure = async (expr: string) =>
-        (await ask(`query?query=${encodeURIComponent(expr)}`)).data?.result?.[0]?.value?.[1]
-      await until(async () => (await figure('up{job="culvert-tunnel"}').catch(() => undefined)) === '1')
-      await until(async () => (await figure('sum(culvert_envelopes_total)')) === '3')
-      await until(async () => {
-        const { data } = await ask('rules')
-        const rules = data.groups.flatMap((group: { rules: { health: string }[] }) => group.rules)
-        return rules.length > 20 && rules.every(({ health }: { health: string }) => health === 'ok')
-      })
-    } finally {
-      await prometheus.kill()
-    }
-  })
+  it(
+    'are scraped and evaluated by a real Prometheus with these rules',
+    requires('prometheus'),
+    async ({ exposed: _, tunnel, folder }) => {
+      const port = await freePort()
+      const config = join(folder, 'prometheus.yml')
+      // The shipped configuration, except for the address of the tunnel and a shorter interval.
+      const ours = read('deploy/prometheus/prometheus.yml')
+        .replace(
+          /dns_sd_configs:[\s\S]*$/,
+          `static_configs: [{ targets: ['${new URL(tunnel.adminUrl).host}'] }]\n`,
+        )
+        .replace('rules.yml', resolve(ROOT, 'deploy/prometheus/rules.yml'))
+        .replaceAll('_interval: 15s', '_interval: 1s')
+      await writeFile(config, ours)
+      const args = [
+        `--config.file=${config}`,
+        `--storage.tsdb.path=${folder}/data`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ]
+      const prometheus = startProgram('prometheus', PROMETHEUS_PROGRAM ?? '', args, {})
+      try {
+        const ask = async (path: string) =>
+          (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json().catch(() => ({}))
+        const figure = async (expr: string) =>
+          (await ask(`query?query=${encodeURIComponent(expr)}`)).data?.result?.[0]?.value?.[1]
+        await until(async () => (await figure('up{job="culvert-tunnel"}').catch(() => undefined)) === '1')
+        await until(async () => (await figure('sum(culvert_envelopes_total)')) === '3')
+        await until(async () => {
+          const { data } = await ask('rules')
+          const rules = data.groups.flatMap((group: { rules: { health: string }[] }) => group.rules)
+          return rules.length > 20 && rules.every(({ health }: { health: string }) => health === 'ok')
+        })
+      } finally {
+        await prometheus.kill()
+      }
+    },
+  )
 })
 
 type RuleCheck = { alertname: string; eval_time: string; exp_alerts: object[] }
@@ -135,10 +136,7 @@ function minutesOf(duration: string): number {
 }
 
 describe('The alerts', () => {
-  it('are valid, and fire in the expected cases', {
-    ...requires('promtool'),
-    timeout: 120_000,
-  }, async () => {
+  it('are valid, and fire in the expected cases', requires('promtool'), async () => {
     const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL_PROGRAM ?? '', args, { cwd: ROOT })
     await promtool('check', 'config', 'deploy/prometheus/prometheus.yml')
     await promtool('test', 'rules', 'deploy/prometheus/rules.test.yml')

@@ -71,7 +71,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ['lists, paths and derived paths', LISTS],
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, HTTP2: 'on', KEEPALIVE_MIN_TIMEOUT: '5s' }],
-  ])('accepts the rendered file with %s', { timeout: 60_000 }, (_, env) => {
+  ])('accepts the rendered file with %s', (_, env) => {
     render({ NGINX_TEMP: '/var/tmp/nginx', ...env }, { user: undefined }) // rendered as in the image of the tunnel, which is not root
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
     const mounts = [

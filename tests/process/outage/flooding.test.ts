@@ -38,7 +38,6 @@ flooding('NATS JetStream', requires('nats'), onNats)
 function flooding(name: string, needs: ReturnType<typeof requires>, place: Place): void {
   describe(`When Sentry is away and one address floods two tunnels with a spool on ${name}`, {
     ...needs,
-    timeout: 120_000,
   }, () => {
     let scope = new AsyncDisposableStack()
     let sentry: Sentry

@@ -15,7 +15,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const MANY = 100
 
-describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('Two tunnels on one NATS server', requires('nats'), () => {
   it('spool envelopes while Sentry is away, and deliver each once when it is back', async ({ nats }) => {
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: nats.url }
@@ -31,7 +31,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
     await expect.poll(counted).toEqual([MANY, MANY])
     expect(new Set((await spools()).map(({ id }) => id)).size).toBe(1)
     await sentry.back()
-    await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(MANY)
+    await expect.poll(() => sentry.requests.length).toBe(MANY)
     const waits = async () => (await (await first.admin('/status')).json()).spool.envelopes
     await expect.poll(waits).toBe(0)
     const numbers = sentry.requests.map(({ header }) => header.number)
@@ -58,7 +58,7 @@ describe('Two tunnels on one NATS server', { ...requires('nats'), timeout: 60_00
   })
 })
 
-describe('A tunnel whose NATS server is not running yet', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('A tunnel whose NATS server is not running yet', requires('nats'), () => {
   it('forwards what Sentry accepts, returns 503 for the rest, and spools when the server has started', async () => {
     const port = await freePort()
     await using sentry = await startSentry()
@@ -83,11 +83,11 @@ describe('A tunnel whose NATS server is not running yet', { ...requires('nats'),
       id: expect.stringContaining('CULVERT_SPOOL'),
     })
     await sentry.back()
-    await expect.poll(() => sentry.requests.length, { timeout: 40_000 }).toBe(2)
+    await expect.poll(() => sentry.requests.length).toBe(2)
     expect(tunnel.stderr).toEqual([])
   })
 
-  describe('with credentials', { timeout: 30_000 }, () => {
+  describe('with credentials', () => {
     const started = new AsyncDisposableStack()
     let nats: Nats
     let folder: Awaited<ReturnType<typeof makeFolder>>

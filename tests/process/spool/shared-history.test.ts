@@ -25,10 +25,7 @@ describe.each([
   ['SQLite file', {}],
   ['NATS server', requires('nats')],
 ] as const)('Tunnels on one %s', (name, requirement) => {
-  it('return the envelopes of all of them after they were stopped, each once', {
-    ...requirement,
-    timeout: 60_000,
-  }, async () => {
+  it('return the envelopes of all of them after they were stopped, each once', requirement, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
@@ -39,7 +36,7 @@ describe.each([
 it('Tunnels on one inbox return the envelopes of all of them after they were stopped, each once', async () => {
   await using folder = await makeFolder()
   await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
-}, 60_000)
+})
 
 it('Tunnels with inboxes of their own report different stores of the history', async () => {
   await using one = await startTunnel()

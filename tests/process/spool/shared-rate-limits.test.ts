@@ -23,10 +23,7 @@ describe.each([
   ['SQLite file', {}],
   ['NATS server', requires('nats')],
 ] as const)('Two tunnels on one %s', (name, requirement) => {
-  it('learn a limit from one request, and forward the other categories', {
-    ...requirement,
-    timeout: 60_000,
-  }, async () => {
+  it('learn a limit from one request, and forward the other categories', requirement, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }

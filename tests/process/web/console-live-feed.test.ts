@@ -21,7 +21,7 @@ let tunnels: Tunnel[]
 
 beforeAll(async () => {
   tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel())))
-}, 60_000)
+})
 
 afterAll(() => started.disposeAsync())
 

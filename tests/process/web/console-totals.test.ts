@@ -316,7 +316,7 @@ describe('The counts of the console', () => {
     )
     expect(changesOf(back)).toContain(`closed the circuit breaker of ${sentry.url}`)
     expect(booksOf(await lookForAll())).toEqual(sent)
-  }, 120_000)
+  })
 
   /** Expects an envelope delivered, or spooled while its tunnel does not know yet that Sentry is back. */
   async function sendEither(tunnel: Tunnel): Promise<void> {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { refuseWeb, startWeb } from '../../support/web/web.ts'
 
-describe('A web server with invalid settings', { timeout: 180_000 }, () => {
+describe('A web server with invalid settings', () => {
   it('prints every problem and exits with 1', async () => {
     const exit = await refuseWeb({
       SENTRY_DSN: 'https://abc:secret@sentry.example',
@@ -26,7 +26,7 @@ CA_FILE: "/nowhere/ca.pem" cannot be read; write the path of a file that this pr
   })
 })
 
-describe('A running web server', { timeout: 180_000 }, () => {
+describe('A running web server', () => {
   it('answers health checks, and does not disclose its software', async () => {
     await using web = await startWeb()
     const response = await fetch(`${web.url}/healthz`)
