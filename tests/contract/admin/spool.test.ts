@@ -18,18 +18,18 @@ import { until } from '../../support/until.ts'
 const SECRET_WORD = 'payload-of-the-visitor'
 const PROJECTS = { 1: 'a'.repeat(32), 2: 'b'.repeat(32) }
 
-handInHand('a SQLite file', async (started) => {
+describeTwoTunnels('a SQLite file', {}, async (started) => {
   const { path } = started.use(await makeFolder())
   return pathToFileURL(join(path, 'spool.db')).href
 })
-handInHand('NATS JetStream', requires('nats'), async (started) => started.use(await startNats()).url)
+describeTwoTunnels('NATS JetStream', requires('nats'), async (started) => started.use(await startNats()).url)
 
-function handInHand(
+function describeTwoTunnels(
   name: string,
   options: object,
   spoolUrl: (started: AsyncDisposableStack) => Promise<string>,
 ): void {
-  describe(`Two tunnels on ${name}`, { ...options, timeout: 90_000 }, () => {
+  describe(`Two tunnels on ${name}`, options, () => {
     const started = new AsyncDisposableStack()
     let sentry: Sentry
     let env: Record<string, string>
