@@ -35,7 +35,7 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
 
       await sentry.back()
       const isIt = ({ body }: Received) => value.test(raisedIn(body) ?? '')
-      const received = await sentry.next(isIt, { timeout: 30_000 })
+      const received = await sentry.next(isIt)
       expect(received.header.event_id).toBe((await answer.json()).id)
       expect(withoutTime(received.body)).toEqual(withoutTime(posted.postDataBuffer() ?? Buffer.alloc(0)))
       expect(sentry.requests.filter(isIt)).toHaveLength(1)
@@ -53,7 +53,7 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
     await page.goto(`http://127.0.0.1:${site.port}/lab`) // Chromium allows screenshots only on this origin
     await page.getByRole('button', { name: 'Report a problem' }).click()
     await page.getByLabel('Description').fill('The basket is empty')
-    await expect.poll(() => addScreenshot(page), { timeout: 40_000, interval: 5_000 }).toBe(true)
+    await expect.poll(() => addScreenshot(page), { interval: 5_000 }).toBe(true)
     await page.getByRole('button', { name: 'Send report' }).click()
     await page.getByText('Thank you').waitFor()
     await replayed(visitor, 0)
@@ -89,7 +89,7 @@ async function addScreenshot(page: Page): Promise<boolean> {
 /** Resolves when a segment of the page's replay has a response. */
 async function replayed({ page, posts }: Visitor, segment: number): Promise<void> {
   const isIt = (post: Request) => segmentsIn(post.postDataBuffer()).includes(segment)
-  const post = posts.find(isIt) ?? (await page.waitForRequest(isIt, { timeout: 60_000 }))
+  const post = posts.find(isIt) ?? (await page.waitForRequest(isIt))
   await post.response()
 }
 

@@ -44,7 +44,7 @@ describe('The spool of compose', requires('docker'), () => {
     await tar(`${volume}:/spool`, '-xzf', '/backup/spool.tgz')
     await sentry.back()
     await stack.up(...SERVICES)
-    const { body: delivered } = await sentry.next(() => true, { timeout: 60_000 })
+    const { body: delivered } = await sentry.next(() => true)
     expect(String(delivered)).toContain(String(body).split('\n').slice(1).join('\n'))
   })
 })

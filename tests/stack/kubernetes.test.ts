@@ -50,7 +50,6 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
         SPOOL_URL: `nats://${places}?replicas=3`,
         UPSTREAM_LATE_MS: '100',
       },
-      timeout: 30_000,
     })
     const waits = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
     await until(async () => (await waits()) === 0) // the servers are connected to each other

@@ -35,7 +35,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     const puts = Array.from({ length: PUTTERS }, (_, i) => putOn(spools[i % 2] as Spool))
     const more = async (many: number) => {
       const before = acknowledged.size
-      await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBeGreaterThan(before + many)
+      await expect.poll(() => acknowledged.size).toBeGreaterThan(before + many)
     }
     await more(100)
     for (let move = 0; move < MOVES; move++) {

@@ -36,7 +36,7 @@ const it = base.extend('exposed', perFile, async ({ sentry, tunnel }) => {
   sentry.once('hanging-up')
   await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
   await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
-  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32), { timeout: 30_000 })
+  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
   sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
   await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
   const look = async () => (await fetch(`${tunnel.adminUrl}/metrics`)).text()

@@ -43,7 +43,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
       SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
       UPSTREAM_LATE_MS: String(LATE_MS),
     }
-    start = () => startTunnel({ env, timeout: 30_000 })
+    start = () => startTunnel({ env })
     tunnels = await Promise.all([start(), start()])
     scope.defer(async () => void (await Promise.all(tunnels.map((tunnel) => tunnel.stop()))))
   })

@@ -63,7 +63,7 @@ describe('A tunnel whose NATS server is not running yet', requires('nats'), () =
     const port = await freePort()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: `nats://127.0.0.1:${port}` }
-    await using tunnel = await startTunnel({ env, timeout: 30_000 })
+    await using tunnel = await startTunnel({ env })
     const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
     const spool = async () => (await (await tunnel.admin('/status')).json()).spool
     expect(await send(1)).toMatchObject({ status: 200 })

@@ -90,7 +90,7 @@ export async function startSentry(options: SentryOptions = {}) {
   /** Returns the earliest request not returned yet that `wanted` accepts, and waits up to `timeout` ms for it. */
   async function next(
     wanted: (received: Received) => boolean = () => true,
-    { timeout = 30_000 }: { timeout?: number } = {},
+    { timeout = 90_000 }: { timeout?: number } = {},
   ): Promise<Received> {
     const signal = AbortSignal.timeout(timeout)
     for (;;) {

@@ -22,7 +22,7 @@ const CERTIFICATE = resolve(ROOT, 'tests/fixtures/tls/cert.pem')
 const PRELOAD = new URL('./reroute-preload.ts', import.meta.url).href
 
 /** Starts the tunnel and waits until it listens. Rejects with its output when it exits before. `await using` stops it. */
-export async function startTunnel({ env, reroute, timeout = 30_000 }: TunnelOptions = {}) {
+export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const settings = {

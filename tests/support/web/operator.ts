@@ -59,7 +59,7 @@ export async function lookUntil(
   url: string,
   cookie: string | undefined,
   holds: (overview: OverviewSnapshot) => boolean,
-  timeout = 30_000,
+  timeout = 90_000,
 ): Promise<OverviewSnapshot> {
   const signal = AbortSignal.timeout(timeout)
   const response = await fetch(`${url}/console/live`, { headers: cookie ? { cookie } : {}, signal })

@@ -85,7 +85,7 @@ describe('patternOf', () => {
     expect(patternOf(message)).toBe(pattern)
   })
 
-  it('takes less than 50 ms for the worst of texts', () => {
+  it('takes time in proportion to the size of a text', () => {
     const start = performance.now()
     for (const text of [
       'a'.repeat(1_000_000),
@@ -94,6 +94,6 @@ describe('patternOf', () => {
       'a-'.repeat(500_000),
     ])
       expect(patternOf(text).length).toBeLessThanOrEqual(300)
-    expect(performance.now() - start).toBeLessThan(50)
+    expect(performance.now() - start).toBeLessThan(5_000) // quadratic time would be minutes
   })
 })

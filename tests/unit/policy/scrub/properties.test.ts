@@ -278,8 +278,8 @@ describe('The time that scrubbing takes', () => {
       return (user + system) / 1000
     }
     time(20_000, '')
-    expect(time(100_000, '')).toBeLessThan(200) // quadratic time would be seconds
-    expect(time(100_000, ':: @ = // eyJ DE89 4')).toBeLessThan(200) // has what every detector looks for
+    expect(time(100_000, '')).toBeLessThan(1_000) // quadratic time would be seconds
+    expect(time(100_000, ':: @ = // eyJ DE89 4')).toBeLessThan(1_000) // has what every detector looks for
   })
 
   it('is in proportion to the size of nested pairs', () => {
@@ -287,6 +287,6 @@ describe('The time that scrubbing takes', () => {
     const payload = Buffer.from(`${'["password",'.repeat(depth)}1${']'.repeat(depth)}`)
     const start = process.cpuUsage()
     STRICT.scrub(payload, 'event', 'event')
-    expect(process.cpuUsage(start).user).toBeLessThan(200_000)
+    expect(process.cpuUsage(start).user).toBeLessThan(1_000_000)
   })
 })
