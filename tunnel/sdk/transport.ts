@@ -88,12 +88,14 @@ class StoringTransport implements Transport {
   ): Promise<TransportMakeRequestResponse> {
     const isReport = envelopeContainsItemType(envelope, ['event', 'feedback', 'user_report'])
     const isStorable = !envelopeContainsItemType(envelope, ['client_report'])
-    let stored = key ?? (isStorable ? await this.#storeUnlessLeaving(body, isReport) : undefined)
+    const adding = key || !isStorable || this.#isLeaving ? undefined : this.#store.add(body, isReport)
+    let stored = key ?? (adding && (await unlessLeft(adding)))
     const isKept = stored !== undefined
     const id = String(stored)
     this.#sendingKeys.add(id)
     try {
       const response = await this.#posts.post(body, isKept)
+      stored ??= await adding
       if (stored) await this.#store.remove(stored)
       if (this.#failures > 0) this.#retryIn(RETRY_SPACING_MS)
       this.#failures = 0
@@ -101,7 +103,7 @@ class StoringTransport implements Transport {
     } catch (error) {
       const status = error instanceof NotAccepted ? error.status : undefined
       if (status === undefined) this.#failures = key ? this.#failures + 1 : Math.max(this.#failures, 1)
-      if (isStorable) stored ??= await this.#store.add(body, isReport)
+      if (isStorable) stored ??= (await adding) ?? (await this.#store.add(body, isReport))
       if (stored && (await this.#store.postpone(stored, status !== undefined))) {
         this.#retryIn(this.#delay())
         return { statusCode: 202 }
@@ -112,23 +114,6 @@ class StoringTransport implements Transport {
     } finally {
       this.#sendingKeys.delete(id)
     }
-  }
-
-  /** Stores an envelope before its post. A page that is being closed may not wait for its database. */
-  #storeUnlessLeaving(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> | undefined {
-    if (this.#isLeaving) return undefined
-    const adding = this.#store.add(body, isReport)
-    return new Promise((resolve) => {
-      const leave = () => {
-        resolve(undefined)
-        void adding.then((key) => key && this.#store.remove(key))
-      }
-      addEventListener('pagehide', leave, { once: true })
-      void adding.then((key) => {
-        removeEventListener('pagehide', leave)
-        resolve(key)
-      })
-    })
   }
 
   /** Schedules the next retry, unless an earlier one is. */
@@ -176,4 +161,16 @@ class StoringTransport implements Transport {
     if (this.#failures === 0) return RETRY_SPACING_MS
     return Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
   }
+}
+
+/** Resolves to the key of an envelope that is being stored; to `undefined` once the page is left, which may not wait for its database. */
+function unlessLeft(adding: Promise<Key | undefined>): Promise<Key | undefined> {
+  return new Promise((resolve) => {
+    const leave = () => resolve(undefined)
+    addEventListener('pagehide', leave, { once: true })
+    void adding.then((key) => {
+      removeEventListener('pagehide', leave)
+      resolve(key)
+    })
+  })
 }

@@ -101,8 +101,8 @@ describe('The transport', () => {
     answer = (_, response) => held.push(response)
     const client = openTab()
     for (let i = 0; i < 100; i++) client.captureMessage(`error ${i}`)
-    await vi.waitFor(async () => expect(await stored()).toHaveLength(MAX_STORED))
-    await vi.waitFor(() => expect(inFlight).toBeGreaterThanOrEqual(15))
+    await expect.poll(stored).toHaveLength(MAX_STORED)
+    await expect.poll(() => inFlight).toBeGreaterThanOrEqual(15)
     answer = accept
     for (const response of held) response.end('{}')
     await client.flush(MINUTE_MS)
@@ -138,7 +138,7 @@ describe('The transport', () => {
     answer = accept
     advance(MINUTE_MS)
     online()
-    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    await expect.poll(stored).toEqual([])
     expect(urlsOf('kept')).toEqual([KEPT, KEPT])
   })
 
@@ -192,7 +192,7 @@ describe('The transport', () => {
     answer = accept
     advance(MINUTE_MS)
     online()
-    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    await expect.poll(stored).toEqual([])
     for (const tab of tabs) await tab.flush(MINUTE_MS)
     expect(postsOf('shared')).toHaveLength(2)
   })
@@ -207,7 +207,7 @@ describe('The transport', () => {
     for (let posts = 2; posts <= 30; posts++) {
       advance(60 * MINUTE_MS)
       online()
-      await vi.waitFor(() => expect(postsOf('bad')).toHaveLength(posts))
+      await expect.poll(() => postsOf('bad')).toHaveLength(posts)
       await client.flush(MINUTE_MS)
     }
     expect(postsOf('good')).toHaveLength(2)
@@ -254,8 +254,8 @@ describe('The transport', () => {
     expect(postsOf('in flight')).toHaveLength(1)
     advance(15_000)
     online()
-    await vi.waitFor(() => expect(postsOf('in flight')).toHaveLength(2))
-    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    await expect.poll(() => postsOf('in flight')).toHaveLength(2)
+    await expect.poll(stored).toEqual([])
   })
 
   it('does not send an envelope again while its post is in flight, however long that takes', async () => {
@@ -269,7 +269,7 @@ describe('The transport', () => {
     answer = accept
     advance(MINUTE_MS)
     online()
-    await vi.waitFor(async () => expect(await stored()).toEqual(['slow'])) // the one with fewer attempts comes first
+    await expect.poll(stored).toEqual(['slow']) // the one with fewer attempts comes first
     response.end('{}')
     expect(await sent).toMatchObject({ statusCode: 200 })
     expect(postsOf('slow')).toHaveLength(1)
@@ -282,7 +282,21 @@ describe('The transport', () => {
     await send(client, envelopeOf('event', 'after'))
     await sent
     for (const text of ['before', 'after']) expect(urlsOf(text)).toEqual(['/monitoring?p=2'])
-    await vi.waitFor(async () => expect(await stored()).toEqual([]))
+    await expect.poll(stored).toEqual([])
+  })
+
+  it('keeps what it was storing when the page was left, until the tunnel has responded', async () => {
+    const posted = Promise.withResolvers<void>()
+    answer = () => posted.resolve()
+    void send(openTab(), envelopeOf('event', 'cut off'))
+    page.dispatchEvent(new Event('pagehide'))
+    await posted.promise
+    await expect.poll(stored).toEqual(['cut off'])
+    answer = accept
+    advance(MINUTE_MS)
+    openTab()
+    await expect.poll(() => urlsOf('cut off')).toEqual(['/monitoring?p=2', KEPT])
+    await expect.poll(stored).toEqual([])
   })
 
   it('reports the loss of an envelope that is neither accepted nor stored, and says so once', async () => {
@@ -307,7 +321,7 @@ describe('The transport', () => {
     answer = accept
     advance(DAY_MS)
     online()
-    await vi.waitFor(() => expect(postsOf('kept')).toHaveLength(2))
+    await expect.poll(() => postsOf('kept')).toHaveLength(2)
     const sentAt = postsOf('kept').map(({ body }) =>
       Date.parse(/"sent_at":"([^"]+)"/.exec(String(body))?.[1] ?? ''),
     )
