@@ -16,29 +16,46 @@ Object.defineProperty(window, 'frameElement', { value: null })
 addEventListener('message', ({ source, ports: [port] }) => {
   if (source !== parent || !port) return
   const report = (message: Report) => port.postMessage(message)
+  const playback: Playback = { isPlaying: false, isAtEnd: false }
   let replayer: Replayer | undefined
   port.onmessage = ({ data }: MessageEvent<Command>) => {
     try {
-      if (data.type === 'load') replayer = load(data.segments, report)
-      else if (data.type === 'play') replayer?.play(data.at)
-      else if (data.type === 'pause')
-        replayer?.pause(data.at + 1) // events of that moment included
-      else replayer?.setConfig({ speed: data.factor })
+      if (data.type === 'load') replayer = load(data.segments, playback, report)
+      else if (data.type === 'speed') replayer?.setConfig({ speed: data.factor })
+      else {
+        Object.assign(playback, { isPlaying: data.type === 'play', isAtEnd: false })
+        if (data.type === 'play') replayer?.play(data.at)
+        else replayer?.pause(data.at + 1) // events of that moment included
+      }
     } catch {
       report({ type: 'failed', problem: 'failed' })
     }
   }
 })
 
-function load(segments: readonly string[], report: (message: Report) => void): Replayer | undefined {
+/** State since the last command. */
+type Playback = { isPlaying: boolean; isAtEnd: boolean }
+
+function load(
+  segments: readonly string[],
+  playback: Playback,
+  report: (message: Report) => void,
+): Replayer | undefined {
   const recording = readRecording(segments)
   if ('problem' in recording) {
     report({ type: 'failed', problem: recording.problem })
     return undefined
   }
-  const replayer = createReplayer(recording.events)
+  const { events } = recording
+  const replayer = createReplayer(events)
   replayer.on(ReplayerEvents.Resize, (size) => report({ type: 'size', ...readSize(size) }))
-  replayer.on(ReplayerEvents.Finish, () => report({ type: 'ended' }))
+  replayer.on(ReplayerEvents.EventCast, (event) => {
+    if (event === events.at(-1)) playback.isAtEnd = true
+  })
+  replayer.on(ReplayerEvents.Finish, () => {
+    if (playback.isAtEnd) report({ type: 'ended' })
+    else if (playback.isPlaying) replayer.play(replayer.getCurrentTime()) // the player stops 50 ms after the last event, wherever it is by then
+  })
   replayer.on(ReplayerEvents.FullsnapshotRebuilded, () => document.documentElement.append(replayer.wrapper))
   const { startTime, totalTime } = replayer.getMetaData()
   report({ type: 'loaded', start: startTime, duration: totalTime })

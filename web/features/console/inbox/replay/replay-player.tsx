@@ -166,7 +166,7 @@ function Marks({ state, act, marks }: PartProps) {
             </span>
           </button>
           {href && (
-            <a href={href} className="link">
+            <a href={href} className="link inline-flex min-h-6 items-center">
               Open
             </a>
           )}
