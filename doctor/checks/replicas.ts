@@ -38,16 +38,18 @@ export const clientAddress: Check = {
   name: 'client-address',
   after: ['tunnel', 'error'],
   title: 'Clients cannot forge their address',
-  verifies:
-    'The tunnel receives exactly one address, from which the client connected. Sentry and rate limits use it.',
+  verifies: 'The tunnel knows the address from which the client connected. Sentry and rate limits use it.',
   remedy:
-    'Overwrite X-Forwarded-For with $remote_addr in the proxy, list only your own proxies in TRUSTED_PROXIES, and set EDGE to the address of nginx.',
+    'Overwrite X-Forwarded-For with $remote_addr in the proxy, and list your own proxies in TRUSTED_PROXIES, and nothing else. If EDGE is set, it has to be the address of nginx.',
   run: withDsn(async (deployment, dsn) => {
     const finding = await withSpoofedFlags(deployment, dsn, (flags) => {
       const [problem] = flags.flatMap((flag) => ADDRESS_PROBLEMS[flag] ?? [])
-      return problem === undefined
-        ? pass('The tunnel receives one address, and not the forged one.')
-        : fail(problem)
+      if (problem !== undefined) return fail(problem)
+      return flags.includes('address-list')
+        ? warn(
+            'The proxy keeps the address that the doctor forged, in a list. The tunnel uses the last address that is not in TRUSTED_PROXIES.',
+          )
+        : pass('The tunnel receives one address, and not the forged one.')
     })
     // The tunnels have warned of a hidden proxy only since the posts of the doctor.
     const statuses = finding.result === 'pass' ? await deployment.admin?.statuses() : undefined
@@ -65,12 +67,10 @@ function isAboutProxies(warning: string): boolean {
 
 const ADDRESS_PROBLEMS: Partial<Record<RequestFlag, string>> = {
   'address-made-up': `The tunnel believes ${SPOOFED_ADDRESS}, which the doctor forged.`,
-  'address-list':
-    'The tunnel receives several addresses, some of them forged, and therefore uses none of them.',
   'address-missing':
     'The tunnel receives no address: Sentry sees the address of the tunnel for all visitors.',
   'peer-unknown':
-    'The address of nginx is not in EDGE, so the tunnel uses it as the address of all visitors.',
+    'The tunnel does not trust the proxy, and uses its address as that of all visitors: the address is neither in EDGE nor in TRUSTED_PROXIES.',
 }
 
 export const credentials: Check = {

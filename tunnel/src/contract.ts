@@ -50,8 +50,8 @@ export type RateLimitedReason = 'limited' | 'throttled'
 export type ReceiptItem = { type: string; count?: number; bytes: number; discard_reason?: string }
 
 /**
- * Anomaly of a request: secrets that nginx should have removed; a client address that is missing, a list, or in a reserved range; a peer
- * outside of `EDGE`; a request that nginx sent again after a replica was lost.
+ * Anomaly of a request: secrets that the proxy should have removed; a client address that is missing, a list with unknown addresses, or in
+ * a reserved range; `X-Forwarded-For` of a peer outside of `EDGE`; a request that nginx sent again after a replica was lost.
  */
 export type RequestFlag =
   | 'cookie'

@@ -110,7 +110,7 @@ export async function openServices(
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const policies = {
-    resolveClient: createClientResolver(config.edge),
+    resolveClient: createClientResolver(config.edge, config.trustedProxies),
     projects,
     filters: new Filters(config.filters),
     limits,

@@ -51,6 +51,8 @@ describe('The configuration', () => {
       { port: 80, adminPort: 81 },
     ],
     [{ EDGE: '10.0.0.0/8 fd00::/8' }, { edge: ['10.0.0.0/8', 'fd00::/8'] }],
+    [{ TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.0/8', '::1', '10.0.0.0/8'] }],
+    [{ EDGE: '127.0.0.1', TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.1'] }],
     [
       { ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' },
       { allowedOrigins: new Set(['https://a.example', 'http://b.example:8080', 'null']) },

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 
 const EDGE = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8']
+const PROXIES = ['203.0.113.0/24', '10.0.0.0/8']
 const ID = '0123456789abcdef0123456789abcdef'
 
 describe('The client address', () => {
@@ -36,9 +37,8 @@ describe('The client address', () => {
   })
 
   it.each([
-    ['a list of two', '203.0.113.7, 203.0.113.8'],
-    ['a list without spaces', '203.0.113.7,203.0.113.8'],
     ['an address and a comma', '203.0.113.7,'],
+    ['a name at the end of a list', '9.9.9.9, localhost'],
     ['a port', '203.0.113.7:80'],
     ['brackets', '[2001:db8::7]'],
     ['a name', 'localhost'],
@@ -49,6 +49,16 @@ describe('The client address', () => {
     ['too few parts', '203.0.113'],
   ])('is unknown when the edge sends as X-Forwarded-For %s', (_, said) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': said }).address).toBeUndefined()
+  })
+
+  it.each([
+    ['the last of a list', '198.51.100.1, 9.9.9.9', '9.9.9.9'],
+    ['the last of a list without spaces', '198.51.100.1,9.9.9.9', '9.9.9.9'],
+    ['the last before trusted proxies', '198.51.100.1, 9.9.9.9, 203.0.113.7, 10.0.0.1', '9.9.9.9'],
+    ['the last before a trusted proxy, not one before it', '9.9.9.9, 8.8.8.8, ::ffff:10.0.0.1', '8.8.8.8'],
+    ['the first when all of them are trusted proxies', '10.0.0.2, 203.0.113.7', '10.0.0.2'],
+  ])('is %s', (_, said, address) => {
+    expect(meet('10.1.2.3', { 'x-forwarded-for': said }).address).toBe(address)
   })
 
   it('is unknown when the edge sends no X-Forwarded-For', () => {
@@ -63,7 +73,7 @@ describe('The client address', () => {
   )
 
   it('is resolved for each connection separately', () => {
-    const edge = createClientResolver(EDGE)
+    const edge = createClientResolver(EDGE, [])
     const headers = { 'x-forwarded-for': '203.0.113.7' }
     expect(edge(incoming('10.1.2.3', headers)).address).toBe('203.0.113.7')
     expect(edge(incoming('203.0.113.9', headers)).address).toBe('203.0.113.9')
@@ -71,7 +81,7 @@ describe('The client address', () => {
 
   it('is the peer address when EDGE is empty', () => {
     expect(
-      createClientResolver([])(incoming('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })).address,
+      createClientResolver([], [])(incoming('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })).address,
     ).toBe('127.0.0.1')
   })
 })
@@ -119,13 +129,21 @@ describe('The flags of a request', () => {
     expect(meet('9.9.9.9', again)).toMatchObject({ isRetry: false, flags: ['peer-unknown'] })
   })
 
-  it('contain peer-unknown for a peer outside EDGE', () => {
+  it('contain peer-unknown for X-Forwarded-For of a peer outside EDGE', () => {
     expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).flags).toEqual(['peer-unknown', 'cookie'])
+  })
+
+  it('are empty for a client that connects to the tunnel itself', () => {
+    expect(meet('9.9.9.9', {}).flags).toEqual([])
+  })
+
+  it('are empty for a list that trusted proxies have written', () => {
+    expect(meet('10.1.2.3', { 'x-forwarded-for': '9.9.9.9, 203.0.113.7' }).flags).toEqual([])
   })
 })
 
 function meet(peer: string, headers: IncomingHttpHeaders) {
-  return createClientResolver(EDGE)(incoming(peer, headers))
+  return createClientResolver(EDGE, PROXIES)(incoming(peer, headers))
 }
 
 function incoming(remoteAddress: string, headers: IncomingHttpHeaders): IncomingMessage {

@@ -44,7 +44,7 @@ function createIngest() {
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({
-    resolveClient: createClientResolver([]),
+    resolveClient: createClientResolver([], []),
     projects,
     bodies: new Bodies(limits, memory),
     memory,

@@ -121,7 +121,7 @@ describe('createPublicServer', () => {
 async function startServer(options: ServerOptions) {
   const app: App = new Hono()
   app.post('/monitoring', () => new Promise<Response>(() => {}))
-  const server = createPublicServer({ app, resolveClient: createClientResolver([]) }, options).listen(
+  const server = createPublicServer({ app, resolveClient: createClientResolver([], []) }, options).listen(
     0,
     '127.0.0.1',
   )

@@ -17,6 +17,7 @@ import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
 import { readScrubRules } from './scrub-rules.ts'
+import { LOOPBACK } from './settings/processes.ts'
 import type { Environment, SettingName } from './settings.ts'
 import {
   NONE,
@@ -103,8 +104,9 @@ export function readConfig(env: Environment): Config {
   const dsns = settings.read('SENTRY_DSN')
   const forward = dsns.length > 0
   const host = settings.read('HOST')
+  const shared = readSharedSettings(settings)
   const config: Config = {
-    ...readSharedSettings(settings),
+    ...shared,
     host,
     port: settings.read('PORT'),
     adminHost: settings.read('ADMIN_HOST', host) ?? host,
@@ -114,7 +116,7 @@ export function readConfig(env: Environment): Config {
     forward,
     inboxFile: readInboxFile(settings, forward),
     spool: readSpool(settings),
-    edge: settings.read('EDGE'),
+    edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
     sdk: readSdkSettings(settings),
     browserReports: readReportSettings(settings),

@@ -14,32 +14,31 @@ export type ResolvedClient = Client & {
 export type ClientResolver = (incoming: IncomingMessage) => ResolvedClient
 
 /**
- * Trusts `X-Forwarded-For` and `X-Request-Id` only from peers in `networks` (nginx), and only exactly one address: a list would begin
- * with text of the browser. Any other peer is the client itself.
+ * Trusts `X-Forwarded-For` and `X-Request-Id` only from peers in `edge`. Of a list it takes the last address that is not in `proxies`, as
+ * nginx does with `real_ip_recursive`: the addresses before it may be text of the browser. Any other peer is the client itself.
  */
-export function createClientResolver(networks: readonly string[]): ClientResolver {
-  const trusted = blockList(networks)
+export function createClientResolver(edge: readonly string[], proxies: readonly string[]): ClientResolver {
+  const trusted = blockList(edge)
+  const trustedInList = blockList(proxies)
   const cache = new WeakMap<Socket, boolean>()
 
   return function resolveClient({ socket, headers }) {
     const peer = plainAddress(socket.remoteAddress ?? '')
     if (!isTrusted(socket, peer)) {
-      const flags = flagsOf(headers, 'peer-unknown')
+      const flags = flagsOf(headers, headers['x-forwarded-for'] !== undefined && 'peer-unknown')
       return { address: peer || undefined, requestId: randomHex(), isRetry: false, flags }
     }
-    const forwardedFor = headers['x-forwarded-for']
-    const address = oneAddress(forwardedFor)
+    const { address, flag } = readForwardedFor(headers['x-forwarded-for'], trustedInList)
     const requestId = validRequestId(headers['x-request-id']) ?? randomHex()
     const isRetry = headers['x-culvert-retry'] !== undefined
-    const flags = flagsOf(headers, addressFlag(forwardedFor, address), isRetry && 'retried')
+    const flags = flagsOf(headers, flag, isRetry && 'retried')
     return { address, requestId, isRetry, flags }
   }
 
   function isTrusted(socket: Socket, peer: string): boolean {
     let result = cache.get(socket)
     if (result === undefined) {
-      const family = isIP(peer)
-      result = family !== 0 && trusted.check(peer, family === 4 ? 'ipv4' : 'ipv6')
+      result = contains(trusted, peer)
       cache.set(socket, result)
     }
     return result
@@ -62,21 +61,26 @@ function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }
 
-function oneAddress(header: string | string[] | undefined): string | undefined {
-  const address = typeof header === 'string' ? plainAddress(header) : ''
-  return isIP(address) !== 0 ? address : undefined
+function contains(list: BlockList, address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 // RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and whoever is in front has trusted it.
 const RESERVED = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i
 
-function addressFlag(
-  forwardedFor: string | string[] | undefined,
-  address: string | undefined,
-): RequestFlag | undefined {
-  if (forwardedFor === undefined) return 'address-missing'
-  if (address === undefined) return 'address-list'
-  return RESERVED.test(address) ? 'address-made-up' : undefined
+/** Reads the client address. `address-list` marks text before it that nobody vouches for, or a value that is no address. */
+function readForwardedFor(
+  header: string | string[] | undefined,
+  proxies: BlockList,
+): { address?: string; flag?: RequestFlag } {
+  if (header === undefined) return { flag: 'address-missing' }
+  const addresses = String(header).split(',')
+  const last = addresses.findLastIndex((each) => !contains(proxies, plainAddress(each.trim())))
+  const address = plainAddress(addresses[Math.max(0, last)]?.trim() ?? '')
+  if (isIP(address) === 0) return { flag: 'address-list' }
+  if (last > 0) return { address, flag: 'address-list' }
+  return RESERVED.test(address) ? { address, flag: 'address-made-up' } : { address }
 }
 
 function flagsOf(

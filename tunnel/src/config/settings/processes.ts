@@ -4,7 +4,7 @@ import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
 import { NGINX } from './nginx.ts'
 
-const LOOPBACK = ['127.0.0.0/8', '::1']
+export const LOOPBACK = ['127.0.0.0/8', '::1']
 const listeningPort = is.integer('port', 0, 65535)
 
 export const PROCESSES = 'Processes'
@@ -29,7 +29,8 @@ export const PROCESS = {
     EDGE: setting(
       is.networks,
       LOOPBACK,
-      'Networks from which nginx connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. For proxies in front of nginx, use `TRUSTED_PROXIES`.',
+      'Networks from which nginx or another proxy connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. Compose and the Kubernetes manifests set it. For a tunnel without nginx, use `TRUSTED_PROXIES`.',
+      { defaultText: '127.0.0.0/8, ::1 and `TRUSTED_PROXIES`' },
     ),
     SPOOL_CREDENTIALS: setting(
       is.text,

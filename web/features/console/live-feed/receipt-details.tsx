@@ -132,12 +132,13 @@ function Items({ items }: Pick<Receipt, 'items'>) {
 }
 
 const FLAGS: Record<RequestFlag, string> = {
-  cookie: 'The request had cookies, which nginx should have removed.',
-  authorization: 'The request had an Authorization header, which nginx should have removed.',
-  'address-missing': 'nginx sent no client address.',
-  'address-list': 'nginx sent several client addresses, so none was used.',
+  cookie: 'The request had cookies, which the proxy should have removed.',
+  authorization: 'The request had an Authorization header, which the proxy should have removed.',
+  'address-missing': 'The proxy sent no client address.',
+  'address-list':
+    'The proxy sent several client addresses. The last one that is not a trusted proxy was used.',
   'address-made-up': 'The client address is forged: it is in a range reserved for documentation.',
-  'peer-unknown': 'The request came from an address outside of EDGE, which was used as the client address.',
+  'peer-unknown': 'The peer sent a client address, but is not in EDGE. Its own address was used.',
   retried: 'nginx sent the request again, because another replica was lost.',
 }
 
