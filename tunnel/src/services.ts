@@ -10,6 +10,7 @@ import { type Forwarding, type ForwardingDeps, openForwarding } from './forwardi
 import { tunnelPathsOf } from './http/app.ts'
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
 import { Ingest } from './http/ingest.ts'
+import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
 import { ClientReports } from './policy/client-reports.ts'
@@ -122,6 +123,7 @@ export async function openServices(
   const ingest = new Ingest({
     ...services,
     memory,
+    openBodies: new OpenBodies(),
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
     reader: { ...config.headers, items: config.items, keep },

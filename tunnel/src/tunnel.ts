@@ -8,7 +8,7 @@ import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import { orExit } from './config/startup-errors.ts'
 import { createApp } from './http/app.ts'
-import { createPublicServer } from './http/public-server.ts'
+import { createPublicServer, publicServerOptions } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Services } from './services.ts'
 import { createFinalOutcomes } from './spool/final-outcomes.ts'
@@ -23,8 +23,8 @@ export type Tunnel = {
   stop(): Promise<void>
 }
 
-const IDLE_MS = 75_000 // longer than the minute for which proxies reuse an idle connection
 const REPORT_MS = 30_000
+const WARNING_MS = 60_000
 const FINISH_MS = 9_000 // for pending requests; they end within 2 s, except bodies that never end
 const DELIVER_MS = 3_000 // for pending delivery attempts
 const HISTORY_MS = 500 // for the minute in progress
@@ -46,10 +46,8 @@ export function createTunnel(services: Services): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...services, version: manifest.version, since }),
   })
-  const publicServer = createPublicServer(
-    { app, resolveClient: services.resolveClient },
-    { keepAliveTimeout: IDLE_MS },
-  )
+  const onFull = createConnectionWarning(services)
+  const publicServer = createPublicServer({ ...services, app, onFull }, publicServerOptions(config.bodyMs))
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false
@@ -102,5 +100,15 @@ export function createTunnel(services: Services): Tunnel {
     await stopNow(adminServer)
     log.logger.info('stopped')
     await log.close()
+  }
+}
+
+/** Returns a function that logs a warning, at most once a minute. */
+function createConnectionWarning({ log, clock }: Pick<Services, 'log' | 'clock'>): () => void {
+  let warnedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (clock() - warnedAt < WARNING_MS) return
+    warnedAt = clock()
+    log.logger.warn('too many connections: new ones are closed. Let a proxy in front limit them by address')
   }
 }

@@ -11,6 +11,7 @@ import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
+import { OpenBodies } from '../../../tunnel/src/http/open-bodies.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
@@ -48,6 +49,7 @@ function createIngest() {
     projects,
     bodies: new Bodies(limits, memory),
     memory,
+    openBodies: new OpenBodies(),
     filters,
     limits: new UpstreamLimits(Date.now),
     throttle: new Throttle(noRates, () => performance.now()),

@@ -1,13 +1,12 @@
 /** Requests that Node.js itself would answer with an empty body: they get the JSON of a rejection. */
 
 import { once } from 'node:events'
-import type { ServerOptions } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Hono } from 'hono'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { App } from '../../../tunnel/src/http/app.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
-import { createPublicServer } from '../../../tunnel/src/http/public-server.ts'
+import { createPublicServer, publicServerOptions } from '../../../tunnel/src/http/public-server.ts'
 import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import { type Answered, post } from '../../support/post.ts'
 import { sendRaw } from '../../support/raw-request.ts'
@@ -105,6 +104,24 @@ describe('createPublicServer', () => {
     expectRejection(await sendRaw(server.port, `${POST}Host: x\r\n\r\n{`), 'body-timeout')
   })
 
+  it('closes connections above the limit, and idle ones so that others find room', async () => {
+    await using server = await startServer({ maxConnections: 2 })
+    const idle = await openIdle(server.port)
+    const busy = await openBusy(server.port)
+    const closed = [idle, connect(server.port, '127.0.0.1').resume()].map((socket) =>
+      socket.on('error', () => {}),
+    )
+    await Promise.all(closed.map((socket) => once(socket, 'close')))
+    expect(server.onFull).toHaveBeenCalled()
+    const next = await openIdle(server.port)
+    expect([busy.closed, next.closed]).toEqual([false, false])
+    for (const socket of [busy, next]) socket.destroy()
+  })
+
+  it('has time for headers, and for a body of any BODY_TIMEOUT_MS', () => {
+    expect(publicServerOptions(600_000)).toMatchObject({ headersTimeout: 10_000, requestTimeout: 615_000 })
+  })
+
   it('closes the connection of a sender whose request never ends', async () => {
     await using server = await startServer({})
     const accepted = once(server.events, 'connection')
@@ -118,18 +135,36 @@ describe('createPublicServer', () => {
   })
 })
 
-async function startServer(options: ServerOptions) {
+/** Opens a connection on which one request was answered. */
+async function openIdle(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write('POST /elsewhere HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n')
+  await once(socket, 'data')
+  return socket.resume()
+}
+
+/** Opens a connection with a request that the server has begun to read. */
+async function openBusy(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').resume()
+  await once(socket, 'connect')
+  socket.write(POST)
+  return socket
+}
+
+async function startServer(options: Partial<ReturnType<typeof publicServerOptions>>) {
   const app: App = new Hono()
   app.post('/monitoring', () => new Promise<Response>(() => {}))
-  const server = createPublicServer({ app, resolveClient: createClientResolver([], []) }, options).listen(
-    0,
-    '127.0.0.1',
-  )
+  const onFull = vi.fn()
+  const server = createPublicServer(
+    { app, resolveClient: createClientResolver([], []), onFull },
+    { ...publicServerOptions(60_000), ...options },
+  ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
     port,
     events: server,
+    onFull,
     async [Symbol.asyncDispose](): Promise<void> {
       server.close()
       server.closeAllConnections()

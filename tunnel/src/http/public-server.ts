@@ -11,12 +11,37 @@ import type { ClientResolver } from './client-address.ts'
 type PublicServerDeps = {
   app: App
   resolveClient: ClientResolver
+  /** Called for each connection that is closed because there are too many. */
+  onFull: () => void
 }
+
+/** Options of Node's server, and its largest number of connections. */
+type PublicServerOptions = ServerOptions & { maxConnections: number }
+
+const IDLE_MS = 75_000 // longer than the minute for which proxies reuse an idle connection
+const HEADERS_MS = 10_000 // as in nginx.conf
+const SLACK_MS = 5_000 // the pipeline rejects a late body itself, with a receipt
+const CHECK_MS = 2_000
+const MAX_CONNECTIONS = 4_096 // as one worker of nginx
 
 const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and the headers that it adds
 const LINGER_MS = 2_000 // to read the rest of a rejected request: closing at once could destroy the response
 
-export function createPublicServer({ app, resolveClient }: PublicServerDeps, options: ServerOptions): Server {
+/** Returns the timeouts and limits for slow and for too many senders. `bodyMs` is the time for a whole body, in milliseconds. */
+export function publicServerOptions(bodyMs: number): PublicServerOptions {
+  return {
+    keepAliveTimeout: IDLE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: HEADERS_MS + bodyMs + SLACK_MS,
+    connectionsCheckingInterval: CHECK_MS,
+    maxConnections: MAX_CONNECTIONS,
+  }
+}
+
+export function createPublicServer(
+  { app, resolveClient, onFull }: PublicServerDeps,
+  { maxConnections, ...options }: PublicServerOptions,
+): Server {
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
   const server = createServer(
     { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
@@ -29,6 +54,11 @@ export function createPublicServer({ app, resolveClient }: PublicServerDeps, opt
       }
     },
   )
+  server.maxConnections = maxConnections
+  server.on('drop', () => {
+    server.closeIdleConnections() // so that idle ones do not keep others out
+    onFull()
+  })
   server.on('clientError', rejectUnreadable)
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing)) // RFC 9110 §10.1.1 permits to ignore it
   return server

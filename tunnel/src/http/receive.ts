@@ -12,9 +12,11 @@ import { addressLimited, type Throttle } from '../policy/throttle.ts'
 import type { PostedQuery, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
+import type { OpenBodies } from './open-bodies.ts'
 
 export type ReceiveServices = {
   bodies: Bodies
+  openBodies: OpenBodies
   memory: MemoryBudget
   projects: Projects
   throttle: Throttle
@@ -25,7 +27,7 @@ export type ReceiveServices = {
 }
 
 /** Receives the body and parses it while it arrives. An envelope of no known project is rejected at its first line. */
-export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveServices): Stage {
+export function receiveBodyStage({ bodies, openBodies, memory, projects, reader }: ReceiveServices): Stage {
   const retryLimits = { ...reader, ...halveHeaderLimits(reader) }
   return async function receiveBody(ctx) {
     const query = readQuery(ctx.incoming.url ?? '')
@@ -39,8 +41,7 @@ export function receiveBodyStage({ bodies, memory, projects, reader }: ReceiveSe
       },
     })
     ctx.parser = parser
-    ctx.body = await bodies.receive(ctx.incoming, (chunk) => parser.push(chunk))
-    return undefined
+    return openBodies.receive(ctx, () => bodies.receive(ctx.incoming, (chunk) => parser.push(chunk)))
   }
 }
 

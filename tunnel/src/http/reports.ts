@@ -42,7 +42,7 @@ export function checkReportOriginStage(allowed: ReadonlySet<string>): Stage {
 }
 
 /** Receives the body, up to `MAX_POST_BYTES`, after the project and the content type are known. */
-export function receiveReportsStage({ bodies, projects }: ReportServices): Stage {
+export function receiveReportsStage({ bodies, openBodies, projects }: ReportServices): Stage {
   return async function receiveReportPost(ctx) {
     const { incoming } = ctx
     ctx.project = findProject(incoming.url ?? '', projects)
@@ -52,11 +52,12 @@ export function receiveReportsStage({ bodies, projects }: ReportServices): Stage
       throw new Rejection('encoding-unknown', 'Browser reports are not compressed.')
     checkSize(Number(incoming.headers['content-length'] ?? 0))
     let bytes = 0
-    ctx.body = await bodies.receive(incoming, (chunk) => {
-      bytes += chunk.length
-      checkSize(bytes)
-    })
-    return undefined
+    return openBodies.receive(ctx, () =>
+      bodies.receive(incoming, (chunk) => {
+        bytes += chunk.length
+        checkSize(bytes)
+      }),
+    )
   }
 }
 

@@ -45,9 +45,12 @@ export function throttleStage(throttle: Throttle): Stage {
 }
 
 /** Builds the outcome for a client address whose limit is used up. It names all categories, since a limit without categories holds back everything. */
-export function addressLimited(ctx: Context): Outcome {
+export function addressLimited(
+  ctx: Context,
+  cause = 'Its client address has exceeded a rate limit of this tunnel.',
+): Outcome {
   const all = { seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }
-  return rateLimited(ctx, 'throttled', 'Its client address has exceeded a rate limit of this tunnel.', [all])
+  return rateLimited(ctx, 'throttled', cause, [all])
 }
 
 const MAX_NETWORKS = 50_000
