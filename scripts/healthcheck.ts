@@ -15,7 +15,7 @@ export function authorityOf(host: string, port: number): string {
 }
 
 /** Returns the URL of the site for a browser on this machine, without a slash at its end. */
-export function siteUrl({ httpHost, httpPort }: Config): string {
+export function siteUrl({ httpHost, httpPort }: Pick<Config, 'httpHost' | 'httpPort'>): string {
   const loopback = { '0.0.0.0': '127.0.0.1', '::': '::1' }[httpHost]
   return `http://${authorityOf(loopback ?? httpHost, httpPort)}`
 }

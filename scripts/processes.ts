@@ -41,23 +41,46 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
   await buildWeb(config.root, config.env, stopped)
   if (stopped.aborted) return
   const services = [
-    ...tunnelServices(config, ports),
+    ...ports.tunnels.map((each, index) => tunnelService(config, each, `tunnel-${index + 1}`)),
     webService(config, ports),
     nginxService(config, [program, '-e', 'stderr', '-c', files.config]),
   ]
-  const adminPortsFile = join(config.stateFolder, 'admin-ports') // for the doctor
-  const running = services.map((service) => supervise(service, output, stopped))
+  const adminUrls = ports.tunnels.map(({ adminPort }) => adminUrl(adminPort))
   const stopFollowing = followLog(files.appLog, (line) => output.log('nginx', line, 'stdout'))
+  try {
+    await runServices(config, services, adminUrls, {
+      output,
+      stopped,
+      onUp,
+      waitUntilUp: () => waitUntilHealthy(config, HEALTHY_TIMEOUT_MS, stopped),
+    })
+  } finally {
+    stopFollowing()
+  }
+}
+
+type ServiceSession = Session & {
+  /** Waits for more than that each service is ready. */
+  waitUntilUp?: () => Promise<void>
+}
+
+/** Runs services until `stopped`, with the admin ports in a file for the doctor. */
+export async function runServices(
+  { stateFolder }: Config,
+  services: readonly Service[],
+  adminUrls: readonly string[],
+  { output, stopped, onUp, waitUntilUp }: ServiceSession,
+): Promise<void> {
+  const adminPortsFile = join(stateFolder, 'admin-ports')
+  const running = services.map((service) => supervise(service, output, stopped))
   try {
     const aborted = once(stopped, 'abort')
     const ready = Promise.all(running.map((each) => each.ready))
-    const healthy = ready.then(() => waitUntilHealthy(config, HEALTHY_TIMEOUT_MS, stopped))
-    await Promise.race([healthy, aborted])
-    writeFileSync(adminPortsFile, ports.tunnels.map(({ adminPort }) => `${adminUrl(adminPort)}\n`).join(''))
+    await Promise.race([ready.then(waitUntilUp), aborted])
+    writeFileSync(adminPortsFile, adminUrls.map((url) => `${url}\n`).join(''))
     if (!stopped.aborted) onUp()
     await aborted
   } finally {
-    stopFollowing()
     rmSync(adminPortsFile, { force: true })
     await stopAll(running)
   }
@@ -115,10 +138,13 @@ function addressesOf({ httpHost, httpPort, tunnelOriginPort }: Config, ports: Po
   }
 }
 
-function tunnelServices({ root, stateFolder, env }: Config, { tunnels }: Ports): Service[] {
-  const inbox = env.INBOX_FILE || join(stateFolder, 'inbox.db')
-  return tunnels.map(({ port, adminPort }, index) => ({
-    name: `tunnel-${index + 1}`,
+export function tunnelService(
+  { root, stateFolder, env }: Config,
+  { port, adminPort }: Ports['tunnels'][number],
+  name: string,
+): Service {
+  return {
+    name,
     command: nodeCommand(root, 'tunnel/src/main.ts'),
     cwd: root,
     env: {
@@ -127,11 +153,11 @@ function tunnelServices({ root, stateFolder, env }: Config, { tunnels }: Ports):
       PORT: `${port}`,
       ADMIN_HOST: LOOPBACK,
       ADMIN_PORT: `${adminPort}`,
-      INBOX_FILE: inbox,
+      INBOX_FILE: env.INBOX_FILE || join(stateFolder, 'inbox.db'),
     },
     isReady: () => isOk(`${adminUrl(adminPort)}/readyz`),
     stopSignal: 'SIGTERM',
-  }))
+  }
 }
 
 function webService({ root, env, tunnelOriginPort }: Config, { web, tunnels }: Ports): Service {

@@ -18,15 +18,17 @@ import {
 import { authorityOf, isUp, LOOPBACK, siteUrl } from './healthcheck.ts'
 import { Output } from './output.ts'
 import { runProcesses } from './processes.ts'
+import { describeTunnel, runTunnelOnly } from './start/tunnel-only.ts'
 
-const FLAGS = ['docker', 'plain', 'verbose'] as const
+const FLAGS = ['docker', 'plain', 'tunnel-only', 'verbose'] as const
 
 type Flags = ReadonlySet<(typeof FLAGS)[number]>
 
 const USAGE = `npm start -- [flags]
-  --docker    run in containers (the default where a Docker Engine answers)
-  --plain     run as plain processes (the default elsewhere)
-  --verbose   print every log line
+  --docker        run in containers (the default where a Docker Engine answers)
+  --plain         run as plain processes (the default elsewhere)
+  --tunnel-only   run one tunnel as a plain process, without nginx and web
+  --verbose       print every log line
 Settings come from the environment and from the file .env; npm run config prints them.`
 
 const stopped = stopSignal()
@@ -52,9 +54,10 @@ async function start(flags: Flags): Promise<void> {
   output.print(sentence)
 
   function onUp(): void {
-    output.print(welcome(config, keptPassword(given), originForServers))
+    const describe = run === runTunnelOnly ? welcomeTunnel : welcome
+    output.print(describe(config, keptPassword(given), originForServers))
     output.release()
-    if (config.app) void isUp(`${siteUrl(config)}/`, { method: 'HEAD' }) // nginx logs it when the app does not respond
+    if (config.app && run !== runTunnelOnly) void isUp(`${siteUrl(config)}/`, { method: 'HEAD' }) // nginx logs it when the app does not respond
   }
 
   await run(config, { output, stopped, onUp })
@@ -62,14 +65,17 @@ async function start(flags: Flags): Promise<void> {
 
 /** Throws a `UserError` for flags that exclude each other, or that npm took for its own (`npm start --plain`). */
 function rejectFlags(flags: Flags, env: Config['env']): void {
-  const taken = FLAGS.find((flag) => flag !== 'verbose' && env[`npm_config_${flag}`])
+  const taken = FLAGS.find((flag) => flag !== 'verbose' && env[`npm_config_${flag.replace('-', '_')}`])
   if (taken) throw new UserError(`npm did not pass --${taken} on; write npm start -- --${taken}.`)
-  if (flags.has('docker') && flags.has('plain'))
-    throw new UserError(`--docker and --plain exclude each other.\n${USAGE}`)
+  const other = FLAGS.find((flag) => /^(plain|tunnel-only)$/.test(flag) && flags.has(flag))
+  if (flags.has('docker') && other)
+    throw new UserError(`--docker and --${other} exclude each other.\n${USAGE}`)
 }
 
 /** Chooses between containers and processes. Throws a `UserError` when containers were asked for and cannot run. */
 async function chooseMode({ env, app }: Config, flags: Flags) {
+  if (flags.has('tunnel-only'))
+    return { run: runTunnelOnly, sentence: 'Running a tunnel only, without nginx and web (--tunnel-only).' }
   if (flags.has('plain')) return { run: runProcesses, sentence: 'Running as plain processes (--plain).' }
   if (app && isLocal(app)) {
     const problem = `APP_URL is http://${app}, which containers cannot reach`
@@ -108,16 +114,32 @@ function describeInbox(config: Config): string[] {
   ]
 }
 
+function hasSentry({ env }: Config): boolean {
+  return Boolean(env.SENTRY_DSN?.trim() || env.SENTRY_DSN_FILE)
+}
+
+function describePassword(generated: string | undefined): string[] {
+  return generated ? [`  Operator's password: ${generated} (kept in .culvert/operator-password)`] : []
+}
+
+function welcomeTunnel(config: Config, generatedPassword?: string): string {
+  const destination = hasSentry(config)
+    ? '  Reports are forwarded to Sentry.'
+    : '  Reports are stored in the inbox, because SENTRY_DSN is not set. docs/tunnel-only.md shows how to add the console.'
+  return [
+    ...describeTunnel(config),
+    destination,
+    ...describePassword(generatedPassword),
+    '  Ctrl-C stops it.',
+  ].join('\n')
+}
+
 function welcome(config: Config, generatedPassword?: string, originForServers?: string): string {
   const lines = [
     `Culvert runs at ${siteUrl(config)}`,
-    ...(config.env.SENTRY_DSN?.trim() || config.env.SENTRY_DSN_FILE
-      ? ['  Reports are forwarded to Sentry.']
-      : describeInbox(config)),
+    ...(hasSentry(config) ? ['  Reports are forwarded to Sentry.'] : describeInbox(config)),
     `  Set-up, step by step: ${siteUrl(config)}/console/setup`,
-    ...(generatedPassword
-      ? [`  Operator's password: ${generatedPassword} (kept in .culvert/operator-password)`]
-      : []),
+    ...describePassword(generatedPassword),
     ...(config.app
       ? [`  It is in front of your app at http://${config.app}. The console is at /console, the lab at /lab.`]
       : []),

@@ -1,0 +1,41 @@
+/** Runs one tunnel as a process of this machine, without nginx and web: the operator's own proxy is in front of it. */
+
+import { readConfig as readTunnelConfig } from '../../tunnel/src/config/config.ts'
+import { buildSdk } from '../build/sdk.ts'
+import type { Config } from '../environment.ts'
+import { isOk, LOOPBACK, siteUrl } from '../healthcheck.ts'
+import type { Session } from '../output.ts'
+import { runServices, tunnelService } from '../processes.ts'
+
+/** Runs the tunnel until `stopped`. It listens where `HOST`, `PORT`, `ADMIN_HOST` and `ADMIN_PORT` say. */
+export async function runTunnelOnly(config: Config, session: Session): Promise<void> {
+  await buildSdk(config.root, session.stopped)
+  if (session.stopped.aborted) return
+  const { port, adminPort, adminUrl, hosts } = addressesOf(config)
+  const service = tunnelService(config, { port, adminPort }, 'tunnel')
+  const tunnel = {
+    ...service,
+    env: { ...service.env, ...hosts },
+    isReady: () => isOk(`${adminUrl}/readyz`),
+  }
+  await runServices(config, [tunnel], [adminUrl], session)
+}
+
+/** Returns the sentences of `npm start` when the tunnel runs. */
+export function describeTunnel(config: Config): string[] {
+  const { url, adminUrl, edge } = addressesOf(config)
+  return [
+    `The tunnel accepts reports at ${url}${config.tunnelPath}`,
+    `  Proxies that it trusts: ${edge.join(', ')} (TRUSTED_PROXIES)`,
+    `  Metrics: ${adminUrl}/metrics. Status: ${adminUrl}/status (docs/admin-api.md)`,
+  ]
+}
+
+/** Returns where the tunnel listens. HOST may be public, so it does not apply to the admin port here. */
+function addressesOf({ env }: Config) {
+  const hosts = { HOST: env.HOST || LOOPBACK, ADMIN_HOST: env.ADMIN_HOST || LOOPBACK }
+  const { port, adminPort, edge } = readTunnelConfig(env)
+  const url = siteUrl({ httpHost: hosts.HOST, httpPort: port })
+  const adminUrl = siteUrl({ httpHost: hosts.ADMIN_HOST, httpPort: adminPort })
+  return { hosts, port, adminPort, url, adminUrl, edge }
+}
