@@ -53,16 +53,18 @@ export const clientAddress: Check = {
     })
     // The tunnels have warned of a hidden proxy only since the posts of the doctor.
     const statuses = finding.result === 'pass' ? await deployment.admin?.statuses() : undefined
-    const warning = statuses?.flatMap(({ warnings }) => warnings).find(isAboutProxies)
+    const warning = statuses
+      ?.flatMap(({ warnings }) => warnings)
+      .find((each) => each.includes('a proxy hides theirs'))
     return warning === undefined ? finding : { ...warn(warning), remedy: PROXY_REMEDY }
   }),
 }
 
 const PROXY_REMEDY =
-  'Add the network of the proxy that is in front of nginx to TRUSTED_PROXIES. Ignore this if your visitors are on that network themselves.'
+  'Add the network of the proxy that is in front of Culvert to TRUSTED_PROXIES. Ignore this if your visitors are on that network themselves.'
 
 function isAboutProxies(warning: string): boolean {
-  return warning.includes('TRUSTED_PROXIES')
+  return /\bproxy\b/.test(warning)
 }
 
 const ADDRESS_PROBLEMS: Partial<Record<RequestFlag, string>> = {

@@ -15,6 +15,7 @@ import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
+import { ProxyFaults } from './policy/proxy-detection.ts'
 import { Scrubbing } from './policy/scrub.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
@@ -39,6 +40,7 @@ export type Services = {
   clock: () => number
   log: Log
   resolveClient: ClientResolver
+  proxyFaults: ProxyFaults
   projects: Projects
   bodies: Bodies
   filters: Filters
@@ -112,6 +114,7 @@ export async function openServices(
   }
   const policies = {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
+    proxyFaults: new ProxyFaults(clock),
     projects,
     filters: new Filters(config.filters),
     limits,

@@ -439,7 +439,7 @@ describe('npm run doctor', requires('nginx'), () => {
       {
         name: 'client-address',
         result: 'warn',
-        message: expect.stringMatching(/a proxy in front of nginx hides theirs/),
+        message: expect.stringMatching(/a proxy hides theirs/),
         remedy: expect.stringMatching(/TRUSTED_PROXIES/),
       },
     ])

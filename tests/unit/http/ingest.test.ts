@@ -14,6 +14,7 @@ import { Ingest } from '../../../tunnel/src/http/ingest.ts'
 import { OpenBodies } from '../../../tunnel/src/http/open-bodies.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
+import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
 import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
@@ -46,6 +47,7 @@ function createIngest() {
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({
     resolveClient: createClientResolver([], []),
+    proxyFaults: new ProxyFaults(() => 0),
     projects,
     bodies: new Bodies(limits, memory),
     memory,

@@ -5,6 +5,7 @@ import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
+import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
@@ -22,6 +23,7 @@ type StatusDeps = {
   limits: UpstreamLimits
   projects: Projects
   throttle: Throttle
+  proxyFaults: ProxyFaults
   sentry: Forwarding | undefined
   history: Pick<HistoryRecorder, 'storeId' | 'warning'> | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -45,7 +47,11 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     ...(history && { history_store: history.storeId }),
     addresses: throttle.addresses(),
-    warnings: [...listWarnings(throttle), ...(history?.warning === undefined ? [] : [history.warning])],
+    warnings: [
+      ...listWarnings(throttle),
+      ...deps.proxyFaults.warnings(),
+      ...(history?.warning === undefined ? [] : [history.warning]),
+    ],
   }
 }
 
@@ -65,6 +71,6 @@ function listWarnings(throttle: Throttle): string[] {
   const address = throttle.proxyAddress()
   if (address === undefined) return []
   return [
-    `All visitors have the private address ${address}: a proxy in front of nginx hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
+    `All visitors have the private address ${address}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
   ]
 }

@@ -8,6 +8,7 @@ import { accepted, Context, type Outcome, type PendingReceipt, type Stage } from
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
+import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
@@ -33,6 +34,7 @@ import {
 type IngestServices = OutcomeServices &
   ReportServices & {
     resolveClient: ClientResolver
+    proxyFaults: ProxyFaults
     filters: Filters
     limits: UpstreamLimits
     /** Absent: payloads are forwarded unmodified. */
@@ -117,7 +119,9 @@ export class Ingest {
   }
 
   async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<Response> {
-    const ctx = this.#createContext(incoming, this.#services.resolveClient(incoming))
+    const client = this.#services.resolveClient(incoming)
+    this.#services.proxyFaults.note(client.flags)
+    const ctx = this.#createContext(incoming, client)
     this.#inFlight++
     try {
       return await this.#run(ctx, stages)

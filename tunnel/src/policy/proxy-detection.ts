@@ -1,6 +1,7 @@
-/** Detection of a proxy in front of nginx that hides the visitors' addresses: the sign of a missing `TRUSTED_PROXIES`. */
+/** Detection of proxies that hide the visitors' addresses, or that pass on what they should not. */
 
 import { isIP } from 'node:net'
+import type { RequestFlag } from '../contract.ts'
 
 /**
  * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
@@ -42,4 +43,81 @@ function isPublicName(host = ''): boolean {
   const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
   if (isIP(name) !== 0) return !isPrivate(name)
   return name.includes('.') && !OWN_NAME.test(name)
+}
+
+const SPAN_MS = 10 * 60_000
+
+/** Flags of which one is enough for a warning. A peer that is not trusted may send them as it likes. */
+const CREDENTIALS: Partial<Record<RequestFlag, string>> = {
+  cookie: 'Cookie',
+  authorization: 'Authorization',
+}
+
+/** Flags for a warning when most requests have them: single ones come from clients that write the header themselves. */
+const OF_MOST: Partial<Record<RequestFlag, string>> = {
+  'address-list':
+    'Most requests have several addresses in X-Forwarded-For that TRUSTED_PROXIES does not explain. Either a proxy is missing in TRUSTED_PROXIES, and Sentry gets its address, or the proxy in front of Culvert keeps what clients write: let it overwrite the header.',
+  'peer-unknown':
+    'Most requests come from a proxy that is not trusted, and Sentry gets its address for all visitors. Add it to TRUSTED_PROXIES, or to EDGE where that is set.',
+}
+
+type Span = { start: number; requests: number; counts: Map<RequestFlag, number> }
+
+/** Faults of the proxy in front, from the flags of the requests of the last ten to twenty minutes: a repaired proxy is soon forgotten. */
+export class ProxyFaults {
+  readonly #clock: () => number
+  #present: Span
+  #past: Span
+
+  /** `clock` is in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock
+    this.#present = this.#newSpan()
+    this.#past = this.#newSpan()
+  }
+
+  note(flags: readonly RequestFlag[]): void {
+    this.#advance()
+    const { counts } = this.#present
+    this.#present.requests++
+    const isUntrusted = flags.includes('peer-unknown')
+    for (const flag of flags)
+      if (!(isUntrusted && flag in CREDENTIALS)) counts.set(flag, (counts.get(flag) ?? 0) + 1)
+  }
+
+  warnings(): string[] {
+    this.#advance()
+    const spans = [this.#present, this.#past]
+    const requests = sum(spans.map((span) => span.requests))
+    const count = (flag: RequestFlag) => sum(spans.map(({ counts }) => counts.get(flag) ?? 0))
+    return [
+      ...textsOf(CREDENTIALS, (flag) => count(flag) > 0).map(
+        (header) =>
+          `The proxy in front of Culvert passes the header ${header} of visitors on. The tunnel forwards it to nobody. Remove it in the proxy.`,
+      ),
+      ...textsOf(OF_MOST, (flag) => count(flag) * 2 > requests),
+    ]
+  }
+
+  #newSpan(): Span {
+    return { start: this.#clock(), requests: 0, counts: new Map() }
+  }
+
+  #advance(): void {
+    if (this.#clock() - this.#present.start < SPAN_MS) return
+    const isRecent = this.#clock() - this.#present.start < 2 * SPAN_MS
+    this.#past = isRecent ? this.#present : this.#newSpan()
+    this.#present = this.#newSpan()
+  }
+}
+
+function textsOf(
+  texts: Partial<Record<RequestFlag, string>>,
+  applies: (flag: RequestFlag) => boolean,
+): string[] {
+  return Object.entries(texts).flatMap(([flag, text]) => (applies(flag as RequestFlag) ? text : []))
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
 }

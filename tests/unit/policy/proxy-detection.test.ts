@@ -1,0 +1,60 @@
+/** Warnings about the proxy in front, from the flags of requests. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
+
+const MINUTE_MS = 60_000
+
+describe('ProxyFaults', () => {
+  let time: number
+  let faults: ProxyFaults
+
+  beforeEach(() => {
+    time = 5_000
+    faults = new ProxyFaults(() => time)
+  })
+
+  it('warns of nothing without requests, and for requests without flags', () => {
+    expect(faults.warnings()).toEqual([])
+    faults.note([])
+    expect(faults.warnings()).toEqual([])
+  })
+
+  it.each([
+    ['cookie', /passes the header Cookie of visitors on/],
+    ['authorization', /passes the header Authorization of visitors on/],
+  ] as const)('warns of one request with the flag %s', (flag, words) => {
+    for (let n = 0; n < 10; n++) faults.note([])
+    faults.note([flag])
+    expect(faults.warnings()).toEqual([expect.stringMatching(words)])
+  })
+
+  it('ignores credentials of a peer that is not trusted', () => {
+    for (let n = 0; n < 10; n++) faults.note([])
+    faults.note(['peer-unknown', 'cookie', 'authorization'])
+    expect(faults.warnings()).toEqual([])
+  })
+
+  it.each([
+    ['address-list', /several addresses in X-Forwarded-For/],
+    ['peer-unknown', /a proxy that is not trusted/],
+  ] as const)('warns when most requests have the flag %s', (flag, words) => {
+    faults.note([])
+    faults.note([flag])
+    expect(faults.warnings()).toEqual([])
+    faults.note([flag])
+    expect(faults.warnings()).toEqual([expect.stringMatching(words)])
+  })
+
+  it('forgets a fault after twenty minutes, with and without requests meanwhile', () => {
+    for (const isBusy of [true, false]) {
+      faults.note(['cookie'])
+      time += 15 * MINUTE_MS
+      if (isBusy) faults.note([])
+      expect(faults.warnings()).toHaveLength(1)
+      time += 15 * MINUTE_MS
+      if (isBusy) faults.note([])
+      expect(faults.warnings()).toEqual([])
+    }
+  })
+})
