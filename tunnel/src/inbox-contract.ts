@@ -28,6 +28,15 @@ export type InboxSummary = {
   raised: number | null
 }
 
+/** Simulated outage of Sentry, which the inbox stands for. */
+export type SimulatedOutageStatus = {
+  /** Milliseconds until it ends by itself; 0 without an outage. */
+  remaining_ms: number
+  /** Spooled envelopes that wait for its end, and those that were delivered to the inbox afterwards. */
+  pending: number
+  delivered: number
+}
+
 /** Group of envelopes in the inbox. Times are those of arrival, in milliseconds since 1970. */
 export type InboxGroup = {
   envelopes: number

@@ -13,6 +13,7 @@ import { Ingest } from './http/ingest.ts'
 import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
+import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
@@ -49,6 +50,8 @@ export type Services = {
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
   inbox: Inbox | undefined
+  /** Absent with a Sentry: only the inbox simulates an outage. */
+  outage: SimulatedOutage | undefined
   reports: ClientReports
   metrics: Metrics
   /** Absent without a spool and without an inbox. */
@@ -79,17 +82,11 @@ export async function openServices(
   const projects = createProjects(config.dsns)
   const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
-  const settings = {
-    maxBytes: config.maxEnvelopeBytes,
-    shareBytes: SHARE_BYTES,
-    dir: config.bodyDir,
-    timeoutMs: config.bodyMs,
-  }
-  const bodies = new Bodies(settings, memory)
-  const sentry = config.forward
-    ? await openForwardingOrExit({ config, projects, limits, memory, bodies, clock, now, log })
-    : undefined
+  const bodies = createBodies(config, memory)
+  const shared = { config, projects, limits, memory, bodies, clock, now, log }
+  const sentry = config.forward ? await openForwardingOrExit(shared) : undefined
   const inbox = await openInboxOrExit(config, log, now)
+  const outage = sentry ? undefined : createOutage({ ...shared, inbox })
   const metrics = new Metrics({
     build: { version: manifest.version, revision: config.revision },
     inFlight: () => ingest.inFlight(),
@@ -112,16 +109,20 @@ export async function openServices(
     sdkInventory: new SdkInventory(projects),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
-  const policies = {
-    resolveClient: createClientResolver(config.edge, config.trustedProxies),
-    proxyFaults: new ProxyFaults(clock),
-    projects,
-    filters: new Filters(config.filters),
-    limits,
-    throttle: new Throttle(config.throttle, clock),
-    scrubbing: config.scrub && new Scrubbing(config.scrub, (...found) => metrics.countScrubbed(...found)),
+  const policies = createPolicies(shared, metrics)
+  const services = {
+    config,
+    replica,
+    now,
+    clock,
+    log,
+    bodies,
+    sentry,
+    inbox,
+    outage,
+    ...records,
+    ...policies,
   }
-  const services = { config, replica, now, clock, log, bodies, sentry, inbox, ...records, ...policies }
   const keep = (type: string) => policies.filters.reads(type) || policies.scrubbing?.reads(type) === true
   const ingest = new Ingest({
     ...services,
@@ -138,6 +139,42 @@ export async function openServices(
   const [path = ''] = config.tunnelPaths
   const sdk = readSdkOrLog(log, () => readSdk(config.sdk, path, sdkFolder))
   return { ...services, ingest, sdk, sharedBundles: sdk && shareBundles(sdk, services) }
+}
+
+function createBodies(
+  { maxEnvelopeBytes: maxBytes, bodyDir: dir, bodyMs: timeoutMs }: Config,
+  memory: MemoryBudget,
+): Bodies {
+  return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
+}
+
+function createPolicies(
+  { config, projects, limits, clock }: Pick<Services, 'config' | 'projects' | 'limits' | 'clock'>,
+  metrics: Metrics,
+) {
+  return {
+    resolveClient: createClientResolver(config.edge, config.trustedProxies),
+    proxyFaults: new ProxyFaults(clock),
+    projects,
+    filters: new Filters(config.filters),
+    limits,
+    throttle: new Throttle(config.throttle, clock),
+    scrubbing: config.scrub && new Scrubbing(config.scrub, (...found) => metrics.countScrubbed(...found)),
+  }
+}
+
+function createOutage({
+  config,
+  log,
+  inbox,
+  ...deps
+}: Pick<Services, 'config' | 'log' | 'inbox' | 'bodies' | 'projects' | 'limits' | 'now' | 'clock'> & {
+  memory: MemoryBudget
+}): SimulatedOutage | undefined {
+  const { inboxFile: file, spool } = config
+  if (!inbox || !file) return undefined
+  const onError = (err: unknown) => log.logger.warn({ err }, 'the simulated outage failed')
+  return new SimulatedOutage({ ...deps, inbox, file, maxAgeMs: spool.ageMs, onError })
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

@@ -56,7 +56,7 @@ export function createTunnel(services: Services): Tunnel {
   async function start(): Promise<Ports> {
     const adminPort = await openAdminPort()
     sentry?.limitSharing.start()
-    await services.sharedBundles?.start()
+    await Promise.all([services.sharedBundles?.start(), services.outage?.start(onFinalOutcome)])
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
@@ -95,7 +95,7 @@ export function createTunnel(services: Services): Tunnel {
     sentry?.limitSharing.stop()
     services.sharedBundles?.stop()
     await Promise.race([history?.stop(), wait(HISTORY_MS)])
-    await sentry?.spool.close()
+    await Promise.all([sentry?.spool.close(), services.outage?.stop()])
     inbox?.close()
     await stopNow(adminServer)
     log.logger.info('stopped')

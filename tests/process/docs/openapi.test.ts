@@ -126,6 +126,14 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'DELETE /inbox', 200, '?all')
   })
 
+  it('describes the simulated outage', async () => {
+    await ask(inbox, 'POST /inbox/outage', 200, '?seconds=60')
+    await ask(inbox, 'POST /inbox/outage', 400, '?seconds=181')
+    await ask(inbox, 'GET /inbox/outage', 200)
+    await ask(inbox, 'DELETE /inbox/outage', 200)
+    await ask(spooling, 'POST /inbox/outage', 404)
+  })
+
   it('describes the spool', async () => {
     await ask(spooling, 'POST /spool/pause', 200)
     const { envelopes } = await ask(spooling, 'GET /spool', 200, '?limit=2')

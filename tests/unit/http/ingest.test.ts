@@ -60,6 +60,7 @@ function createIngest() {
     clientAddress: 'forward',
     sentry: undefined,
     inbox: undefined,
+    outage: undefined,
     sdkInventory: new SdkInventory(projects),
     allowedOrigins: new Set(),
     reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },

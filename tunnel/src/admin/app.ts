@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { HISTORY_RANGES, type Rejections, type ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Inbox } from '../inbox/inbox.ts'
+import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import { Feed } from '../telemetry/feed.ts'
@@ -25,6 +26,8 @@ type AdminDeps = {
   /** Absent without a spool and without an inbox. */
   history: HistoryRecorder | undefined
   inbox: Inbox | undefined
+  /** Absent with a Sentry. */
+  outage: SimulatedOutage | undefined
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
   projects: Projects
@@ -71,7 +74,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.route(
     '/inbox',
     inbox
-      ? createInboxAdmin(inbox, auditLog)
+      ? createInboxAdmin(inbox, deps.outage, auditLog)
       : createAbsent('The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.'),
   )
   app.route(

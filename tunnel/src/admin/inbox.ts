@@ -1,22 +1,33 @@
-/** Routes of the inbox: list, read and delete envelopes. */
+/** Routes of the inbox: list, read and delete envelopes, and simulate an outage of Sentry. */
 
 import { type Context, Hono } from 'hono'
 import type { Inbox, PageQuery } from '../inbox/inbox.ts'
+import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
 const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
+const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 
-export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
+export function createInboxAdmin(
+  inbox: Inbox,
+  outage: SimulatedOutage | undefined,
+  auditLog: AuditLog,
+): Hono {
   const app = new Hono()
   addRoute(app, '/', {
     GET: { query: PAGE_QUERY, run: list },
     DELETE: { query: ['all'], run: deleteAll },
   })
   addRoute(app, '/groups', { GET: { query: PAGE_QUERY, run: listGroups } })
+  addRoute(app, '/outage', {
+    GET: { run: () => simulation().status() },
+    POST: { query: ['seconds'], run: beginOutage },
+    DELETE: { run: endOutage },
+  })
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
   return app
 
@@ -30,6 +41,25 @@ export function createInboxAdmin(inbox: Inbox, auditLog: AuditLog): Hono {
     const page = inbox.groups(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
     return page
+  }
+
+  function simulation(): SimulatedOutage {
+    if (!outage)
+      throw new RequestError(404, 'An outage can be simulated in inbox mode only. SENTRY_DSN is set.')
+    return outage
+  }
+
+  async function beginOutage(c: Context): Promise<object> {
+    const seconds = readNumber(c, 'seconds', MAX_OUTAGE_SECONDS) ?? DEFAULT_OUTAGE_SECONDS
+    const status = await simulation().begin(seconds)
+    auditLog.recordChange(c, 'outage-begin', {})
+    return status
+  }
+
+  async function endOutage(c: Context): Promise<object> {
+    const status = await simulation().end()
+    auditLog.recordChange(c, 'outage-end', {})
+    return status
   }
 
   function read(c: Context): Response {

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'
 import { copyToInboxStage, storeInInboxStage } from '../inbox/enqueue.ts'
 import type { Inbox } from '../inbox/inbox.ts'
+import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import { accepted, Context, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
@@ -44,6 +45,8 @@ type IngestServices = OutcomeServices &
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
     inbox: Inbox | undefined
+    /** Absent with a Sentry. */
+    outage: SimulatedOutage | undefined
     replica: string
     /** Milliseconds since 1970. */
     now: () => number
@@ -72,9 +75,10 @@ function listStages(services: IngestServices): Stage[] {
   ]
 }
 
-function listInboxStages({ inbox, memory, sentry, onBug }: IngestServices): Stage[] {
+function listInboxStages({ inbox, outage, memory, sentry, onBug }: IngestServices): Stage[] {
   if (!inbox) return []
-  return [sentry ? copyToInboxStage(inbox, memory, onBug) : storeInInboxStage(inbox, memory)]
+  if (sentry) return [copyToInboxStage(inbox, memory, onBug)]
+  return [...(outage ? [outage.stage()] : []), storeInInboxStage(inbox, memory)]
 }
 
 function acceptInInboxMode(ctx: Context): Outcome {

@@ -86,7 +86,11 @@ class InboxQueue {
   }
 }
 
-async function wholeOf(body: AsyncIterable<Buffer>, bytes: number): Promise<Buffer> {
+/** Reads a body of `bytes` into one buffer. */
+export async function wholeOf(
+  body: AsyncIterable<Buffer> | Iterable<Buffer>,
+  bytes: number,
+): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(bytes)
   let at = 0
   for await (const chunk of body) at += chunk.copy(whole, at)

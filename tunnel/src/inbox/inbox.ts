@@ -8,6 +8,7 @@ import type { InboxGroups, InboxPage } from '../inbox-contract.ts'
 import { retryWhileBusy } from '../spool/sqlite/locks.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
+import { OUTAGE_TABLE, OutageTable } from './outage-table.ts'
 import { createSummaries, type InboxQuery, Summaries } from './search.ts'
 import { summariseStored } from './stored.ts'
 import type { Summary } from './summary.ts'
@@ -71,6 +72,7 @@ export class Inbox {
     add: async (rows) => this.#commit(() => this.#history.add(rows)),
     read: async (step, from) => this.#history.read(step, from),
   }
+  readonly outage: OutageTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #summaries: Summaries
@@ -89,6 +91,7 @@ export class Inbox {
     this.#summaries = new Summaries(this.#db)
     this.id = this.#summaries.inbox
     this.#history = new HistoryTable(this.#db)
+    this.outage = new OutageTable(this.#db, now)
     this.#bounds = bounds
     this.#now = now
   }
@@ -98,8 +101,7 @@ export class Inbox {
    * share of one client address.
    */
   keep({ id, time, eventId, types, summary, envelope }: NewEntry, network: string): void {
-    if (envelope.length > this.#bounds.bytes * this.#shareOf(network))
-      throw new Error('It is larger than the share of one client address in the inbox.')
+    this.checkSize(envelope.length, network)
     const cut = JSON.stringify(types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH)))
     this.#commit(() => {
       const { insert } = this.#statements
@@ -107,6 +109,12 @@ export class Inbox {
       this.#summaries.add(lastInsertRowid, cut, summary)
       this.#trim(network)
     })
+  }
+
+  /** Throws when an envelope is larger than the share of one client address. */
+  checkSize(bytes: number, network: string): void {
+    if (bytes > this.#bounds.bytes * this.#shareOf(network))
+      throw new Error('It is larger than the share of one client address in the inbox.')
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
@@ -248,5 +256,6 @@ function migrate(db: DatabaseSync): void {
   db.exec('CREATE INDEX IF NOT EXISTS inbox_network ON inbox (network, bytes)')
   createSummaries(db)
   db.exec(HISTORY_TABLE)
+  db.exec(OUTAGE_TABLE)
   db.exec('COMMIT')
 }

@@ -7,18 +7,17 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { AttemptResult, SpoolAttempts } from '../spool-contract.ts'
-import type { Upstreams } from '../upstream/client.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
-import { UpstreamCapacity } from './upstream-capacity.ts'
+import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
 
 type DeliveryDeps = {
   spool: Spool
   projects: Projects
-  upstreams: Upstreams
+  upstreams: DeliveryUpstreams
   limits: UpstreamLimits
   bodies: Bodies
   /** Age in milliseconds at which an entry expires. */

@@ -3,17 +3,23 @@
 import type { Upstreams } from '../upstream/client.ts'
 import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../upstream/request.ts'
 
+/** Part of the upstreams that delivery from a spool uses. */
+export type DeliveryUpstreams = Pick<
+  Upstreams,
+  'send' | 'attemptMs' | 'isOpen' | 'mayProbe' | 'spendProbe' | 'spareConnections'
+>
+
 const NOT_OF_UPSTREAM = [NOT_SENT, UNREADABLE]
 
 export class UpstreamCapacity {
   readonly #origin: string
-  readonly #upstreams: Upstreams
+  readonly #upstreams: DeliveryUpstreams
   readonly #rate: RateController
   readonly #concurrency = new Concurrency()
   #wasOpen = false
 
   /** `clock` is monotonic, in milliseconds. */
-  constructor(origin: string, upstreams: Upstreams, clock: () => number) {
+  constructor(origin: string, upstreams: DeliveryUpstreams, clock: () => number) {
     this.#origin = origin
     this.#upstreams = upstreams
     this.#rate = new RateController(clock)

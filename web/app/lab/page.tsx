@@ -3,7 +3,7 @@
 import type { Metadata } from 'next'
 import { notFound } from 'next/navigation'
 import { connection } from 'next/server'
-import { issuePass } from '../../features/lab/access.ts'
+import { canSimulateOutage, issuePass } from '../../features/lab/access.ts'
 import { Lab } from '../../features/lab/lab.tsx'
 import { PrivacyNote } from '../../features/privacy-note.tsx'
 import { config } from '../../lib/config.ts'
@@ -13,7 +13,8 @@ export const metadata: Metadata = { title: 'Error lab' }
 
 export default async function LabPage() {
   await connection()
-  const { lab, sentryHost, reportsUrl } = config()
+  const settings = config()
+  const { lab, sentryHost, reportsUrl } = settings
   if (!lab) notFound()
   return (
     <Shell at="lab">
@@ -32,7 +33,11 @@ export default async function LabPage() {
           reported.
         </p>
       </noscript>
-      <Lab pass={issuePass()} hasBrowserReports={reportsUrl !== undefined} />
+      <Lab
+        pass={issuePass()}
+        hasBrowserReports={reportsUrl !== undefined}
+        hasOutage={canSimulateOutage(settings)}
+      />
     </Shell>
   )
 }

@@ -1,7 +1,7 @@
 /** Access control of the error lab. */
 
 import { networkOf } from '../../lib/client-address.ts'
-import { config } from '../../lib/config.ts'
+import { type Config, config } from '../../lib/config.ts'
 import { processSingleton } from '../../lib/process-singleton.ts'
 import { createPasses, type PassRejection } from './passes.ts'
 
@@ -26,4 +26,9 @@ export function issuePass(): string {
 /** Returns an error that the lab's page finds by its reference. */
 export function labError(where: string, reference: string | undefined): Error {
   return new Error(`Thrown on purpose ${where} (lab ${reference})`)
+}
+
+/** Reports whether visitors may simulate an outage: in the lab, without a Sentry, and with access to the tunnels. */
+export function canSimulateOutage({ lab, sentryHost, adminToken }: Config): boolean {
+  return lab && sentryHost === undefined && adminToken !== undefined
 }

@@ -2,15 +2,15 @@
 'use client'
 
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
-import { useRouter } from 'next/navigation'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { Card } from '../../ui/card.tsx'
 import { LabRow } from './action-row.tsx'
 import * as raise from './browser-errors.ts'
-import type { Outcome } from './outcome.ts'
+import { OutagePanel } from './outage/outage-panel.tsx'
 import { CloseRow } from './page-close-row.tsx'
 import { RenderRow } from './render-error-row.tsx'
-import { type Asked, ask, askWithoutReport, callAction } from './server-errors.ts'
+import { ask, askWithoutReport, callAction } from './server-errors.ts'
+import { type OnServer, usePass } from './use-pass.ts'
 
 const NOT_FOUND = 'a missing page is not an error'
 const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
@@ -19,13 +19,16 @@ type Props = {
   pass: string
   /** The browser reports violations of the page's policy, without the SDK. */
   hasBrowserReports: boolean
+  /** An outage can be simulated here. */
+  hasOutage: boolean
 }
 
-export function Lab({ pass, hasBrowserReports }: Props) {
+export function Lab({ pass, hasBrowserReports, hasOutage }: Props) {
   useLabClient()
   const server = usePass(pass)
   return (
     <div className="mt-10 grid gap-6">
+      {hasOutage && <OutagePanel withPass={server} />}
       <BrowserErrors />
       <ServerErrors server={server} />
       <OtherReports />
@@ -34,8 +37,6 @@ export function Lab({ pass, hasBrowserReports }: Props) {
     </div>
   )
 }
-
-type OnServer = ReturnType<typeof usePass>
 
 function BrowserErrors() {
   return (
@@ -144,22 +145,6 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
       <ul className="mt-2">{children}</ul>
     </Card>
   )
-}
-
-/** Tracks the single-use pass that the server requires: requests the next one after each use. */
-function usePass(pass: string) {
-  const { refresh } = useRouter()
-  const [spent, setSpent] = useState('')
-  useEffect(() => {
-    if (spent === pass) refresh()
-  }, [spent, pass, refresh])
-  return (onServer: (asked: Asked) => Promise<Outcome>) => ({
-    disabled: spent === pass,
-    onServer: (reference: string) => {
-      setSpent(pass)
-      return onServer({ pass, reference })
-    },
-  })
 }
 
 /** Switches on everything that the SDK of this page can send. */

@@ -10,14 +10,21 @@ const VERBS: Record<OperatorAction['action'], string> = {
   'spool-pause': 'paused delivery',
   'spool-resume': 'resumed delivery',
   'inbox-delete': 'deleted',
+  'outage-begin': 'began a simulated outage',
+  'outage-end': 'ended a simulated outage',
+}
+
+function placeOf({ action, project }: OperatorAction): string {
+  if (action === 'inbox-delete') return ' from the inbox'
+  return action.startsWith('outage-') ? '' : ` of ${project ?? 'all projects'}`
 }
 
 /** Returns a sentence without a full stop: the operator, the change, and its scope. */
 export function describeAction(action: OperatorAction): string {
-  const { operator, client_address: client, envelopes, project, category } = action
+  const { operator, client_address: client, envelopes, category } = action
   const who = operator ? `Operator ${operator}` : `Admin API client ${client ?? 'of unknown address'}`
   const count = envelopes === undefined ? '' : ` ${formatQuantity(envelopes, 'envelope')}`
-  const place = action.action === 'inbox-delete' ? ' from the inbox' : ` of ${project ?? 'all projects'}`
+  const place = placeOf(action)
   const kind = category === undefined ? '' : `, ${categoryLabel(category)}`
   return `${who} ${VERBS[action.action]}${count}${place}${kind}`
 }

@@ -1,0 +1,116 @@
+/** Simulated outage of Sentry: envelopes wait on disk, and arrive in the inbox when it ends. */
+
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
+import type { SimulatedOutageStatus } from '../../../tunnel/src/inbox-contract.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+
+const eventId = (n: number) => String(n).repeat(32)
+const sendTo = (tunnel: Tunnel, n: number) =>
+  post(tunnel.url, { body: errorOf(INBOX_DSN, { event_id: eventId(n) }) })
+
+async function ask(tunnel: Tunnel, method: string, query = ''): Promise<SimulatedOutageStatus> {
+  const response = await tunnel.admin(`/inbox/outage${query}`, { method })
+  expect(response.status).toBe(200)
+  return response.json()
+}
+
+async function eventsIn(tunnel: Tunnel): Promise<string[]> {
+  const { entries } = await (await tunnel.admin('/inbox')).json()
+  return entries.map((entry: { event_id: string }) => entry.event_id).sort()
+}
+
+describe('A simulated outage', () => {
+  let started: AsyncDisposableStack
+  let file: string
+
+  beforeEach(async () => {
+    started = new AsyncDisposableStack()
+    file = join(started.use(await makeFolder()).path, 'inbox.db')
+  })
+
+  afterEach(() => started.disposeAsync())
+
+  const open = async () => started.use(await openTunnel({ env: { INBOX_FILE: file } }))
+
+  it('spools envelopes, and delivers them to the inbox when it is ended', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST', '?seconds=180')
+    const response = await sendTo(tunnel, 1)
+    expect(response).toMatchObject({ status: 202 })
+    expect(response.headers).not.toHaveProperty('retry-after')
+    await post(tunnel.url, {
+      body: gzipSync(errorOf(INBOX_DSN, { event_id: eventId(2) })),
+      headers: { 'content-encoding': 'gzip' },
+    })
+    expect(await eventsIn(tunnel)).toEqual([])
+    const during = await ask(tunnel, 'GET')
+    expect(during).toMatchObject({ pending: 2, delivered: 0 })
+    expect(during.remaining_ms).toBeGreaterThan(0)
+
+    await ask(tunnel, 'DELETE')
+    await expect.poll(() => ask(tunnel, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 2 })
+    expect(await eventsIn(tunnel)).toEqual([eventId(1), eventId(2)])
+    expect(await sendTo(tunnel, 3)).toMatchObject({ status: 200 })
+  })
+
+  it('counts one final outcome for each spooled envelope', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST')
+    await sendTo(tunnel, 1)
+    await ask(tunnel, 'DELETE')
+    await expect
+      .poll(async () => (await (await tunnel.admin('/figures')).json()).final_outcomes)
+      .toMatchObject([{ final_outcome: 'delivered', count: 1 }])
+  })
+
+  it('ends by itself', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST', '?seconds=30')
+    tunnel.advanceTime(30_001)
+    expect(await ask(tunnel, 'GET')).toMatchObject({ remaining_ms: 0 })
+    expect(await sendTo(tunnel, 1)).toMatchObject({ status: 200 })
+  })
+
+  it('applies to replicas that share the inbox', async () => {
+    const [one, other] = [await open(), await open()]
+    await ask(one, 'POST')
+    expect(await sendTo(other, 1)).toMatchObject({ status: 202 })
+    await ask(other, 'DELETE')
+    await expect.poll(() => eventsIn(one)).toEqual([eventId(1)])
+  })
+
+  it('leaves its envelopes to the next start, which delivers them', async () => {
+    const before = await open()
+    await ask(before, 'POST')
+    await sendTo(before, 1)
+    await before.stop()
+    const after = await open()
+    await ask(after, 'DELETE')
+    await expect.poll(() => eventsIn(after)).toEqual([eventId(1)])
+  })
+
+  it('is over when its end is too far in the future, as a wrong clock would write it', () => {
+    let now = Date.now()
+    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, () => now), (it) => it.close())
+    inbox.outage.set(60_000)
+    expect(inbox.outage.remainingMs()).toBe(60_000)
+    now -= 10 * 60_000
+    expect(inbox.outage.remainingMs()).toBe(0)
+  })
+
+  it('is not possible with a DSN', async () => {
+    const sentry = started.use(await startSentry())
+    const tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on' } }))
+    const response = await tunnel.admin('/inbox/outage', { method: 'POST' })
+    expect(response.status).toBe(404)
+    expect(await post(tunnel.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 200 })
+  })
+})

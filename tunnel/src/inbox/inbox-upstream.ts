@@ -1,0 +1,103 @@
+/** Upstream that stores what the spool delivers in the inbox, and refuses everything during a simulated outage. */
+
+import type { MemoryBudget } from '../body/memory-budget.ts'
+import type { OutgoingBody } from '../body/outgoing.ts'
+import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
+import type { DeliveryAttempt } from '../upstream/client.ts'
+import type { DeliveryResult } from '../upstream/request.ts'
+import { wholeOf } from './enqueue.ts'
+import type { Inbox } from './inbox.ts'
+import { readStored } from './stored.ts'
+import { summarise } from './summary.ts'
+
+type InboxUpstreamDeps = {
+  inbox: Inbox
+  memory: MemoryBudget
+  /** Milliseconds since 1970. */
+  now: () => number
+  onError: (error: unknown) => void
+}
+
+/** Headers of a spool entry, for its delivery to the inbox. */
+type Sender = { receipt: string; network: string }
+
+const ATTEMPT_MS = 10_000
+const ACCEPTED = reply(200)
+const CONCURRENT = 8 // envelopes are stored one at a time
+
+/** Returns the headers that a spool entry needs for its delivery to the inbox. */
+export function inboxHeaders({ receipt, network }: Sender): string[] {
+  return ['receipt', receipt, 'network', network]
+}
+
+export class InboxUpstream implements DeliveryUpstreams {
+  readonly #deps: InboxUpstreamDeps
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(deps: InboxUpstreamDeps) {
+    this.#deps = deps
+  }
+
+  /** Stores one envelope at a time: each is in memory as a whole meanwhile. */
+  send(_project: unknown, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
+    const final = this.#last.then(() => this.#deliver(outgoing, senderOf(headers)))
+    this.#last = final
+    return { soon: final, final, drop: () => {} }
+  }
+
+  isOpen(): boolean {
+    return this.#deps.inbox.outage.remainingMs() > 0
+  }
+
+  /** Allows no attempt during the outage, so that the delivery begins at its end, without a backoff. */
+  mayProbe(): boolean {
+    return false
+  }
+
+  spendProbe(): void {}
+
+  attemptMs(): number {
+    return ATTEMPT_MS
+  }
+
+  spareConnections(_origin: string, active: number): number {
+    return Math.max(0, CONCURRENT - active)
+  }
+
+  async #deliver(outgoing: OutgoingBody, sender: Sender): Promise<DeliveryResult> {
+    if (this.isOpen()) return { kind: 'undecided', reason: 'simulated outage', status: 503 }
+    const { memory, onError } = this.#deps
+    memory.reserve(2 * outgoing.bytes)
+    try {
+      return await this.#store(outgoing, sender)
+    } catch (error) {
+      onError(error)
+      return { kind: 'undecided', reason: 'inbox', status: undefined }
+    } finally {
+      memory.release(2 * outgoing.bytes)
+    }
+  }
+
+  async #store(outgoing: OutgoingBody, { receipt: id, network }: Sender): Promise<DeliveryResult> {
+    const { inbox, now } = this.#deps
+    if (inbox.size(id) !== undefined) return ACCEPTED // the spool did not learn of its delivery
+    const envelope = await wholeOf(outgoing.content(), outgoing.bytes)
+    const read = readStored(envelope)
+    if (!read) return reply(400)
+    const { items, eventId = null } = read
+    const summary = summarise({ id, event_id: eventId }, items, envelope)
+    const types = items.map(({ type }) => type)
+    inbox.keep({ id, time: now(), eventId, types, summary, envelope }, network)
+    inbox.outage.countDelivered()
+    return ACCEPTED
+  }
+}
+
+function reply(status: number): DeliveryResult {
+  const absent = { contentType: undefined, retryAfter: undefined, rateLimits: undefined }
+  return { kind: 'answered', reply: { status, body: Buffer.alloc(0), ...absent } }
+}
+
+function senderOf([, receipt = '', , network = '']: string[]): Sender {
+  return { receipt, network }
+}

@@ -1,0 +1,41 @@
+/** Tracks the simulated outage. */
+
+import { useCallback, useEffect, useState } from 'react'
+import type { SimulatedOutageStatus } from 'tunnel/inbox-contract'
+import { describeOutcome } from '../outcome.ts'
+import type { Asked } from '../server-errors.ts'
+
+const POLL_MS = 1_000
+const PATH = '/lab/outage'
+const NO_RESPONSE = 'The tunnel does not respond. Try again.'
+
+/** Returns the state, the reason why the last change failed, and a function that begins or ends an outage. */
+export function useOutage() {
+  const [status, setStatus] = useState<SimulatedOutageStatus>()
+  const [problem, setProblem] = useState<string>()
+  const isActive = status !== undefined && (status.remaining_ms > 0 || status.pending > 0)
+
+  const request = useCallback(async (method: string, asked: Partial<Asked> = {}) => {
+    const response = await fetch(`${PATH}?${new URLSearchParams(asked)}`, { method }).catch(() => undefined)
+    const answer: Partial<SimulatedOutageStatus & { rejection: string }> = await (response?.json() ?? {})
+    const { remaining_ms, pending, delivered, rejection } = answer
+    if (rejection !== undefined) return describeOutcome({ is: 'rejected', why: rejection }).text
+    if (remaining_ms === undefined || pending === undefined || delivered === undefined) return NO_RESPONSE
+    setStatus({ remaining_ms, pending, delivered })
+    return undefined
+  }, [])
+
+  useEffect(() => void request('GET').catch(() => undefined), [request])
+  useEffect(() => {
+    if (!isActive) return
+    const timer = setInterval(() => void request('GET').catch(() => undefined), POLL_MS)
+    return () => clearInterval(timer)
+  }, [isActive, request])
+
+  const change = useCallback(
+    async (method: 'POST' | 'DELETE', asked: Asked) =>
+      setProblem(await request(method, asked).catch(() => NO_RESPONSE)),
+    [request],
+  )
+  return { status, problem, change }
+}
