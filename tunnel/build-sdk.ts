@@ -11,6 +11,7 @@ import {
   type BundleName,
   LOADER_FILE,
   MANIFEST_FILE,
+  REACH_FILE,
   SDK_FOLDER,
   type SdkManifest,
 } from './src/sdk/manifest.ts'
@@ -65,10 +66,11 @@ const bundles = {
 }
 const manifest: SdkManifest = { version: sdk.version, sources, bundles }
 writeFileSync(join(FOLDER, LOADER_FILE), loader)
+writeFileSync(join(FOLDER, REACH_FILE), await bundle('reach/reach', {}))
 const partial = join(FOLDER, `${MANIFEST_FILE}.new`)
 writeFileSync(partial, JSON.stringify(manifest, undefined, 2))
 renameSync(partial, join(FOLDER, MANIFEST_FILE)) // last: a build that was stopped is no build
 
-const current = new Set([LOADER_FILE, MANIFEST_FILE])
+const current = new Set([LOADER_FILE, MANIFEST_FILE, REACH_FILE])
 for (const { file } of Object.values(bundles)) for (const end of ['', '.gz', '.br']) current.add(file + end)
 for (const file of readdirSync(FOLDER)) if (!current.has(file)) rmSync(join(FOLDER, file))

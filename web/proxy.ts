@@ -50,10 +50,11 @@ function rewriteTarget(path: string): string | undefined {
   return path !== '/' && path === settings().checkPath ? '/' : undefined
 }
 
-/** Returns the origins that a page may reach: the connection check sends a request directly to Sentry, no other page does. */
+/** Returns the origins that a page may reach: the connection check and reach tests send a request directly to Sentry. */
 function reachable(path: string): string[] {
-  const { checkPath, sentryOrigin } = settings()
-  return (path === '/' || path === checkPath) && sentryOrigin ? [sentryOrigin] : []
+  const { checkPath, sentryOrigin, reachTestUrl } = settings()
+  const isTested = reachTestUrl !== undefined && !/^\/console(\/|$)/.test(path)
+  return (path === '/' || path === checkPath || isTested) && sentryOrigin ? [sentryOrigin] : []
 }
 
 // Evaluated at build time. Static files get their headers from next.config.ts.

@@ -3,7 +3,13 @@
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LOADER_FILE, MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../tunnel/src/sdk/manifest.ts'
+import {
+  LOADER_FILE,
+  MANIFEST_FILE,
+  REACH_FILE,
+  SDK_FOLDER,
+  type SdkManifest,
+} from '../../tunnel/src/sdk/manifest.ts'
 import { ROOT } from '../environment.ts'
 import { runStep, withLock } from '../progress.mjs'
 
@@ -29,7 +35,9 @@ function isFresh(root: string): boolean {
 
 function hasFiles(root: string, { bundles }: SdkManifest): boolean {
   const files = Object.values(bundles).flatMap(({ file }) => [file, `${file}.br`, `${file}.gz`])
-  return [LOADER_FILE, ...files].every((file) => existsSync(join(root, 'tunnel', SDK_FOLDER, file)))
+  return [LOADER_FILE, REACH_FILE, ...files].every((file) =>
+    existsSync(join(root, 'tunnel', SDK_FOLDER, file)),
+  )
 }
 
 function readManifest(root: string): SdkManifest | undefined {

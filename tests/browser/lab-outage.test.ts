@@ -4,6 +4,8 @@ import { describe, expect } from 'vitest'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 
+it.override('siteOptions', {}) // inbox mode
+
 describe('The simulated outage', requires('chromium', 'nginx'), () => {
   it('counts the envelopes that wait, and delivers them when it is ended', async ({ site, visitor }) => {
     const { page } = visitor

@@ -22,6 +22,17 @@ export type LoaderConfig = {
   privacy: 'off' | 'errors' | 'mark'
 }
 
+/** Configuration of the reach test. */
+export type ReachConfig = {
+  /** Share of page loads that test. */
+  rate: number
+  /** URL that an SDK without a tunnel posts to. */
+  url: string
+  /** First tunnel path, for a script that does not know its own URL, and query of the tunnel URL. */
+  path: string
+  query: string
+}
+
 /** Options of `Sentry.init` that the operator has set. */
 export type LoaderOptions = {
   dsn: string

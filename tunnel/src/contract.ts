@@ -186,6 +186,10 @@ export type DurationCounts = Record<string, number>
 
 export type ProcessFigures = { resident_bytes: number; cpu_seconds: number; event_loop_p99_seconds: number }
 
+/** Results of the reach test of a browser. `inconclusive`: the policy of the page, a slow network or an outage of Sentry stopped it. */
+export const REACH_RESULTS = ['reachable', 'blocked', 'inconclusive'] as const
+export type ReachResult = (typeof REACH_RESULTS)[number]
+
 /** Response of `GET /figures`: the counters of a replica since it started, which `/metrics` shows too, and its load. */
 export type ReplicaFigures = {
   outcomes: OutcomeCount[]
@@ -193,6 +197,8 @@ export type ReplicaFigures = {
   items: { type: string; outcome: string; count: number }[]
   bytes: ByteCount[]
   final_outcomes: { final_outcome: FinalOutcome; project: string; count: number }[]
+  /** Reach tests of browsers; absent in releases without them. */
+  reach?: { result: ReachResult; project: string; count: number }[]
   durations: DurationCounts
   /** By origin of the upstream. */
   upstream_durations: Record<string, DurationCounts>
@@ -209,6 +215,8 @@ export type HistoryCounts = {
   /** Seconds from the first byte of an envelope to its response. */
   durations: DurationCounts
   bytes: number
+  /** Reach tests of browsers by result; absent without any, and for single projects. */
+  reach?: Record<string, number>
   /** Rejected with 503: lost. */
   unavailable: number
   /** Acknowledged entries that the store of the spool lost. */

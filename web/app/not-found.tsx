@@ -1,6 +1,7 @@
 /** Page for an unknown address. */
 
 import type { Metadata } from 'next'
+import { ReachTest } from '../features/reach-test.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { Shell } from '../ui/page-shell.tsx'
 
@@ -17,6 +18,7 @@ export default function NotFound() {
       <p className="mt-8">
         <ButtonLink href="/">Go to the start page</ButtonLink>
       </p>
+      <ReachTest />
     </Shell>
   )
 }

@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react'
 import { ConnectionCheck } from '../features/connection-check/connection-check.tsx'
 import { PrivacyNote } from '../features/privacy-note.tsx'
+import { ReachTest } from '../features/reach-test.tsx'
 import { config } from '../lib/config.ts'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { Shell } from '../ui/page-shell.tsx'
@@ -77,6 +78,7 @@ export default function Home() {
           copy="Copy the script tag"
         />
       </details>
+      <ReachTest />
     </Shell>
   )
 }

@@ -21,6 +21,8 @@ export type Config = {
   tunnelPath: string
   /** URL that browsers post reports about these pages to; absent: they are not asked to. */
   reportsUrl?: string
+  /** URL of the script that tests whether browsers reach Sentry; absent: no page tests. */
+  reachTestUrl?: string
   /** Path of the connection check. */
   checkPath: string
   /** Place of SENTRY_DSN: `.env`, or the file that SENTRY_DSN_FILE names. */
@@ -66,6 +68,7 @@ export function readConfig(
   const adminToken = readAdminToken(settings)
   const operatorPassword = readOperatorPassword(settings)
   const caFile = settings.read('CA_FILE')
+  const reachSampleRate = settings.read('REACH_SAMPLE_RATE')
   return {
     browser: {
       dsn: formatDsn(dsn),
@@ -95,6 +98,7 @@ export function readConfig(
       sentryHost: configured.host,
       sentryOrigin: originOf(configured),
       directUrl: envelopeUrl(configured),
+      ...(reachSampleRate > 0 && { reachTestUrl: tunnelUrl(`${tunnelPath}/sdk/reach.js`, configured) }),
     }),
     lab: settings.read('LAB', configured === undefined),
     tunnelAdmins: settings.read('TUNNEL_ADMIN'),

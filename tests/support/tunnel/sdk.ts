@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { AddOn } from '../../../tunnel/sdk/handover.ts'
-import { LOADER_FILE, MANIFEST_FILE, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
+import { LOADER_FILE, MANIFEST_FILE, REACH_FILE, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
 
 /**
  * Writes it into a folder, where the text of each bundle is its name, after that of the release. The bundles `errors` and `tracing` also name
@@ -40,6 +40,7 @@ export async function writeSdk(
     },
   }
   await writeFile(join(folder, LOADER_FILE), 'start(CULVERT_CONFIG)')
+  await writeFile(join(folder, REACH_FILE), 'test(CULVERT_REACH)')
   await writeFile(join(folder, MANIFEST_FILE), JSON.stringify(manifest))
   return manifest
 }

@@ -39,7 +39,7 @@ function lines(env: Env, words: string): string[] {
 }
 
 /** End of the location of tunnel paths, and of the SDK below them. */
-const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+|/reports)?\\z {'
+const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+|/reports|/reach)?\\z {'
 
 describe('TUNNEL_PATHS', () => {
   it.each([

@@ -23,6 +23,7 @@ describe('Metrics.figures', () => {
       ...{ receipt: 'r-0', final_outcome: 'expired', time: 1, waited_ms: 1, project: PROJECT },
       ...{ category: 'error', replica: 'r' },
     })
+    metrics.countReach('blocked', PROJECT)
     const { process, ...figures } = await metrics.figures()
     const common = { reason: '', project: PROJECT, category: 'error', count: 1 }
     expect(figures).toEqual({
@@ -39,6 +40,7 @@ describe('Metrics.figures', () => {
         { project: PROJECT, category: 'error', outcome: 'declined', count: 700 },
       ],
       final_outcomes: [{ final_outcome: 'expired', project: PROJECT, count: 1 }],
+      reach: [{ result: 'blocked', project: PROJECT, count: 1 }],
       durations: expect.objectContaining({ 0.025: 0, 0.05: 1, 2.5: 1, 5: 2, '+Inf': 2 }),
       upstream_durations: {
         'https://o1.sentry.example': expect.objectContaining({ 0.01: 0, 0.025: 1, 5: 2, '+Inf': 2 }),

@@ -19,6 +19,7 @@ const START = Date.UTC(2026, 10, 22, 12, 0)
 const [PROJECT, OTHER_PROJECT] = ['o1.sentry.example/1', 'o1.sentry.example/2'] as const
 
 type Opened = {
+  metrics: Metrics
   count(parts?: Partial<Receipt>): void
   expire(): void
   recorder: HistoryRecorder
@@ -75,6 +76,7 @@ function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
     now: () => clock.time,
   }
   const opened: Opened = {
+    metrics,
     count: (parts = {}) => metrics.count({ ...RECEIPT, ...parts }),
     expire: () =>
       metrics.countFinalOutcome({
@@ -170,6 +172,20 @@ describe('HistoryRecorder', () => {
       expect((await recorder.read('24h')).points).toMatchObject([
         { replicas: 2, outcomes: { delivered: 4 }, durations: { '+Inf': 4 }, pending: 7, vanished: 2 },
       ])
+  })
+
+  it('sums up reach tests, which a span without any leaves out', async () => {
+    const [clock, store] = [new Clock(), new MemoryHistory()]
+    const [first, second] = [open(clock, store), open(clock, store, 'r-2')]
+    first.metrics.countReach('blocked', PROJECT)
+    second.metrics.countReach('blocked', OTHER_PROJECT)
+    second.metrics.countReach('reachable', PROJECT)
+    clock.at(1)
+    await Promise.all([first.recorder.record(), second.recorder.record()])
+    clock.at(2)
+    await first.recorder.record()
+    const { points } = await first.recorder.read('1h')
+    expect(points.map(({ reach }) => reach)).toEqual([{ blocked: 2, reachable: 1 }, undefined])
   })
 
   it('returns the pending entries at the end of a span, and the last known ones while the spool does not respond', async () => {

@@ -118,7 +118,7 @@ export function readConfig(env: Environment): Config {
     spool: readSpool(settings),
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
-    sdk: readSdkSettings(settings),
+    sdk: readSdkSettings(settings, forward),
     browserReports: readReportSettings(settings),
     filters: readFilters(settings),
     scrub: readScrub(settings),
@@ -216,9 +216,10 @@ function readSpoolCredentials(file: string | undefined, problems: string[]): Nat
   }
 }
 
-function readSdkSettings(settings: SettingsReader): SdkSettings {
+function readSdkSettings(settings: SettingsReader, forward: boolean): SdkSettings {
   const release = settings.read('SENTRY_RELEASE')
   const tracesSampleRate = settings.read('SENTRY_TRACES_SAMPLE_RATE')
+  const reachSampleRate = settings.read('REACH_SAMPLE_RATE')
   return {
     options: {
       environment: settings.read('SENTRY_ENVIRONMENT'),
@@ -228,6 +229,7 @@ function readSdkSettings(settings: SettingsReader): SdkSettings {
       replaysSessionSampleRate: settings.read('SENTRY_REPLAYS_SESSION_SAMPLE_RATE'),
       replaysOnErrorSampleRate: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
     },
+    reachSampleRate: forward ? reachSampleRate : 0, // the inbox is no host
     feedback: settings.read('SENTRY_FEEDBACK'),
     privacy: settings.read('PRIVACY_SIGNAL'),
   }

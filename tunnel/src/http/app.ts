@@ -8,14 +8,22 @@ import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
-import { respondWithBundle, respondWithLoader, type SdkDeps, withOriginHeaders } from './sdk.ts'
+import { type ReachDeps, respondToReach } from './reach.ts'
+import {
+  respondWithBundle,
+  respondWithLoader,
+  respondWithReachTest,
+  type SdkDeps,
+  withOriginHeaders,
+} from './sdk.ts'
 
-type AppDeps = SdkDeps & {
-  ingest: Ingest
-  resolveClient: ClientResolver
-  tunnelPaths: readonly string[]
-  derivedPaths: boolean
-}
+type AppDeps = SdkDeps &
+  ReachDeps & {
+    ingest: Ingest
+    resolveClient: ClientResolver
+    tunnelPaths: readonly string[]
+    derivedPaths: boolean
+  }
 
 /** Methods of Node that tunnel paths and the SDK do not accept. With `all`, every POST would match two routes. */
 const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'OPTIONS')
@@ -39,6 +47,8 @@ export function createApp(deps: AppDeps): App {
     app.on(OTHER_METHODS, reports, (c) =>
       reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }),
     )
+    app.post(`${path}/reach`, (c) => respond(c, () => respondToReach(c.env.incoming, deps)))
+    app.get(`${path}/sdk/reach.js`, (c) => respond(c, () => respondWithReachTest(c.env.incoming, deps)))
     app.get(`${path}/sdk.js`, (c) => respond(c, () => respondWithLoader(c.env.incoming, deps)))
     app.get(`${path}/sdk/:file`, (c) =>
       respond(c, () => respondWithBundle(c.env.incoming, c.req.param('file'), deps)),

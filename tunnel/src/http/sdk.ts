@@ -1,7 +1,7 @@
 /** Routes of the SDK below a tunnel path: `sdk.js` and the bundles that it loads. */
 
 import type { IncomingMessage } from 'node:http'
-import type { Projects } from '../projects.ts'
+import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
 import { isImmutable, type Sdk } from '../sdk/sdk.ts'
@@ -24,12 +24,23 @@ const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
 /** Responds with the loader of the project that the query names, by default the first. Throws a `Rejection`. */
 export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
   if (!sdk) throw new Rejection('sdk-missing')
+  const content = sdk.loader(projectOf(incoming, deps))
+  return withOriginHeaders(respondWith(content, incoming.headers, MINUTES), incoming, deps.allowedOrigins)
+}
+
+/** Responds with the reach test alone, for pages with an SDK of their own. Throws a `Rejection`. */
+export function respondWithReachTest(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
+  if (!sdk) throw new Rejection('sdk-missing')
+  const content = sdk.reachTest(projectOf(incoming, deps))
+  return withOriginHeaders(respondWith(content, incoming.headers, MINUTES), incoming, deps.allowedOrigins)
+}
+
+function projectOf(incoming: IncomingMessage, { projects }: Pick<SdkDeps, 'projects'>): Project {
   const query = readQuery(incoming.url ?? '')
   const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
-  const project = isGuess ? undefined : deps.projects.find(query)
+  const project = isGuess ? undefined : projects.find(query)
   if (!project) throw new Rejection('project-unknown')
-  const response = respondWith(sdk.loader(project), incoming.headers, MINUTES)
-  return withOriginHeaders(response, incoming, deps.allowedOrigins)
+  return project
 }
 
 /** Responds with a bundle of this release, or of another one. Throws a `Rejection`. */

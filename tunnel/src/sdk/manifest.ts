@@ -14,6 +14,10 @@ export const LOADER_FILE = 'loader.js'
 /** Name in the template that stands for the configuration of a project. */
 export const CONFIG_NAME = 'CULVERT_CONFIG'
 
+/** Template of the reach test, and the name in it that stands for its configuration. */
+export const REACH_FILE = 'reach.js'
+export const REACH_NAME = 'CULVERT_REACH'
+
 export type BundleName = FirstBundle | AddOn
 
 export type BundleFile = {

@@ -2,17 +2,27 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LoaderConfig, LoaderOptions } from '../../sdk/handover.ts'
-import { type Dsn, formatDsn, tunnelUrl } from '../envelope/dsn.ts'
+import type { LoaderConfig, LoaderOptions, ReachConfig } from '../../sdk/handover.ts'
+import { type Dsn, envelopeUrl, formatDsn, tunnelUrl } from '../envelope/dsn.ts'
 import type { Project } from '../projects.ts'
 import { type Content, createContent } from './content.ts'
-import { CONFIG_NAME, LOADER_FILE, MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from './manifest.ts'
+import {
+  CONFIG_NAME,
+  LOADER_FILE,
+  MANIFEST_FILE,
+  REACH_FILE,
+  REACH_NAME,
+  SDK_FOLDER,
+  type SdkManifest,
+} from './manifest.ts'
 
 const FOLDER = join(import.meta.dirname, '../..', SDK_FOLDER)
 
 /** Settings of the operator that every loader contains. */
 export type SdkSettings = Pick<LoaderConfig, 'feedback' | 'privacy'> & {
   options: Omit<LoaderOptions, 'dsn'>
+  /** Share of page loads that test whether they reach Sentry. */
+  reachSampleRate: number
 }
 
 export class Sdk {
@@ -22,6 +32,7 @@ export class Sdk {
   readonly #manifest: SdkManifest
   readonly #files = new Map<string, Content>()
   readonly #loaders = new Map<string, Content>()
+  readonly #reachTemplate: string
 
   /** `path` is the first tunnel path. Throws when the folder has no complete build. */
   constructor(settings: SdkSettings, path: string, folder: string) {
@@ -29,6 +40,7 @@ export class Sdk {
     this.#path = path
     this.#manifest = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'))
     this.#template = readFileSync(join(folder, LOADER_FILE), 'utf8')
+    this.#reachTemplate = settings.reachSampleRate > 0 ? readFileSync(join(folder, REACH_FILE), 'utf8') : ''
     for (const [name, { file }] of Object.entries(this.#manifest.bundles)) {
       const read = (end = '') => readFileSync(join(folder, file + end))
       const content = createContent(read(), { gzip: read('.gz'), br: read('.br') })
@@ -47,14 +59,25 @@ export class Sdk {
     return new Map([...this.#files].filter(([name]) => isImmutable(name)))
   }
 
-  /** Returns the loader of a project. */
+  /** Returns the loader of a project, followed by its reach test. */
   loader({ key, dsn }: Pick<Project, 'key' | 'dsn'>): Content {
     const known = this.#loaders.get(key)
     if (known) return known
-    const text = renderLoader(this.#template, this.#configFor(dsn))
+    const text = renderLoader(this.#template, this.#configFor(dsn)) + this.#reachTest(dsn)
     const content = createContent(Buffer.from(text))
     this.#loaders.set(key, content)
     return content
+  }
+
+  /** Returns the reach test of a project; an empty script where no page load tests. */
+  reachTest({ dsn }: Pick<Project, 'dsn'>): Content {
+    return createContent(Buffer.from(this.#reachTest(dsn)))
+  }
+
+  #reachTest(dsn: Dsn): string {
+    const { reachSampleRate: rate } = this.#settings
+    const config: ReachConfig = { rate, url: envelopeUrl(dsn), path: this.#path, query: tunnelUrl('', dsn) }
+    return this.#reachTemplate.replace(REACH_NAME, () => toScript(config))
   }
 
   #configFor(dsn: Dsn): LoaderConfig {
@@ -83,9 +106,12 @@ export function readSdk(settings: SdkSettings, path: string, folder = FOLDER): S
 
 /** Writes a configuration into the template, so that no value ends the script or the string it is in, also in an inline script. */
 export function renderLoader(template: string, config: LoaderConfig): string {
-  const json = JSON.stringify(config).replace(
+  return template.replace(CONFIG_NAME, () => toScript(config))
+}
+
+function toScript(value: object): string {
+  return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-  return template.replace(CONFIG_NAME, () => json)
 }

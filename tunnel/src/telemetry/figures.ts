@@ -24,6 +24,7 @@ export async function readFigures(registry: Registry): Promise<ReplicaFigures> {
     items: await counts('items_total'),
     bytes: await counts('envelope_bytes_total'),
     final_outcomes: await counts('spool_final_outcomes_total'),
+    reach: await counts('reach_tests_total'),
     durations: bucketsOf(await samples('request_duration_seconds')),
     upstream_durations: Object.fromEntries([...upstreams].map(([origin, its]) => [origin, bucketsOf(its)])),
     process: {

@@ -59,6 +59,7 @@ export function recordOf(
     ...countsOf(figures),
     items: sumBy(figures.items, ({ type }) => type),
     durations: figures.durations,
+    ...withReach(sumBy(figures.reach ?? [], ({ result }) => result)),
     ...spool,
     projects: Object.fromEntries(
       projects.map((project) => {
@@ -132,11 +133,17 @@ function combine(a: HistoryCounts, b: HistoryCounts, sign: 1 | -1): HistoryCount
     items: each(a.items, b.items),
     final_outcomes: each(a.final_outcomes, b.final_outcomes),
     durations: each(a.durations, b.durations),
+    ...withReach(each(a.reach ?? {}, b.reach ?? {})),
     bytes: a.bytes + sign * b.bytes,
     unavailable: a.unavailable + sign * b.unavailable,
     vanished: a.vanished + sign * b.vanished,
     ...(pending.length > 0 && { pending: Math.max(...pending) }),
   }
+}
+
+/** Leaves reach tests out where there are none, as in the rows of most sites. */
+function withReach(reach: Record<string, number>): Pick<HistoryCounts, 'reach'> {
+  return Object.keys(reach).length > 0 ? { reach } : {}
 }
 
 function combineCounts(

@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import {
   FINAL_OUTCOMES,
   type LimitInForce,
+  type ReachResult,
   type Receipt,
   type ReplicaFigures,
   type SpoolOutcome,
@@ -82,6 +83,11 @@ export class Metrics {
     'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
     ['rule', 'mode'],
   )
+  readonly #reachTests = this.#counter(
+    'culvert_reach_tests_total',
+    'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
+    ['result', 'project'],
+  )
   readonly #spool: SpoolMetrics | undefined
   /** Origin of the upstream, by project. */
   readonly #origins: ReadonlyMap<string, string>
@@ -153,6 +159,11 @@ export class Metrics {
   /** Counts what a scrubbing rule has found. */
   countScrubbed(rule: string, mode: 'enforce' | 'observe', count: number): void {
     this.#scrubbed.inc({ rule, mode }, count)
+  }
+
+  /** Counts the reach test of a browser. */
+  countReach(result: ReachResult, project: string): void {
+    this.#reachTests.inc({ result, project })
   }
 
   /** Returns all metrics in the text format of Prometheus. */

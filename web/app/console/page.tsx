@@ -15,14 +15,21 @@ export default async function OverviewPage({ searchParams }: Props) {
   const query = await searchParams
   const data = await requireConsoleData(withQuery(CONSOLE, query))
   const range = readRange(query.range)
-  const [snapshot, history, stored] = await Promise.all([
+  const [snapshot, history, stored, reach] = await Promise.all([
     data.snapshot(),
     data.history(),
     range === LIVE_RANGE ? undefined : data.storedHistory(range.key),
+    data.reach(),
   ])
   return (
     <ConsoleShell at="overview" title="Overview">
-      <Overview first={summarise(snapshot)} history={history} rangeKey={range.key} {...stored} />
+      <Overview
+        first={summarise(snapshot)}
+        history={history}
+        rangeKey={range.key}
+        reach={reach}
+        {...stored}
+      />
     </ConsoleShell>
   )
 }

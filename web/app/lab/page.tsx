@@ -6,6 +6,7 @@ import { connection } from 'next/server'
 import { canSimulateOutage, issuePass } from '../../features/lab/access.ts'
 import { Lab } from '../../features/lab/lab.tsx'
 import { PrivacyNote } from '../../features/privacy-note.tsx'
+import { ReachTest } from '../../features/reach-test.tsx'
 import { config } from '../../lib/config.ts'
 import { Shell } from '../../ui/page-shell.tsx'
 
@@ -38,6 +39,7 @@ export default async function LabPage() {
         hasBrowserReports={reportsUrl !== undefined}
         hasOutage={canSimulateOutage(settings)}
       />
+      <ReachTest />
     </Shell>
   )
 }

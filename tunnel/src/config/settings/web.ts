@@ -31,6 +31,11 @@ export const WEB = {
       0,
       'Share of visits with an error for which a replay is sent. It begins one minute before the error.',
     ),
+    REACH_SAMPLE_RATE: setting(
+      is.share,
+      0,
+      'Share of page loads in which the browser [tests whether it reaches Sentry](console.md#reach) itself. Each test connects to Sentry.',
+    ),
     SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
   }),
   ...section(REPORTS, ['web'], {

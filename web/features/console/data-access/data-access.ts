@@ -9,6 +9,7 @@ import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
 import { continueWith } from '../monitor/stored-history.ts'
+import { estimateReach, type Reach } from '../overview/reach/reach.ts'
 import { mergeSdks } from '../projects/projects.ts'
 import { returnPath, SIGN_IN } from '../routes.ts'
 import { currentSession, isSessionOpen } from '../session/session.ts'
@@ -68,6 +69,13 @@ export class ConsoleData {
 
   storedHistory(range: HistoryRange): Promise<HistoryOfRange> {
     return readHistory(this.#requests, range)
+  }
+
+  /** Returns the reach of the last 7 days; `undefined` while no browser tests it. */
+  async reach(): Promise<Reach | undefined> {
+    if (this.settings.reachTestUrl === undefined) return undefined
+    const { stored } = await this.storedHistory('7d')
+    return stored && estimateReach(stored.reach, stored.totals.categories.error ?? 0)
   }
 
   /** Streams the receipts of all replicas as server-sent events. */

@@ -10,7 +10,9 @@ export type StoredHistory = {
   stepMs: number
   /** Totals since the start of the range. Spans without data end with a gap. */
   points: Point[]
-  totals: Pick<Point, 'outcomes' | 'finalOutcomes'>
+  totals: Pick<Point, 'outcomes' | 'finalOutcomes' | 'categories'>
+  /** Reach tests of browsers by result. */
+  reach: Record<string, number>
   /** Lost envelopes of the range. */
   losses: LossCounts
 }
@@ -45,7 +47,8 @@ export function storedHistoryOf(histories: readonly History[]): StoredHistory | 
     unavailable: sumOf(used.map(({ unavailable }) => unavailable)),
     vanished: sumOf(used.map(({ vanished }) => vanished)),
   }
-  return { stepMs, points, totals, losses }
+  const reach = used.map(({ reach: tests = {} }) => tests).reduce(addRecords, {})
+  return { stepMs, points, totals, reach, losses }
 }
 
 /** Puts stored points before live ones. Between them is a gap: the live ones begin in the middle of a span. */

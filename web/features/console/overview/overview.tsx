@@ -24,6 +24,8 @@ import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
 import { LIVE_RANGE, readRange } from './range/range.ts'
 import { RangeCharts } from './range/range-charts.tsx'
+import type { Reach } from './reach/reach.ts'
+import { ReachPanel } from './reach/reach-panel.tsx'
 import { StatusBanner } from './status-banner.tsx'
 
 type Props = {
@@ -35,9 +37,11 @@ type Props = {
   stored?: StoredHistory
   /** Description of what the stored history lacks. */
   missing?: string
+  /** Absent while no browser tests whether it reaches Sentry. */
+  reach: Reach | undefined
 }
 
-export function Overview({ first, history, rangeKey, stored, missing }: Props) {
+export function Overview({ first, history, rangeKey, stored, missing, reach }: Props) {
   const { overview, points: live, state } = useLive(first, history)
   const range = readRange(rangeKey)
   const isLive = range === LIVE_RANGE
@@ -70,6 +74,7 @@ export function Overview({ first, history, rangeKey, stored, missing }: Props) {
           ) : (
             <OutcomesTable {...overview} note="since the replicas started" />
           )}
+          {reach && <ReachPanel reach={reach} />}
           {overview.upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
           {hasSpool && <Spools spools={overview.spools} />}
           <Changes changes={overview.changes} />

@@ -37,6 +37,12 @@ describe('storedHistoryOf', () => {
     ])
   })
 
+  it('adds up reach tests, which points of other releases lack', () => {
+    const spans = [spanAt(2, 1, { reach: { blocked: 2 } }), spanAt(3, 1)]
+    const other = historyOf([spanAt(2, 1, { reach: { blocked: 1, reachable: 4 } })])
+    expect(storedHistoryOf([historyOf(spans), other])?.reach).toEqual({ blocked: 3, reachable: 4 })
+  })
+
   it('ends the last span with the last full minute', () => {
     const hour = { ...historyOf([spanAt(0, 5)]), step_ms: 60 * MINUTE }
     expect(shown(storedHistoryOf([hour])?.points ?? [])).toEqual([

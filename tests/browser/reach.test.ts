@@ -1,0 +1,61 @@
+/** Reach tests in Chromium: the request to Sentry, and the result that the tunnel gets. */
+
+import type { Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { it } from '../support/browser/fixtures.ts'
+import { requires } from '../support/requirements.ts'
+
+const isDirect = (url: URL) => url.pathname.endsWith('/envelope/')
+
+it.override('sentryOptions', () => ({}))
+it.override('siteOptions', ({ sentry }) => {
+  sentry.allowUnexpected() // the test has no items
+  return { env: { SENTRY_DSN: sentry.dsn(), LAB: 'on', REACH_SAMPLE_RATE: '1' } }
+})
+
+/** Opens the error lab, which sends nothing by itself, and returns the result of its reach test. */
+async function testFrom(page: Page, site: { url: string }): Promise<string | null> {
+  const sent = page.waitForRequest((request) => new URL(request.url()).pathname === '/monitoring/reach')
+  await page.goto(`${site.url}/lab`)
+  return (await sent).postData()
+}
+
+describe('The reach test', requires('chromium', 'nginx'), () => {
+  it('posts an envelope without items to Sentry, which is reachable', async ({ sentry, site, visitor }) => {
+    const direct = visitor.page.waitForRequest((request) => isDirect(new URL(request.url())))
+    expect(await testFrom(visitor.page, site)).toBe('reachable')
+    const request = await direct
+    expect({ method: request.method(), body: request.postData() }).toEqual({ method: 'POST', body: '{}' })
+    expect(request.headers()).not.toHaveProperty('referer')
+    expect(sentry.requests.flatMap(({ items }) => items)).toEqual([])
+    await expect
+      .poll(async () => {
+        const figures = await Promise.all(
+          site.tunnels.map(async (tunnel) => (await tunnel.admin('/figures')).json()),
+        )
+        return figures.flatMap(({ reach }) => reach)
+      })
+      .toMatchObject([{ result: 'reachable', count: 1 }])
+  })
+
+  it('finds that a blocker stops the request', async ({ site, visitor }) => {
+    visitor.expectTrouble(/ERR_BLOCKED_BY_CLIENT/)
+    await visitor.page.route(isDirect, (route) => route.abort('blockedbyclient'))
+    expect(await testFrom(visitor.page, site)).toBe('blocked')
+  })
+
+  it('does not count the Content-Security-Policy of the page as a blocker', async ({ site, visitor }) => {
+    visitor.expectTrouble(/Content Security Policy|content-security-policy/i)
+    visitor.allowTrouble(/failed: POST/)
+    await visitor.page.route('**/lab', async (route) => {
+      const response = await route.fetch()
+      const headers = response.headers()
+      const policy = String(headers['content-security-policy']).replace(
+        /connect-src [^;]+/,
+        "connect-src 'self'",
+      )
+      await route.fulfill({ response, headers: { ...headers, 'content-security-policy': policy } })
+    })
+    expect(await testFrom(visitor.page, site)).toBe('inconclusive')
+  })
+})

@@ -1,0 +1,40 @@
+/** Visitors whose browsers do not reach Sentry, and the errors that would have been lost. */
+
+import { formatCount, formatQuantity } from '../../../../lib/format.ts'
+import { Empty, Panel } from '../../../../ui/panel.tsx'
+import { isUncertain, type Reach } from './reach.ts'
+
+export function ReachPanel({ reach }: { reach: Reach }) {
+  const { tests, inconclusive, blocked, lostErrors } = reach
+  return (
+    <Panel title="Reach" note="last 7 days">
+      {blocked ? (
+        <>
+          <p>
+            <strong className="text-title">{toPercent(blocked.share)} of visitors block Sentry.</strong>
+          </p>
+          <p className="mt-1">
+            About {formatQuantity(lostErrors, 'error')} would have been lost without Culvert this week.
+          </p>
+          <p className="mt-2 text-note text-quiet">
+            {isUncertain(reach) && 'The sample is small: '}
+            between {toPercent(blocked.from)} and {toPercent(blocked.to)} with 95 % confidence, from{' '}
+            {formatQuantity(tests, 'page load')}.
+          </p>
+        </>
+      ) : (
+        <Empty>No browser has tested whether it reaches Sentry yet. Results are stored once a minute.</Empty>
+      )}
+      {inconclusive > 0 && (
+        <p className="mt-2 text-note text-quiet">
+          {formatCount(inconclusive)} more had no result: the policy of the page, a slow network or an outage
+          of Sentry stopped the test.
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+function toPercent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
