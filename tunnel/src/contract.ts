@@ -1,5 +1,6 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
+import type { SamplingReason } from './policy-contract.ts'
 import type { SpoolStatus } from './spool-contract.ts'
 import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
 
@@ -38,6 +39,7 @@ export type ScrubReason = 'unscrubbable' | 'attachments-dropped'
 export type FilteredReason =
   | FilterReason
   | ScrubReason
+  | SamplingReason
   | 'empty'
   | 'duplicate'
   | 'report-type'

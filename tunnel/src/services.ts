@@ -18,6 +18,7 @@ import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
 import { Scrubbing } from './policy/scrub.ts'
+import { Storms } from './policy/storm/storms.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
@@ -46,6 +47,8 @@ export type Services = {
   bodies: Bodies
   filters: Filters
   limits: UpstreamLimits
+  /** Absent: identical errors are not counted. */
+  storms: Storms | undefined
   throttle: Throttle
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
@@ -123,7 +126,8 @@ export async function openServices(
     ...records,
     ...policies,
   }
-  const keep = (type: string) => policies.filters.reads(type) || policies.scrubbing?.reads(type) === true
+  const readers = [policies.filters, policies.storms, policies.scrubbing]
+  const keep = (type: string) => readers.some((policy) => policy?.reads(type))
   const ingest = new Ingest({
     ...services,
     memory,
@@ -149,7 +153,13 @@ function createBodies(
 }
 
 function createPolicies(
-  { config, projects, limits, clock }: Pick<Services, 'config' | 'projects' | 'limits' | 'clock'>,
+  {
+    config,
+    projects,
+    limits,
+    now,
+    clock,
+  }: Pick<Services, 'config' | 'projects' | 'limits' | 'now' | 'clock'>,
   metrics: Metrics,
 ) {
   return {
@@ -159,6 +169,7 @@ function createPolicies(
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
+    storms: openStorms(config, now, metrics),
     scrubbing: config.scrub && new Scrubbing(config.scrub, (...found) => metrics.countScrubbed(...found)),
   }
 }
@@ -175,6 +186,11 @@ function createOutage({
   if (!inbox || !file) return undefined
   const onError = (err: unknown) => log.logger.warn({ err }, 'the simulated outage failed')
   return new SimulatedOutage({ ...deps, inbox, file, maxAgeMs: spool.ageMs, onError })
+}
+
+function openStorms({ storm }: Config, now: () => number, metrics: Metrics): Storms | undefined {
+  if (storm.limit === 0) return undefined
+  return new Storms(storm, now, (...removed) => metrics.countPolicyItem('storm', ...removed))
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

@@ -56,6 +56,7 @@ function createIngest() {
     limits: new UpstreamLimits(Date.now),
     throttle: new Throttle(noRates, () => performance.now()),
     reports: new ClientReports(async () => true, Date.now),
+    storms: undefined,
     scrubbing: undefined,
     clientAddress: 'forward',
     sentry: undefined,

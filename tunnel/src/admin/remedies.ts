@@ -5,6 +5,7 @@ import { rowOf, type SettingName } from '../config/settings.ts'
 import { NONE } from '../config/settings-reader.ts'
 import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from '../contract.ts'
 import { ENTRY_BYTES } from '../inbox/enqueue.ts'
+import type { SamplingReason } from '../policy-contract.ts'
 import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
@@ -14,6 +15,7 @@ const SETTINGS: {
     | FilterReason
     | 'report-type'
     | ScrubReason
+    | SamplingReason
     | 'throttled'
     | FinalOutcome]?: readonly SettingName[]
 } = {
@@ -43,6 +45,7 @@ const SETTINGS: {
   'csp-injected-scripts': ['CSP_FILTERS'],
   'csp-localhost': ['CSP_FILTERS'],
   'release-version': ['FILTER_RELEASES'],
+  storm: ['STORM_LIMIT', 'STORM_MODE'],
   unscrubbable: ['SCRUB'],
   'attachments-dropped': ['SCRUB_ATTACHMENTS'],
 }

@@ -7,6 +7,7 @@ import type { AddressMode } from '../policy/client-address.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
+import type { StormSettings } from '../policy/storm/storms.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { ReportSettings } from '../reports/report-types.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
@@ -16,7 +17,7 @@ import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
-import { readScrubRules } from './scrub-rules.ts'
+import { readScrub, readStorm } from './policies.ts'
 import { LOOPBACK } from './settings/processes.ts'
 import type { Environment, SettingName } from './settings.ts'
 import {
@@ -53,6 +54,7 @@ export type Config = SharedSettings & {
   /** Absent: payloads are forwarded unmodified. */
   scrub: ScrubSettings | undefined
   clientAddress: AddressMode
+  storm: StormSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
   /** Additional certificate authorities. */
@@ -123,6 +125,7 @@ export function readConfig(env: Environment): Config {
     filters: readFilters(settings),
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
+    storm: readStorm(settings),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
       addressBurst: settings.read('ADDRESS_BURST'),
@@ -255,17 +258,6 @@ function readFilters(settings: SettingsReader): FilterSettings {
     errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
     releases: readGlobs(settings, 'FILTER_RELEASES'),
   }
-}
-
-function readScrub(settings: SettingsReader): ScrubSettings | undefined {
-  const level = settings.read('SCRUB')
-  const mode = settings.read('SCRUB_MODE')
-  const attachments = settings.read('SCRUB_ATTACHMENTS')
-  const rules = settings.read('SCRUB_RULES')
-  const selected = rules ? readScrubRules(rules, settings.problems) : []
-  if (level !== 'off') return { level, mode, attachments, selected }
-  if (rules) settings.problems.push(`SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`)
-  return undefined
 }
 
 function readGlobs(settings: SettingsReader, name: 'FILTER_ERROR_MESSAGES' | 'FILTER_RELEASES'): string[] {

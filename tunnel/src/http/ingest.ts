@@ -12,6 +12,8 @@ import { type Filters, filterStage } from '../policy/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
+import { stormStage } from '../policy/storm/stage.ts'
+import type { Storms } from '../policy/storm/storms.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
@@ -38,6 +40,8 @@ type IngestServices = OutcomeServices &
     proxyFaults: ProxyFaults
     filters: Filters
     limits: UpstreamLimits
+    /** Absent: identical errors are not counted. */
+    storms: Storms | undefined
     /** Absent: payloads are forwarded unmodified. */
     scrubbing: Scrubbing | undefined
     clientAddress: AddressMode
@@ -65,6 +69,7 @@ function listStages(services: IngestServices): Stage[] {
     checkEnvelopeItems,
     filterStage(filters),
     upstreamLimitsStage(limits),
+    stormStage(services.storms),
     throttleStage(throttle),
     reduceAddressStage(services.clientAddress),
     scrubStage(scrubbing),

@@ -4,6 +4,7 @@ import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../bo
 import type { ScrubReason } from '../contract.ts'
 import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
+import type { PolicyMode } from '../policy-contract.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'
 import type { RuleSet } from './scrub/rule-index.ts'
@@ -13,7 +14,7 @@ import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
 export type ScrubSettings = {
   level: 'default' | 'strict'
   /** Finds without changing anything. */
-  mode: 'enforce' | 'observe'
+  mode: PolicyMode
   attachments: 'pass' | 'drop'
   /** Rules of the operator. */
   selected: RuleSet['selected']

@@ -11,6 +11,7 @@ import {
 } from '../contract.ts'
 import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
+import type { PolicyMode } from '../policy-contract.ts'
 import type { Projects } from '../projects.ts'
 import type { RejectionCode } from '../rejections.ts'
 import type { SpoolStatus } from '../spool-contract.ts'
@@ -88,6 +89,11 @@ export class Metrics {
     'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
     ['result', 'project'],
   )
+  readonly #policyItems = this.#counter(
+    'culvert_policy_items_total',
+    'Items that a policy removed, or would remove in the mode `observe`.',
+    ['policy', 'mode', 'project'],
+  )
   readonly #spool: SpoolMetrics | undefined
   /** Origin of the upstream, by project. */
   readonly #origins: ReadonlyMap<string, string>
@@ -157,13 +163,18 @@ export class Metrics {
   }
 
   /** Counts what a scrubbing rule has found. */
-  countScrubbed(rule: string, mode: 'enforce' | 'observe', count: number): void {
+  countScrubbed(rule: string, mode: PolicyMode, count: number): void {
     this.#scrubbed.inc({ rule, mode }, count)
   }
 
   /** Counts the reach test of a browser. */
   countReach(result: ReachResult, project: string): void {
     this.#reachTests.inc({ result, project })
+  }
+
+  /** Counts an item that a policy removed, or would remove. */
+  countPolicyItem(policy: 'storm', mode: PolicyMode, project: string): void {
+    this.#policyItems.inc({ policy, mode, project })
   }
 
   /** Returns all metrics in the text format of Prometheus. */

@@ -80,6 +80,10 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'Its release matches a pattern in FILTER_RELEASES.',
     fix: 'Narrow the patterns if they match too much.',
   },
+  storm: {
+    sentence: 'More identical errors arrived within a minute than STORM_LIMIT allows. One in 100 was sent.',
+    fix: 'Fix the error, or raise STORM_LIMIT. STORM_MODE=observe lets all of them pass.',
+  },
   unscrubbable: {
     sentence:
       'Its payload cannot be scrubbed: it is not JSON in UTF-8, larger than 2 MiB, or full of secrets.',

@@ -111,6 +111,16 @@ export const TUNNEL = {
       10_000,
       'Burst: envelopes for one project that may exceed `PROJECT_RATE` at once.',
     ),
+    STORM_LIMIT: setting(
+      is.integer('number of identical errors a minute', 0, MILLION),
+      100,
+      'Identical errors a minute that a tunnel forwards for one project, see [quota](quota.md#storms). Beyond it, 1 in 100 passes. 0: any number.',
+    ),
+    STORM_MODE: setting(
+      is.oneOf('enforce', 'observe'),
+      'observe',
+      '`observe` removes no error, and counts in `culvert_policy_items_total` what `enforce` would remove.',
+    ),
     HEADER_BYTES: setting(bytes(KIB, MIB), 64 * KIB, 'Maximum size of one header line of an envelope.'),
     TOTAL_HEADER_BYTES: setting(
       bytes(KIB, 64 * MIB),

@@ -1,0 +1,163 @@
+/** Storm protection as a stage, with a clock of the test. */
+
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../../tunnel/src/envelope/dsn.ts'
+import { Context } from '../../../../tunnel/src/pipeline.ts'
+import { stormStage } from '../../../../tunnel/src/policy/storm/stage.ts'
+import { type StormSettings, Storms } from '../../../../tunnel/src/policy/storm/storms.ts'
+import { createProjects } from '../../../../tunnel/src/projects.ts'
+import { EVENT_ID, envelopeOf } from '../../../support/envelopes.ts'
+import { readEnvelope, typesOf } from '../../../support/read-envelope.ts'
+
+const MINUTE = 60_000
+const DSNS = ['https://a@sentry.example/1', 'https://a@sentry.example/2']
+const { all: projects } = createProjects(DSNS.flatMap((dsn) => parseDsn(dsn) ?? []))
+
+describe('Storm protection', () => {
+  let time: number
+  let storms: Storms
+  let observed: string[]
+
+  const set = (settings: Partial<StormSettings>) => {
+    observed = []
+    const onRemoved = (...removed: string[]) => observed.push(removed.join(' '))
+    storms = new Storms({ limit: 100, mode: 'enforce', ...settings }, () => time, onRemoved)
+  }
+
+  beforeEach(() => {
+    time = 1_000 * MINUTE
+    set({})
+  })
+
+  /** Runs the stage on an error with an attachment and a session, and returns the types of the items that are left. */
+  function send(message: string, project = 0): string[] {
+    const payload = JSON.stringify({ exception: { values: [{ type: 'TypeError', value: message }] } })
+    const body = envelopeOf({ event_id: EVENT_ID }, [
+      { header: { type: 'event' }, payload },
+      { header: { type: 'attachment', length: 1 }, payload: 'a' },
+      { header: { type: 'session' }, payload: '{}' },
+    ])
+    const client = { address: undefined, requestId: '', isRetry: false }
+    const receipt = { id: '', time: 0, items: [], bytes: 0, replica: '' }
+    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    ctx.envelope = readEnvelope(body, (type) => storms.reads(type))
+    ctx.project = projects[project] ?? ctx.project
+    expect(stormStage(storms)(ctx)).toBeUndefined()
+    expect(new Set(ctx.removed.values()).size).toBeLessThanOrEqual(1)
+    return typesOf(ctx.remaining().items)
+  }
+
+  /** Returns the number of events that pass. */
+  const sendMany = (count: number, message: string | ((n: number) => string) = 'a', project = 0) =>
+    Array.from({ length: count }, (_, n) =>
+      send(typeof message === 'string' ? message : message(n), project),
+    ).filter((types) => types.includes('event')).length
+
+  it('passes as many identical errors a minute as the limit, and then one in 100', () => {
+    expect(sendMany(100)).toBe(100)
+    expect(sendMany(99)).toBe(0)
+    expect(sendMany(1)).toBe(1)
+    expect(sendMany(1_000)).toBe(10)
+  })
+
+  it('removes the attachments of a removed error, and nothing else', () => {
+    sendMany(100)
+    expect(send('a')).toEqual(['session'])
+  })
+
+  it('passes the limit again in the next minute', () => {
+    sendMany(150)
+    time += MINUTE
+    expect(sendMany(101)).toBe(100)
+  })
+
+  it('passes new errors, and those of other projects', () => {
+    sendMany(1_000)
+    expect(sendMany(50, (n) => 'b'.repeat(n + 1))).toBe(50)
+    expect(sendMany(100, 'a', 1)).toBe(100)
+  })
+
+  it('lists a storm with the errors seen and sent since it began', () => {
+    sendMany(100)
+    expect(storms.active()).toEqual([])
+    sendMany(200)
+    time += MINUTE
+    sendMany(200)
+    expect(storms.active()).toEqual([
+      {
+        fingerprint: expect.any(String),
+        project: 'sentry.example/1',
+        title: 'TypeError',
+        since: 1_000 * MINUTE,
+        seen: 500,
+        sent: 203,
+      },
+    ])
+  })
+
+  it('ends a storm after a minute with fewer errors than the limit', () => {
+    sendMany(200)
+    time += MINUTE
+    expect(storms.active()).toHaveLength(1)
+    sendMany(1)
+    time += MINUTE
+    sendMany(1)
+    expect(storms.active()).toEqual([])
+  })
+
+  it('ends a storm of which no error arrives any more', () => {
+    sendMany(200)
+    time += 2 * MINUTE
+    expect(storms.active()).toEqual([])
+  })
+
+  it('removes nothing in the mode observe, and counts what it would remove', () => {
+    set({ mode: 'observe' })
+    expect(sendMany(250)).toBe(250)
+    expect(observed).toEqual(Array(149).fill('observe sentry.example/1'))
+    expect(storms.active()).toMatchObject([{ seen: 250, sent: 101 }])
+  })
+
+  it('removes nothing with the limit 0', () => {
+    set({ limit: 0 })
+    expect(sendMany(1_000)).toBe(1_000)
+    expect(storms.active()).toEqual([])
+  })
+
+  it('passes errors without a fingerprint', () => {
+    set({ limit: 1 })
+    const item = { type: 'event', header: { type: 'event' }, range: [0, 0] as [number, number], bytes: 9 }
+    for (let i = 0; i < 5; i++) expect(storms.isExcess('p', { ...item, payload: [] })).toBe(false)
+  })
+
+  it('goes on with a storm while more different errors arrive than it remembers', () => {
+    sendMany(101)
+    for (let i = 0; i < 6; i++) {
+      sendMany(1_000, (n) => letters(i * 1_000 + n))
+      expect(send('a')).toEqual(['session'])
+    }
+  })
+
+  it('passes the first of each error, whatever the order of arrival', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 300 }), (kinds) => {
+        set({ limit: 2 })
+        const seen = new Set<number>()
+        for (const kind of kinds) {
+          const passed = send(letters(kind)).includes('event')
+          expect(passed || seen.has(kind)).toBe(true)
+          seen.add(kind)
+        }
+      }),
+      { numRuns: 20 },
+    )
+  })
+})
+
+/** Spells a number in letters, since numbers in messages do not count. */
+function letters(n: number): string {
+  return String(n).replace(/\d/g, (digit) => 'ghijklmnop'[Number(digit)] ?? '')
+}

@@ -1,0 +1,87 @@
+/** Fingerprint of an error, which is the same for errors of one cause. */
+
+import { hash } from 'node:crypto'
+import { maxValues } from '../../envelope/header-parser.ts'
+
+export type Fingerprint = {
+  key: string
+  /** Types of the exceptions, and the innermost function. Without the message, which may hold personal data. */
+  title: string
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Parsing an event of more values may take longer than 50 ms. */
+const MAX_VALUES = 50_000
+const MAX_EXCEPTIONS = 5
+const MAX_FRAMES = 3
+const MAX_TEXT = 300
+const MAX_TITLE = 120
+/** Numbers, and IDs in hex. */
+const NUMBERS = /\b(?=[a-f]*\d)[\da-f]{8,}\b|\d+/gi
+
+/** Returns `undefined` for a payload that is no JSON, takes too long to parse, or has neither an exception nor a message. */
+export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
+  const event = parse(payload)
+  if (!event) return undefined
+  const exceptions = list(object(event.exception).values).slice(-MAX_EXCEPTIONS)
+  const types = exceptions.map(({ type }) => text(type) || 'Error')
+  const frames = framesOf(exceptions)
+  const message = text(exceptions.at(-1)?.value) || messageOf(event)
+  if (exceptions.length === 0 && message === '') return undefined
+  const chosen = Array.isArray(event.fingerprint) ? event.fingerprint.map(text) : []
+  const parts = [types, frames.map(describeFrame), message.replace(NUMBERS, '#'), chosen]
+  const key = hash('sha1', JSON.stringify(parts), 'base64url').slice(0, 16)
+  return { key, title: titleOf(types, frames.at(-1)) }
+}
+
+function parse(payload: Buffer): Json | undefined {
+  if (maxValues(payload) > MAX_VALUES) return undefined
+  try {
+    return object(JSON.parse(payload.toString()))
+  } catch {
+    return undefined
+  }
+}
+
+function messageOf({ logentry, message }: Json): string {
+  const entry = object(logentry ?? message)
+  return text(entry.message) || text(entry.formatted) || text(message)
+}
+
+/** Returns the innermost frames of the app, the innermost last; of any code if none is marked as the app's. */
+function framesOf(exceptions: readonly Json[]): Json[] {
+  const stacks = exceptions.map(({ stacktrace }) => list(object(stacktrace).frames))
+  const frames = stacks.findLast((stack) => stack.length > 0) ?? []
+  const ofApp = frames.filter(({ in_app: isOfApp }) => isOfApp === true)
+  return (ofApp.length > 0 ? ofApp : frames).slice(-MAX_FRAMES)
+}
+
+/** Line and column tell the functions of a minified file apart. */
+function describeFrame({ function: name, filename, abs_path, lineno, colno }: Json): string {
+  const file = fileNameOf(text(filename) || text(abs_path)).replace(NUMBERS, '#')
+  return `${text(name)} ${file} ${Number(lineno)} ${Number(colno)}`
+}
+
+function titleOf(types: readonly string[], frame: Json | undefined): string {
+  const name = types.join(', ') || 'Message'
+  const place = frame && (text(frame.function) || fileNameOf(text(frame.filename)))
+  return (place ? `${name} in ${place}` : name).slice(0, MAX_TITLE)
+}
+
+/** Returns the last part of a path or URL, without its query. */
+function fileNameOf(path: string): string {
+  return path.replace(/[?#].*$/s, '').replace(/^.*[/\\]/s, '')
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {}
+}
+
+function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(object) : []
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, MAX_TEXT) : ''
+}
