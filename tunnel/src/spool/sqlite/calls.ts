@@ -2,6 +2,7 @@
 
 import type { EntryAdmin } from './admin.ts'
 import { hasErrorCode } from './locks.ts'
+import type { RateLimitTable } from './shared/rate-limits.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './store.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
@@ -17,13 +18,12 @@ export type Calls = Pick<
   | 'finish'
   | 'expire'
   | 'totals'
-  | 'limits'
-  | 'addLimits'
   | 'addHistory'
   | 'readHistory'
   | 'probe'
 > &
-  Omit<EntryAdmin, 'paused'>
+  Omit<EntryAdmin, 'paused'> &
+  RateLimitTable
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
@@ -118,7 +118,8 @@ export class CallRunner {
   }
 
   #perform({ name, args }: Call): unknown {
-    const target = name in this.#store ? this.#store : this.#store.admin
+    const { admin, rateLimits } = this.#store
+    const target = [this.#store, admin, rateLimits].find((each) => name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
     return method.apply(target, args)
   }

@@ -2,19 +2,9 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
-import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
 import type { HistoryRow } from '../../telemetry/history.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
-import {
-  type Lease,
-  MAX_SHARED_LIMITS,
-  type ProjectDemand,
-  type PutResult,
-  type SharedLimit,
-  type SpoolBounds,
-  type SpoolEntry,
-  type SpoolTotals,
-} from '../spool.ts'
+import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
 import {
   COLUMNS,
@@ -28,6 +18,7 @@ import {
 } from './entry-row.ts'
 import { retryWhileBusy } from './locks.ts'
 import { openDatabase } from './schema.ts'
+import { RateLimitTable } from './shared/rate-limits.ts'
 import type { Space } from './space.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -41,6 +32,7 @@ export class SqliteStore {
   readonly id: string
   readonly log: WriteAheadLog
   readonly admin: EntryAdmin
+  readonly rateLimits: RateLimitTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -53,6 +45,7 @@ export class SqliteStore {
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
+    this.rateLimits = new RateLimitTable(this.#db)
     this.#history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
@@ -161,18 +154,6 @@ export class SqliteStore {
     }
   }
 
-  limits(): SharedLimit[] {
-    return this.#statements.currentLimits.all(Date.now()).map(({ project, category, until }) => ({
-      ...{ project: String(project), category: String(category), until: Number(until) },
-    }))
-  }
-
-  addLimits(limits: readonly SharedLimit[]): void {
-    this.#statements.removeOtherLimits.run(Date.now())
-    for (const { project, category, until } of limits) this.#statements.addLimit.run(project, category, until)
-    this.#statements.removeExcessLimits.run(MAX_SHARED_LIMITS)
-  }
-
   addHistory(rows: readonly HistoryRow[]): void {
     this.#history.add(rows)
   }
@@ -265,7 +246,6 @@ function chooseVictims(
 
 function prepare(db: DatabaseSync) {
   const entries = `SELECT ${SELECTED} FROM envelopes`
-  const isInForce = `until > ?1 AND until <= ?1 + ${MAX_LIMIT_SECONDS * 1000}`
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
@@ -282,16 +262,6 @@ function prepare(db: DatabaseSync) {
     older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
     oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
-    currentLimits: db.prepare(`SELECT project, category, until FROM rate_limits WHERE ${isInForce}`),
-    removeOtherLimits: db.prepare(`DELETE FROM rate_limits WHERE NOT (${isInForce})`),
-    removeExcessLimits: db.prepare(
-      `DELETE FROM rate_limits WHERE (project, category) NOT IN
-       (SELECT project, category FROM rate_limits ORDER BY until DESC LIMIT ?)`,
-    ),
-    addLimit: db.prepare(
-      `INSERT INTO rate_limits (project, category, until) VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET until = max(until, excluded.until)`,
-    ),
   }
 }
 
