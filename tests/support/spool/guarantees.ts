@@ -10,6 +10,7 @@ import { historyPromises } from './history-guarantees.ts'
 import { limitPromises } from './limit-guarantees.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
+import { valuePromises } from './value-guarantees.ts'
 
 /** Store with its entries; `spool` opens another replica on it. Disposing closes all replicas and deletes the store. */
 export type Store = AsyncDisposable & {
@@ -308,6 +309,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     operatorPromises(() => ({ store: opened, spool }))
     limitPromises(() => ({ store: opened, spool }))
+    valuePromises(() => ({ store: opened, spool }))
     historyPromises(() => ({ store: opened }))
   })
 }

@@ -85,6 +85,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     resume: notHere,
     limits: notHere,
     addLimits: notHere,
+    values: { get: notHere, put: notHere },
     history: { add: notHere, read: notHere },
     async close() {},
   }

@@ -114,6 +114,16 @@ export type PartitionTotals = {
 /** Rate limit of Sentry that replicas share, on one category or on `all`. `until` is in milliseconds since 1970. */
 export type SharedLimit = { project: string; category: string; until: number }
 
+/** Value that replicas share. `revision` is 0 for one that was never stored. */
+export type SharedValue = { value: string | undefined; revision: number }
+
+/** Small values that replicas share, each under a key of letters, digits and dashes. */
+export type SharedValues = {
+  get(key: string): Promise<SharedValue>
+  /** Stores a value if the current one still has this revision. Returns `false` when another replica has stored one. */
+  put(key: string, value: string, revision: number): Promise<boolean>
+}
+
 /** Number of shared limits that a spool keeps: those that end last. */
 export const MAX_SHARED_LIMITS = 1_000
 
@@ -180,6 +190,7 @@ export type Spool = {
   limits(): Promise<SharedLimit[]>
   /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return, and keeps 1,000. */
   addLimits(limits: readonly SharedLimit[]): Promise<void>
+  values: SharedValues
   /** History, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
   history: HistoryStore
   close(): Promise<void>

@@ -48,6 +48,10 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     resume: async (...args) => opened().resume(...args),
     limits: async () => opened().limits(),
     addLimits: async (...args) => opened().addLimits(...args),
+    values: {
+      get: async (...args) => opened().values.get(...args),
+      put: async (...args) => opened().values.put(...args),
+    },
     history: {
       add: async (...args) => opened().history.add(...args),
       read: async (...args) => opened().history.read(...args),

@@ -8,6 +8,7 @@ import {
   type ProjectDemand,
   type PutResult,
   type SharedLimit,
+  type SharedValue,
   type SpoolBounds,
   type SpoolEntry,
   type SpoolTotals,
@@ -33,6 +34,7 @@ const PAUSED = 'paused'
 const SEEN = 'entries'
 const PROBE = 'probe'
 const LIMITS = 'rate-limits'
+const VALUES = 'values.'
 const MAX_NETWORKS = 10_000
 
 export class State {
@@ -182,6 +184,20 @@ export class State {
     })
   }
 
+  /** A failure of the server says nothing about entries: it is asked once. */
+  async value(key: string): Promise<SharedValue> {
+    const entry = await (await this.#openBucket()).get(VALUES + key)
+    return {
+      value: entry?.operation === 'PUT' ? entry.string() : undefined,
+      revision: entry?.revision ?? 0,
+    }
+  }
+
+  async putValue(key: string, value: string, revision: number): Promise<boolean> {
+    const bucket = await this.#openBucket()
+    return putRevision(bucket, VALUES + key, value, revision)
+  }
+
   /** Writes a value that nobody reads. */
   async probe(): Promise<void> {
     await this.#onBucket((bucket) => bucket.put(PROBE, ''))
@@ -237,12 +253,18 @@ async function changeValue<T>(bucket: KV, key: string, change: (value?: T) => T)
   for (;;) {
     const entry = await bucket.get(key)
     const changed = JSON.stringify(change(readValue<T>(entry)))
-    try {
-      await bucket.put(key, changed, { previousSeq: entry?.revision ?? 0 })
-      return
-    } catch (error) {
-      if (codeOf(error) !== WRONG_REVISION) throw error
-    }
+    if (await putRevision(bucket, key, changed, entry?.revision ?? 0)) return
+  }
+}
+
+/** Returns `false` when the value has another revision. */
+async function putRevision(bucket: KV, key: string, value: string, revision: number): Promise<boolean> {
+  try {
+    await bucket.put(key, value, { previousSeq: revision })
+    return true
+  } catch (error) {
+    if (codeOf(error) !== WRONG_REVISION) throw error
+    return false
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   ProjectDemand,
   PutResult,
   SharedLimit,
+  SharedValues,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -66,6 +67,10 @@ export async function openJetStreamSpool(
 
 class JetStreamSpool implements Spool {
   readonly history: HistoryBuckets
+  readonly values: SharedValues = {
+    get: (key) => this.#state.value(key),
+    put: (key, value, revision) => this.#state.putValue(key, value, revision),
+  }
   readonly #server: Server
   readonly #messages: Messages
   readonly #consumers: Consumers

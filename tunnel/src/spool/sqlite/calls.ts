@@ -3,6 +3,7 @@
 import type { EntryAdmin } from './admin.ts'
 import { hasErrorCode } from './locks.ts'
 import type { RateLimitTable } from './shared/rate-limits.ts'
+import type { ValueTable } from './shared/values.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './store.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
@@ -23,12 +24,13 @@ export type Calls = Pick<
   | 'probe'
 > &
   Omit<EntryAdmin, 'paused'> &
-  RateLimitTable
+  RateLimitTable &
+  ValueTable
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'addHistory', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'putValue', 'addHistory', 'probe']
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11
@@ -118,8 +120,8 @@ export class CallRunner {
   }
 
   #perform({ name, args }: Call): unknown {
-    const { admin, rateLimits } = this.#store
-    const target = [this.#store, admin, rateLimits].find((each) => name in each) ?? admin
+    const { admin, rateLimits, values } = this.#store
+    const target = [this.#store, admin, rateLimits, values].find((each) => name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
     return method.apply(target, args)
   }

@@ -14,6 +14,7 @@ import type {
   ProjectDemand,
   PutResult,
   SharedLimit,
+  SharedValues,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -65,6 +66,10 @@ class SqliteSpool implements Spool {
   readonly history: HistoryStore = {
     add: (rows) => this.#worker.call('addHistory', rows),
     read: (step, from) => this.#worker.call('readHistory', step, from),
+  }
+  readonly values: SharedValues = {
+    get: (key) => this.#worker.call('getValue', key),
+    put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
   }
   readonly #file: string
   readonly #folder: string

@@ -3,6 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { HISTORY_TABLE } from '../../telemetry/history-table.ts'
 import { retryWhileBusy } from './locks.ts'
+import { VALUES_TABLE } from './shared/values.ts'
 
 // Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
 const MIGRATIONS: readonly string[] = [
@@ -71,6 +72,7 @@ function migrate(db: DatabaseSync, newId: string): void {
   addColumns(db)
   db.exec(RATE_LIMITS)
   db.exec(HISTORY_TABLE)
+  db.exec(VALUES_TABLE)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')

@@ -19,6 +19,7 @@ import {
 import { retryWhileBusy } from './locks.ts'
 import { openDatabase } from './schema.ts'
 import { RateLimitTable } from './shared/rate-limits.ts'
+import { ValueTable } from './shared/values.ts'
 import type { Space } from './space.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -33,6 +34,7 @@ export class SqliteStore {
   readonly log: WriteAheadLog
   readonly admin: EntryAdmin
   readonly rateLimits: RateLimitTable
+  readonly values: ValueTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -46,6 +48,7 @@ export class SqliteStore {
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.rateLimits = new RateLimitTable(this.#db)
+    this.values = new ValueTable(this.#db)
     this.#history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds

@@ -1,0 +1,46 @@
+/** Guarantees of every spool for the values that replicas share. */
+
+import { describe, expect, it } from 'vitest'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Store } from './guarantees.ts'
+
+export function valuePromises(current: () => { store: Store; spool: Spool }): void {
+  const values = () => current().spool.values
+  const another = async () => (await current().store.spool()).values
+
+  describe('shares values:', () => {
+    it('returns none before one is stored', async () => {
+      expect(await values().get('a')).toEqual({ value: undefined, revision: 0 })
+    })
+
+    it('returns to each replica what another one stored, each key for itself', async () => {
+      const other = await another()
+      expect(await values().put('a', '{"n":1}', 0)).toBe(true)
+      expect(await other.get('a')).toEqual({ value: '{"n":1}', revision: expect.any(Number) })
+      expect(await other.get('b')).toMatchObject({ value: undefined })
+    })
+
+    it('replaces only the value of the given revision', async () => {
+      const other = await another()
+      await values().put('a', '1', 0)
+      const { revision } = await other.get('a')
+      expect(await other.put('a', 'too early', 0)).toBe(false)
+      expect(await other.put('a', '2', revision)).toBe(true)
+      expect(await values().put('a', 'too late', revision)).toBe(false)
+      expect(await values().get('a')).toMatchObject({ value: '2' })
+    })
+
+    it('stores one of several values that replicas put at the same time', async () => {
+      const replicas = await Promise.all([another(), another(), another()])
+      const stored = await Promise.all(replicas.map((each, n) => each.put('a', String(n), 0)))
+      expect(stored.filter(Boolean)).toHaveLength(1)
+      expect(await values().get('a')).toMatchObject({ value: String(stored.indexOf(true)) })
+    })
+
+    it('returns them after all replicas were closed', async () => {
+      await values().put('a', '1', 0)
+      await current().store.closeAll()
+      expect(await (await another()).get('a')).toMatchObject({ value: '1' })
+    })
+  })
+}
