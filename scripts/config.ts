@@ -13,7 +13,8 @@ import {
   type ShownSettings,
 } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
-import { referencePages, renderTable } from './docs/reference-pages.ts'
+import { referencePages } from './docs/reference-pages.ts'
+import { renderTable } from './docs/tables.ts'
 import {
   ensurePassword,
   ROOT,
@@ -27,7 +28,7 @@ import {
 const USAGE = `npm run config
 Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt names.
 docs/configuration.md describes each setting.
-  --docs   write the generated pages of docs/ instead`
+  --docs   write the generated pages of docs/ and of the Helm chart instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
 function printSettings(env: Environment): void {
@@ -80,7 +81,7 @@ A process does not start with a wrong setting, and lists every problem with a re
 - A misspelt name has no effect. \`npm start\`, \`npm run deploy\` and \`npm run config\` warn of names that look misspelt. With
   \`docker compose\` alone there is no warning: it passes only the names that \`docker-compose.yml\` lists.
 - To keep a setting, write it into the file \`.env\`, which every command and Compose read. On Kubernetes, use
-  \`deploy/kubernetes/settings.env\`, and the Secret \`culvert\` for secrets.
+  the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
 - An empty value means the default. Sizes, times and rates are whole numbers.
 
 See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).

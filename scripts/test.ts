@@ -6,7 +6,15 @@ import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestS
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
 import { ROOT, readEnvironment } from './environment.ts'
-import { CHROMIUM, canInstall, extractNatsServer, FIREFOX, findProgram, install } from './programs.ts'
+import {
+  CHROMIUM,
+  canInstall,
+  extractHelm,
+  extractNatsServer,
+  FIREFOX,
+  findProgram,
+  install,
+} from './programs.ts'
 import type { StepFailed } from './progress.mjs'
 import '../tests/support/requirements.ts' // declares `skipReason` in the metadata of a test
 
@@ -79,6 +87,8 @@ async function installRequirements(env: Environment): Promise<void> {
   await installProgram('firefox-esr', FIREFOX, env)
   await installProgram('strace', ['strace'], env)
   await installProgram('prometheus', ['promtool'], env)
+  await installProgram('unzip', ['unzip'], env)
+  await extractHelm(ROOT, env).catch(printFailure)
   extractNatsServer(ROOT, env.PATH ?? '')
   await buildSdk(ROOT).catch(printFailure)
   await buildWeb(ROOT, env).catch(printFailure)

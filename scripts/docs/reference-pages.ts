@@ -1,4 +1,4 @@
-/** Generates the reference pages of `docs/` from the code: rejection codes, metrics, commands and the table of the admin API. */
+/** Generates the reference pages of `docs/` from the code: rejection codes, metrics, commands and the table of the admin API; and those of the chart. */
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,6 +11,8 @@ import { REJECTIONS } from '../../tunnel/src/rejections.ts'
 import type { SpoolStatus } from '../../tunnel/src/spool-contract.ts'
 import { Metrics } from '../../tunnel/src/telemetry/metrics.ts'
 import { ROOT } from '../environment.ts'
+import { chartPages } from './chart.ts'
+import { renderTable } from './tables.ts'
 
 const REGENERATE = 'npm run config -- --docs'
 
@@ -21,6 +23,7 @@ export async function referencePages(): Promise<Record<string, string>> {
     'docs/metrics.md': await metricsPage(),
     'docs/commands.md': commandsPage(),
     'docs/admin-api.md': adminApiPage(),
+    ...chartPages(),
   }
 }
 
@@ -234,10 +237,4 @@ function adminApiPage(): string {
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
   if (from < 0 || to < from) throw new Error('docs/admin-api.md has no place for the table of routes.')
   return `${page.slice(0, from + begin.length)}\n${renderTable(['request', 'result'], rows)}\n\n${page.slice(to)}`
-}
-
-export function renderTable(header: string[], rows: string[][]): string {
-  return [header, header.map(() => '---'), ...rows]
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
-    .join('\n')
 }

@@ -1,18 +1,20 @@
-/** Kubernetes manifests, as far as Docker containers can run them. */
+/** Manifests of the chart, as far as Docker containers can run them. */
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { errorOf } from '../support/envelopes.ts'
+import { renderChart } from '../support/kubernetes/chart.ts'
 import {
+  componentIn,
+  configOf,
   containersOf,
   environmentOf,
   initContainersOf,
   podOf,
-  readManifests,
   workloadsOf,
 } from '../support/kubernetes/manifests.ts'
 import { ROOT } from '../support/node.ts'
@@ -25,7 +27,6 @@ import { makeFolder } from '../support/temporary-folder.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { until } from '../support/until.ts'
 
-const CONFIG = resolve(ROOT, 'deploy/kubernetes/nats.conf')
 const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
   NATS_USER: 'culvert',
@@ -33,12 +34,12 @@ const SECRETS = {
   CLUSTER_PASSWORD: randomBytes(32).toString('hex'),
 }
 const NODE_IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
-const NAMES = ['nats-0', 'nats-1', 'nats-2']
+const NAMES = ['culvert-nats-0', 'culvert-nats-1', 'culvert-nats-2']
 
 /** Time for messages that only the killed server had delivered (half a minute), and for each election of a leader. */
 const DELIVERED_WITHIN_MS = 90_000
 
-describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
+describe('A cluster of three NATS servers', requires('docker', 'nats', 'helm'), () => {
   it('delivers all acknowledged envelopes after one of them was killed', { timeout: 300_000 }, async () => {
     await using cluster = await startCluster()
     await using sentry = await startSentry()
@@ -57,7 +58,7 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
     const ids = Array.from({ length: 20 }, () => randomBytes(16).toString('hex'))
     for (const event_id of ids)
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
-    await cluster.kill('nats-0')
+    await cluster.kill('culvert-nats-0')
     await sentry.back()
     const delivered = () =>
       new Set(sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id))
@@ -66,23 +67,22 @@ describe('A cluster of three NATS servers', requires('docker', 'nats'), () => {
   })
 })
 
-describe('The pod of nginx', { ...requires('docker'), timeout: 300_000 }, () => {
+describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }, () => {
   it('reaches tunnel and web by their full names, with command, user and rights of its manifest', async () => {
     await using network = await makeNetwork()
     await using folder = await makeFolder()
     await using tunnel = await buildTunnel()
     await chmod(folder.path, 0o777) // the volume belongs to the pod's group
-    const manifests = readManifests()
+    const manifests = renderChart()
     const says = (name: string, port: number) =>
       `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`
     for (const [name, port] of [
       ['tunnel', 9090],
       ['web', 3000],
     ] as const)
-      await network.run(name, [], NODE_IMAGE, ['node', '-e', says(name, port)])
+      await network.run(`culvert-${name}`, [], NODE_IMAGE, ['node', '-e', says(name, port)])
 
-    const pod = workloadsOf(manifests).find(({ metadata }) => metadata.name === 'nginx')
-    if (!pod) throw new Error('there is no nginx')
+    const pod = componentIn(workloadsOf(manifests), 'nginx')
     const [renderer] = initContainersOf(pod)
     const [container] = containersOf(pod)
     const user = `${podOf(pod).securityContext?.runAsUser}`
@@ -96,7 +96,7 @@ describe('The pod of nginx', { ...requires('docker'), timeout: 300_000 }, () => 
     await docker(...once, tunnel.image, ...(renderer?.command ?? []))
     const volumes = [...config, '--tmpfs', '/var/tmp:mode=1777']
     const command = [...(container?.command ?? []), ...(container?.args ?? [])]
-    const nginx = await network.run('nginx', [...rights, ...volumes], container?.image ?? '', command)
+    const nginx = await network.run('culvert-nginx', [...rights, ...volumes], container?.image ?? '', command)
 
     const ask = async (path: string) =>
       (
@@ -142,9 +142,12 @@ async function makeNetwork() {
 async function startCluster() {
   await using starting = new AsyncDisposableStack()
   const network = starting.use(await makeNetwork())
-  const manifests = readManifests()
-  const nats = workloadsOf(manifests).find(({ metadata }) => metadata.name === 'nats')
-  if (!nats) throw new Error('there is no nats')
+  const manifests = renderChart()
+  const nats = componentIn(workloadsOf(manifests), 'nats')
+  const folder = starting.use(await makeFolder())
+  await chmod(folder.path, 0o755) // the server is not root
+  const config = join(folder.path, 'nats.conf')
+  await writeFile(config, configOf(manifests, 'culvert-nats')['nats.conf'] ?? '')
   const ports: number[] = []
   const containers = new Map<string, string>()
   for (const name of NAMES) {
@@ -157,12 +160,12 @@ async function startCluster() {
         ([key, value]) => ['-e', `${key}=${value}`],
       ),
       '-v',
-      `${CONFIG}:/culvert/nats.conf:ro`,
+      `${config}:/culvert/nats.conf:ro`,
       '--tmpfs',
       '/run/nats', // the volume "run"
     ]
     const command = ['--config', '/culvert/nats.conf']
-    containers.set(name, await network.run(`${name}.nats`, options, NATS_IMAGE, command))
+    containers.set(name, await network.run(`${name}.culvert-nats`, options, NATS_IMAGE, command))
   }
   const started = starting.move()
   return {

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/docker.ts'
-import { CHROMIUM, FIREFOX, findNatsServer, findProgram } from '../../scripts/programs.ts'
+import { CHROMIUM, FIREFOX, findHelm, findNatsServer, findProgram } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -24,6 +24,7 @@ export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
+export const HELM_PROGRAM = findHelm(resolve(import.meta.dirname, '../..'), path)
 export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..'), path)
 /** Image that runs when nats-server is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
@@ -46,7 +47,7 @@ export type Requirement =
   | 'mount'
   | 'prometheus'
   | 'promtool'
-  | 'kubectl'
+  | 'helm'
 
 /** Returns the reason why each requirement is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -62,7 +63,7 @@ const UNMET: Record<Requirement, () => string | undefined> = {
       : 'strace is not installed, or may not trace',
   ),
   nats: once(() => (NATS_PROGRAM ? undefined : (engineProblem() ?? describeImages(lacking(NATS_IMAGE))))),
-  kubectl: () => (findProgram(['kubectl'], path) ? undefined : 'kubectl is not installed'),
+  helm: () => (HELM_PROGRAM ? undefined : 'helm is not installed'),
   prometheus: () => (PROMETHEUS_PROGRAM ? undefined : 'prometheus is not installed'),
   promtool: () => (PROMTOOL_PROGRAM ? undefined : 'promtool is not installed'),
   netns: once(() =>

@@ -159,11 +159,6 @@ describe('The alerts', () => {
     expect([...new Set(ending)].sort()).toEqual(ALERTS)
   })
 
-  it('are the same in the manifest for the Prometheus operator', () => {
-    const { spec } = parse(read('deploy/kubernetes/monitoring/prometheus-rule.yaml'))
-    expect(spec).toEqual(parse(RULES))
-  })
-
   it('have an entry each in docs/runbook.md, with what to look at and what to do', () => {
     const entries = read('docs/runbook.md').split(/^## /m).slice(1)
     expect(entries.map((entry) => entry.split('\n')[0]).sort()).toEqual(ALERTS)

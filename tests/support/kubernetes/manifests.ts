@@ -1,62 +1,22 @@
-/** Kubernetes manifests as kustomize builds them from `deploy/kubernetes`, without the hashes in names of ConfigMaps. */
+/** Reads Kubernetes manifests. */
 
-import { readFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import type { IDeployment, IStatefulSet } from 'kubernetes-models/apps/v1'
-import type { IConfigMap, IContainer, IPodSpec, IService } from 'kubernetes-models/v1'
-import { parse, parseAllDocuments } from 'yaml'
-import { ROOT } from '../node.ts'
+import type { IConfigMap, IContainer, IEnvVarSource, IPodSpec, IService } from 'kubernetes-models/v1'
+import { parseAllDocuments } from 'yaml'
 
 export type Manifest = {
   apiVersion: string
   kind: string
-  metadata: { name: string }
+  metadata: { name: string; labels?: Record<string, string> }
   [field: string]: unknown
 }
 export type Workload = (IDeployment | IStatefulSet) & Manifest
-
-const FOLDER = resolve(ROOT, 'deploy/kubernetes')
-const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
-
-type Kustomization = {
-  namespace: string
-  resources: string[]
-  configMapGenerator: { name: string; envs?: string[]; files?: string[] }[]
-  images: { name: string; newName?: string; newTag: string }[]
-}
-
-export const kustomization: Kustomization = parse(read('kustomization.yaml'))
-
-export function readManifests(): Manifest[] {
-  const written = kustomization.resources.flatMap((file) => parseDocuments(read(file)))
-  const generated = kustomization.configMapGenerator.map(({ name, envs = [], files = [] }) => ({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name },
-    data: Object.assign(
-      {},
-      ...envs.map((file) => parseEnv(read(file))),
-      ...files.map((file) => ({ [basename(file)]: read(file) })),
-    ),
-  }))
-  const manifests = [...written, ...generated]
-  for (const workload of workloadsOf(manifests))
-    for (const container of [...initContainersOf(workload), ...containersOf(workload)])
-      container.image = imageOf(container)
-  return manifests
-}
 
 export function parseDocuments(yaml: string): Manifest[] {
   return parseAllDocuments(yaml).map((document) => {
     if (document.errors[0]) throw document.errors[0]
     return document.toJS()
   })
-}
-
-function imageOf({ image = '' }: IContainer): string {
-  const known = kustomization.images.find(({ name }) => name === image)
-  return known ? `${known.newName ?? image}:${known.newTag}` : image
 }
 
 export function workloadsOf(manifests: Manifest[]): Workload[] {
@@ -98,16 +58,17 @@ export function environmentOf(
   const whole = (container?.envFrom ?? []).map(({ configMapRef }) =>
     configOf(manifests, configMapRef?.name ?? ''),
   )
-  const each = (container?.env ?? []).map(({ name, value, valueFrom }) => [
-    name,
-    value ?? secrets[valueFrom?.secretKeyRef?.key ?? ''] ?? workload.metadata.name,
-  ])
+  const isGiven = ({ secretKeyRef }: IEnvVarSource) =>
+    !secretKeyRef?.optional || (secretKeyRef.key ?? '') in secrets
+  const each = (container?.env ?? [])
+    .filter(({ valueFrom }) => valueFrom === undefined || isGiven(valueFrom))
+    .map(({ name, value, valueFrom }) => [
+      name,
+      value ?? secrets[valueFrom?.secretKeyRef?.key ?? ''] ?? workload.metadata.name,
+    ])
   const env: Record<string, string> = Object.assign({}, ...whole, Object.fromEntries(each))
-  for (const { name } of container?.env ?? [])
-    env[name] = (env[name] ?? '').replaceAll(
-      /\$\((\w+)\)/g,
-      (reference, other: string) => env[other] ?? reference,
-    )
+  for (const [name, value] of Object.entries(env))
+    env[name] = value.replaceAll(/\$\((\w+)\)/g, (reference, other: string) => env[other] ?? reference)
   return env
 }
 
@@ -124,5 +85,17 @@ export function matches(
 export function named<T extends Manifest>(all: T[], name: string): T {
   const found = all.find(({ metadata }) => metadata.name === name)
   if (!found) throw new Error(`there is no ${name}`)
+  return found
+}
+
+/** Returns the component of Culvert that a manifest belongs to, such as `tunnel`. */
+export function componentOf({ metadata }: Manifest): string {
+  return metadata.labels?.['app.kubernetes.io/component'] ?? ''
+}
+
+/** Finds the manifest of a component in a list that has one for each. */
+export function componentIn<T extends Manifest>(all: T[], component: string): T {
+  const found = all.find((each) => componentOf(each) === component)
+  if (!found) throw new Error(`there is no ${component}`)
   return found
 }

@@ -1,4 +1,4 @@
-/** The table of settings agrees with the processes, the compose files, the Kubernetes manifests and the documentation. */
+/** The table of settings agrees with the processes, the compose files and the documentation. */
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -13,12 +13,6 @@ import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../t
 import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
-import {
-  configOf,
-  configuredContainer,
-  readManifests,
-  workloadsOf,
-} from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8')
@@ -30,7 +24,7 @@ function namesFor(process: Process): string[] {
   )
 }
 
-/** Variables that Compose and Kubernetes set for other programs. */
+/** Variables that Compose sets for other programs. */
 const INTERNAL = new Set(['HOSTNAME', 'NATS_USER', 'NATS_PASSWORD'])
 
 describe('The table of settings', () => {
@@ -109,27 +103,6 @@ describe('The compose files', () => {
       const known = SETTING_NAMES.find((each) => each === name)
       if (known && fallback) expect(fallback, use).toBe(formatSetting(rowOf(known), rowOf(known).default))
     }
-  })
-})
-
-describe('The Kubernetes manifests', () => {
-  const manifests = readManifests()
-
-  it.each<Process>(['nginx', 'tunnel', 'web'])('pass to %s each setting that it reads', (process) => {
-    const workload = workloadsOf(manifests).find(({ metadata }) => metadata.name === process)
-    const container = workload && configuredContainer(workload)
-    expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // settings without secrets
-    const given = container?.env?.map(({ name }) => name).filter((name) => !INTERNAL.has(name)) ?? []
-    const known = namesFor(process)
-    expect(given.filter((name) => !known.includes(name))).toEqual([])
-    const secret = SETTING_NAMES.filter((name) => known.includes(name) && rowOf(name).hasFile)
-    const derived = ['ADMIN_TOKEN'] // derived from the password
-    expect(secret.filter((name) => !given.includes(name) && !derived.includes(name))).toEqual([])
-  })
-
-  it('set only settings that exist', () => {
-    const names = Object.keys(configOf(manifests, 'culvert-settings'))
-    expect(names.filter((name) => !SETTING_NAMES.some((known) => known === name))).toEqual([])
   })
 })
 

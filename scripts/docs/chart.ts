@@ -1,0 +1,103 @@
+/** Generates the README of the Helm chart from the comments of its values, and the settings in the schema of the values. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { PROCESSES } from '../../tunnel/src/config/settings/processes.ts'
+import { rowOf, SETTING_NAMES, type SettingName } from '../../tunnel/src/config/settings.ts'
+import { ROOT } from '../environment.ts'
+import { renderTable } from './tables.ts'
+
+const FOLDER = 'deploy/helm/culvert'
+const read = (file: string) => readFileSync(join(ROOT, FOLDER, file), 'utf8')
+
+/** Settings that the chart sets from other values. */
+const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'SCRUB_RULES', 'SENTRY_DSN', 'SPOOL_URL']
+/** Setting of a process that an operator may have to change. */
+const OPEN_OF_PROCESSES: string[] = ['EDGE']
+
+type Value = { path: string; default: string; help: string }
+
+/** Returns the text of each generated file by its path in the repository. */
+export function chartPages(): Record<string, string> {
+  return {
+    [`${FOLDER}/README.md`]: readme(),
+    [`${FOLDER}/values.schema.json`]: schema(),
+  }
+}
+
+/** Returns the names of the settings that belong in the value `settings`. */
+export function settingsOfChart(): SettingName[] {
+  return SETTING_NAMES.filter((name) => {
+    const { section, secret, readBy } = rowOf(name)
+    const isRead = readBy.some((process) => process === 'nginx' || process === 'tunnel' || process === 'web')
+    const isOpen = section !== PROCESSES || OPEN_OF_PROCESSES.includes(name)
+    return isRead && isOpen && !secret && !SET_BY_CHART.includes(name)
+  })
+}
+
+function schema(): string {
+  const written: { properties: Record<string, unknown> } = JSON.parse(read('values.schema.json'))
+  const properties = Object.fromEntries(
+    settingsOfChart().map((name) => [name, { type: 'string', description: rowOf(name).help }]),
+  )
+  written.properties.settings = { type: 'object', additionalProperties: false, properties }
+  return `${JSON.stringify(written, null, 2)}\n`
+}
+
+/**
+ * Reads the values with their comments in the format of helm-docs: `# -- text` in one or more lines above a value,
+ * and `# @default -- text` for a default that the table shows in other words.
+ */
+export function readValues(yaml: string): Value[] {
+  const values = parse(yaml)
+  const found: Value[] = []
+  const parents: string[] = []
+  let help: string | undefined
+  let shown: string | undefined
+  for (const line of yaml.split('\n')) {
+    const [, comment] = /^ *# -- (.+)$/.exec(line) ?? []
+    const [, byDefault] = /^ *# @default -- (.+)$/.exec(line) ?? []
+    const [, indent = '', key] = /^( *)([\w-]+):/.exec(line) ?? []
+    if (comment !== undefined) help = comment
+    else if (byDefault !== undefined) shown = byDefault
+    else if (key !== undefined) {
+      parents.splice(indent.length / 2, Number.POSITIVE_INFINITY, key)
+      if (help !== undefined) {
+        const value = parents.reduce((outer, name) => outer[name], values)
+        found.push({ path: parents.join('.'), default: shown ?? `\`${JSON.stringify(value)}\``, help })
+      }
+      help = shown = undefined
+    }
+  }
+  return found
+}
+
+function readme(): string {
+  const { name, description, version }: Record<string, string> = parse(read('Chart.yaml'))
+  const rows = readValues(read('values.yaml')).map((value) => [
+    `\`${value.path}\``,
+    value.default,
+    value.help,
+  ])
+  return `# Chart ${name}
+
+${description} Version ${version}.
+
+[docs/kubernetes.md](../../../docs/kubernetes.md) describes the installation. In short, with the chart of a clone:
+
+\`\`\`sh
+helm install culvert ./${FOLDER} --namespace culvert --create-namespace \\
+  --set image.prefix=registry.example/culvert --set secrets.SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2
+\`\`\`
+
+It installs nginx, the tunnels with an autoscaler, web, and three NATS servers that store the spool. helm refuses values
+that the schema \`values.schema.json\` does not allow, including names of settings that do not exist.
+
+## Values
+
+<!-- Generated from values.yaml: npm run config -- --docs -->
+
+${renderTable(['value', 'default', 'meaning'], rows)}
+`
+}

@@ -1,0 +1,7 @@
+/** Renders tables in Markdown. */
+
+export function renderTable(header: string[], rows: string[][]): string {
+  return [header, header.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n')
+}

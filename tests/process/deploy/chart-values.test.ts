@@ -1,0 +1,350 @@
+/** Values of the Helm chart, as helm renders them. */
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import type { ISecret } from 'kubernetes-models/v1'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
+import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import {
+  CHART,
+  helm,
+  REQUIRED,
+  renderChart,
+  renderProblem,
+  type Values,
+} from '../../support/kubernetes/chart.ts'
+import {
+  componentIn,
+  componentOf,
+  configOf,
+  containersOf,
+  environmentOf,
+  type Manifest,
+  matches,
+  named,
+  podOf,
+  servicesOf,
+  workloadsOf,
+} from '../../support/kubernetes/manifests.ts'
+import { ROOT } from '../../support/node.ts'
+import { requires } from '../../support/requirements.ts'
+
+const SECRETS = {
+  SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
+  OPERATOR_PASSWORD: 'a password of twelve',
+}
+const TUNNEL_ONLY = { nginx: { enabled: false }, web: { enabled: false } }
+const ofKind = <T>(all: Manifest[], kind: string) =>
+  all.filter((each) => each.kind === kind) as (T & Manifest)[]
+const policyOf = (all: Manifest[], component: string) =>
+  componentIn(ofKind<INetworkPolicy>(all, 'NetworkPolicy'), component)
+const pathsOf = (all: Manifest[]) =>
+  ofKind<IIngress>(all, 'Ingress')[0]?.spec?.rules?.[0]?.http?.paths.map(({ path, backend }) => [
+    path,
+    backend.service?.name,
+  ])
+
+describe('The chart', requires('helm'), () => {
+  it('passes helm lint', () => {
+    const { status, stdout } = helm(['lint', '--strict', CHART])
+    expect([status, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
+  })
+
+  it('matches the schemas of Kubernetes with every part switched on, or off', async () => {
+    const off = { enabled: false }
+    const variants: Values[] = [
+      {
+        ingress: { enabled: true, host: 'shop.example', tlsSecret: 'tls' },
+        tunnel: { autoscaling: { envelopesInFlight: 64 } },
+        app: { url: 'http://shop:3000', podLabels: { app: 'shop' } },
+        service: { annotations: { a: 'b' } },
+        networkPolicy: {
+          egress: [{ cidr: '10.1.2.3/32', port: 9000 }],
+          privateNetworks: ['1.2.3.0/24', '2001:db8::/32'],
+        },
+        nodeSelector: { disk: 'ssd' },
+        tolerations: [{ operator: 'Exists' }],
+        imagePullSecrets: ['registry'],
+        monitoring: { dashboard: true },
+      } as unknown as Values,
+      {
+        ...TUNNEL_ONLY,
+        ...{
+          nats: off,
+          networkPolicy: off,
+          podDisruptionBudget: off,
+          spool: { url: 'nats://nats.example:4222' },
+        },
+        ...{ existingSecret: 'mine', priorityClass: { create: false }, tunnel: { autoscaling: off } },
+      },
+    ]
+    for (const manifest of variants.flatMap((values) => renderChart(values))) {
+      const { apiVersion, kind } = manifest
+      const Model = (await import(/* @vite-ignore */ `kubernetes-models/${apiVersion}/${kind}`))[kind]
+      expect(() => new Model(manifest).validate(), `${kind} ${manifest.metadata.name}`).not.toThrow()
+    }
+  })
+
+  it.each<[string, Values]>([
+    ['Set image.prefix', { image: { prefix: '' } }],
+    ['Set secrets.SENTRY_DSN, or existingSecret', { secrets: { SENTRY_DSN: '' } }],
+    ['Set spool.url, or nats.enabled', { nats: { enabled: false } }],
+    ['Set either nats.enabled or spool.url', { spool: { url: 'nats://nats.example:4222' } }],
+    ['Set ingress.host', { ingress: { enabled: true } }],
+    ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],
+    ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
+    ["additional properties 'TUNEL_PATHS' not allowed", { settings: { TUNEL_PATHS: '/monitoring' } }],
+    ["at '/tunnel/replicas': minimum", { tunnel: { replicas: 0 } }],
+  ])('is refused by helm with "%s"', (problem, values) => {
+    expect(renderProblem(values)).toContain(problem)
+  })
+
+  it('names all objects after the release, so that two releases can share a namespace', () => {
+    const all = renderChart({}, 'shop')
+    expect(
+      all.map(({ metadata }) => metadata.name).filter((name) => !/^shop-culvert(-|$)/.test(name)),
+    ).toEqual([])
+    const others = workloadsOf(renderChart())
+    for (const { spec } of servicesOf(all))
+      for (const other of others) expect(matches(spec?.selector, other.metadata.labels ?? {})).toBe(false)
+    const { SPOOL_URL } = environmentOf(all, componentIn(workloadsOf(all), 'tunnel'), SECRETS)
+    expect(SPOOL_URL).toContain('nats://shop-culvert-nats-0.shop-culvert-nats.culvert.svc.cluster.local,')
+  })
+})
+
+describe('docs/kubernetes.md', requires('helm'), () => {
+  it('shows values that the chart accepts', () => {
+    const page = readFileSync(resolve(ROOT, 'docs/kubernetes.md'), 'utf8')
+    const [, example = ''] = /```yaml\n# culvert-values.yaml\n(.*?)```/s.exec(page) ?? []
+    const values: Values = parse(example)
+    expect(configOf(renderChart(values), 'culvert-settings')).toMatchObject({
+      TRUSTED_PROXIES: '203.0.113.0/24',
+    })
+  })
+})
+
+describe('Secrets of the chart', requires('helm'), () => {
+  it('hold the DSN, and generated passwords', () => {
+    const secrets = ofKind<ISecret>(renderChart(), 'Secret')
+    const { SENTRY_DSN = '', OPERATOR_PASSWORD = '' } = named(secrets, 'culvert').data ?? {}
+    expect(atob(SENTRY_DSN)).toBe(SECRETS.SENTRY_DSN)
+    expect(atob(OPERATOR_PASSWORD)).toMatch(/^\w{32}$/)
+    const {
+      NATS_USER = '',
+      NATS_PASSWORD = '',
+      CLUSTER_PASSWORD = '',
+    } = named(secrets, 'culvert-nats').data ?? {}
+    expect([NATS_USER, NATS_PASSWORD, CLUSTER_PASSWORD].map(atob)).toEqual([
+      'culvert',
+      expect.stringMatching(/^\w{48}$/),
+      expect.stringMatching(/^\w{48}$/),
+    ])
+  })
+
+  it('are not created with existing ones, which the pods use', () => {
+    const all = renderChart({ existingSecret: 'mine', nats: { existingSecret: 'mine-nats' } })
+    expect(ofKind(all, 'Secret')).toEqual([])
+    const names = workloadsOf(all).flatMap((each) =>
+      podOf(each).containers.flatMap(({ env = [] }) =>
+        env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []),
+      ),
+    )
+    expect(new Set(names)).toEqual(new Set(['mine', 'mine-nats']))
+  })
+
+  it('and settings replace the pods that read them when they change', () => {
+    const annotationsOf = (values: Values) =>
+      ['nginx', 'tunnel', 'web'].map(
+        (name) => componentIn(workloadsOf(renderChart(values)), name).spec?.template.metadata?.annotations,
+      )
+    const before = annotationsOf({})
+    expect(annotationsOf({})).toEqual(before) // generated passwords do not count
+    for (const values of [
+      { settings: { LAB: 'on' } },
+      { secrets: { SENTRY_DSN: 'https://other@o1.ingest.us.sentry.io/2' } },
+      { scrubRules: '{}' },
+    ])
+      for (const [index, annotations] of annotationsOf(values).entries())
+        expect(annotations).not.toEqual(before[index])
+  })
+})
+
+describe('Tunnels only', requires('helm'), () => {
+  const all = () => renderChart({ ...TUNNEL_ONLY, ingress: { enabled: true, host: 'a.example' } })
+
+  it('run without nginx and web, and are reached on their paths', () => {
+    const manifests = all()
+    expect(workloadsOf(manifests).map(componentOf).sort()).toEqual(['nats', 'tunnel'])
+    expect(pathsOf(manifests)).toEqual([['/monitoring', 'culvert']])
+    const { spec } = named(servicesOf(manifests), 'culvert')
+    expect(spec?.ports).toEqual([{ name: 'http', port: 80, targetPort: 'envelopes' }])
+    const tunnel = componentIn(workloadsOf(manifests), 'tunnel')
+    expect(matches(spec?.selector, tunnel.spec?.template.metadata?.labels ?? {})).toBe(true)
+    expect(policyOf(manifests, 'tunnel').spec?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }] })
+    const env = environmentOf(manifests, tunnel, SECRETS)
+    expect(readConfig(env)).toMatchObject({ forward: true })
+  })
+
+  it('get a console from web', () => {
+    const manifests = renderChart({
+      nginx: { enabled: false },
+      ingress: { enabled: true, host: 'a.example' },
+      settings: { TUNNEL_PATHS: '/a|/b' },
+    })
+    expect(pathsOf(manifests)).toEqual([
+      ['/a', 'culvert'],
+      ['/b', 'culvert'],
+      ['/console', 'culvert-web'],
+    ])
+    const web = componentIn(workloadsOf(manifests), 'web')
+    const { TUNNEL_ORIGIN } = environmentOf(manifests, web, SECRETS)
+    expect(TUNNEL_ORIGIN).toBe('http://culvert-tunnel.culvert.svc.cluster.local:9090')
+    expect(policyOf(manifests, 'web').spec?.egress?.[0]?.ports).toEqual([
+      { port: 'admin' },
+      { port: 'envelopes' },
+    ])
+  })
+})
+
+describe('Values of the chart', requires('helm'), () => {
+  it('put an Ingress in front of nginx, in place of a load balancer', () => {
+    const ingress = { enabled: true, host: 'shop.example', tlsSecret: 'shop-tls' }
+    const all = renderChart({ ingress })
+    expect(pathsOf(all)).toEqual([['/', 'culvert']])
+    const [{ spec, metadata } = {}] = ofKind<IIngress>(all, 'Ingress')
+    expect(spec?.tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }])
+    expect(metadata).toMatchObject({ annotations: { 'nginx.ingress.kubernetes.io/proxy-body-size': '100m' } })
+    expect(named(servicesOf(all), 'culvert').spec).toMatchObject({ type: 'ClusterIP' })
+    const plain = named(servicesOf(renderChart()), 'culvert').spec
+    expect(plain).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+  })
+
+  it('give the Prometheus Operator alerts and all tunnels, and Grafana the dashboard', () => {
+    const all = renderChart({ monitoring: { serviceMonitor: true, prometheusRule: true, dashboard: true } })
+    const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
+    expect(ofKind(all, 'PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
+    type Monitor = {
+      spec: {
+        selector: { matchLabels: Record<string, string> }
+        endpoints: { port: string; relabelings: { replacement: string }[] }[]
+      }
+    }
+    const [monitor] = ofKind<Monitor>(all, 'ServiceMonitor')
+    const [endpoint] = monitor?.spec.endpoints ?? []
+    const watched = servicesOf(all).filter(
+      ({ metadata, spec }) =>
+        matches(monitor?.spec.selector.matchLabels, metadata.labels ?? {}) &&
+        spec?.ports?.some(({ name }) => name === endpoint?.port),
+    )
+    expect(watched.map(({ metadata }) => metadata.name)).toEqual(['culvert-tunnel-admin'])
+    expect(JSON.stringify(rules)).toContain(`up{job=\\"${endpoint?.relabelings[0]?.replacement}\\"}`)
+    const dashboard = readFileSync(resolve(ROOT, 'deploy/grafana/culvert.json'), 'utf8')
+    expect(configOf(all, 'culvert-dashboard')).toEqual({ 'culvert.json': dashboard })
+  })
+
+  it('scale the tunnels by CPU, and also by envelopes in flight', () => {
+    const metricsOf = (values: Values) =>
+      ofKind<IHorizontalPodAutoscaler>(renderChart(values), 'HorizontalPodAutoscaler')[0]?.spec?.metrics?.map(
+        ({ resource, pods }) => resource?.name ?? pods?.metric.name,
+      )
+    expect(metricsOf({})).toEqual(['cpu'])
+    const metrics = metricsOf({ tunnel: { autoscaling: { envelopesInFlight: 64 } } })
+    expect(metrics).toEqual(['cpu', 'culvert_envelopes_in_flight'])
+    const source = readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')
+    expect(source).toContain("'culvert_envelopes_in_flight'")
+    const fixed = renderChart({ tunnel: { replicas: 3, autoscaling: { enabled: false } } })
+    expect(ofKind(fixed, 'HorizontalPodAutoscaler')).toEqual([])
+    expect(componentIn(workloadsOf(fixed), 'tunnel').spec).toMatchObject({ replicas: 3 })
+  })
+
+  it('use a NATS of the operator', () => {
+    const url = 'nats://nats.example:4222?replicas=3'
+    const all = renderChart({
+      nats: { enabled: false },
+      spool: { url },
+      secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, SPOOL_CREDENTIALS: 'culvert:secret' },
+    })
+    expect(all.filter((each) => componentOf(each) === 'nats')).toEqual([])
+    const env = environmentOf(all, componentIn(workloadsOf(all), 'tunnel'), {
+      ...SECRETS,
+      SPOOL_CREDENTIALS: 'culvert:secret',
+    })
+    expect(env).toMatchObject({ SPOOL_URL: url })
+    expect(readConfig(env).spool.place).toMatchObject({
+      nats: { credentials: { user: 'culvert', pass: 'secret' } },
+    })
+  })
+
+  it('put nginx in front of an app that may send reports to it', () => {
+    const app = {
+      url: 'http://shop.default.svc.cluster.local:3000',
+      podLabels: { app: 'shop' },
+      podPort: 8000,
+    }
+    const all = renderChart({ app })
+    const problems: string[] = []
+    const env = environmentOf(all, componentIn(workloadsOf(all), 'nginx'), SECRETS)
+    expect(readNginxConfig(env, problems).app).toBe('shop.default.svc.cluster.local:3000')
+    expect(problems).toEqual([])
+    const peer = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+      podSelector: { matchLabels: { app: 'shop' } },
+    }
+    const { ingress, egress } = policyOf(all, 'nginx').spec ?? {}
+    expect(ingress).toContainEqual({ from: [peer], ports: [{ port: 'inner' }] })
+    expect(egress).toContainEqual({ to: [peer], ports: [{ protocol: 'TCP', port: 8000 }] })
+  })
+
+  it('allow the tunnels one address and port of a private Sentry', () => {
+    const all = renderChart({
+      networkPolicy: { egress: [{ cidr: '10.1.2.3/32', port: 9000 }] } as unknown as Values,
+    })
+    expect(policyOf(all, 'tunnel').spec?.egress).toContainEqual({
+      to: [{ ipBlock: { cidr: '10.1.2.3/32' } }],
+      ports: [{ protocol: 'TCP', port: 9000 }],
+    })
+  })
+
+  it('mount certificate authorities into tunnel and web, and rules for scrubbing into the tunnel', () => {
+    const caFile = readFileSync(resolve(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
+    const all = renderChart({ caFile, scrubRules: '{"applications":{}}' })
+    expect(configOf(all, 'culvert-files')).toEqual({
+      'ca.pem': caFile,
+      'scrub-rules.json': '{"applications":{}}',
+    })
+    for (const [name, files] of [
+      ['tunnel', { CA_FILE: '/etc/culvert/ca.pem', SCRUB_RULES: '/etc/culvert/scrub-rules.json' }],
+      ['web', { CA_FILE: '/etc/culvert/ca.pem' }],
+    ] as const) {
+      const workload = componentIn(workloadsOf(all), name)
+      expect(environmentOf(all, workload, SECRETS)).toMatchObject(files)
+      const [container] = containersOf(workload)
+      expect(container?.volumeMounts).toContainEqual({
+        name: 'files',
+        mountPath: '/etc/culvert',
+        readOnly: true,
+      })
+      expect(podOf(workload).volumes).toContainEqual({ name: 'files', configMap: { name: 'culvert-files' } })
+    }
+  })
+
+  it('start web with the settings of its pod', () => {
+    const all = renderChart({ settings: { SENTRY_ENVIRONMENT: 'staging', MAX_ENVELOPE_BYTES: '104857600' } })
+    const problems: string[] = []
+    const env = environmentOf(all, componentIn(workloadsOf(all), 'web'), SECRETS)
+    expect(readWebConfig(env, problems).browser.environment).toBe('staging')
+    expect(problems).toEqual([])
+  })
+
+  it('are explained after the installation', () => {
+    const { stdout } = helm(['install', 'culvert', CHART, '--dry-run=client'], REQUIRED)
+    const notes = stdout.slice(stdout.indexOf('\nNOTES:'))
+    expect(notes).toContain('kubectl -n default get service culvert')
+    expect(notes).toContain('npm run doctor')
+  })
+})

@@ -1,0 +1,41 @@
+/** Chart as helm renders it. */
+
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { ROOT } from '../node.ts'
+import { HELM_PROGRAM } from '../requirements.ts'
+import { type Manifest, parseDocuments } from './manifests.ts'
+
+export const CHART = resolve(ROOT, 'deploy/helm/culvert')
+
+export type Values = { [name: string]: string | number | boolean | Values | Values[] }
+
+/** Values that the chart requires. */
+export const REQUIRED: Values = {
+  image: { prefix: 'registry.example/culvert' },
+  secrets: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2' },
+}
+
+/** Runs helm with values on its standard input, in addition to the required ones. */
+export function helm(
+  args: string[],
+  values: Values = {},
+): { status: number | null; stdout: string; stderr: string } {
+  const options = { input: JSON.stringify({ ...REQUIRED, ...values }), encoding: 'utf8' } as const
+  const { status, stdout, stderr } = spawnSync(HELM_PROGRAM ?? '', [...args, '--values', '-'], options)
+  return { status, stdout, stderr }
+}
+
+/** Renders the release `culvert` in the namespace `culvert`. */
+export function renderChart(values: Values = {}, release = 'culvert'): Manifest[] {
+  const { status, stdout, stderr } = helm(['template', release, CHART, '--namespace', 'culvert'], values)
+  if (status !== 0) throw new Error(stderr)
+  return parseDocuments(stdout)
+}
+
+/** Returns the last line of helm's error with which it refuses values. */
+export function renderProblem(values: Values): string {
+  const { status, stderr } = helm(['template', 'culvert', CHART], values)
+  if (status === 0) throw new Error('helm accepts these values')
+  return stderr
+}

@@ -1,0 +1,124 @@
+/** Values of the Helm chart: schema, documentation and version. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readValues, settingsOfChart } from '../../../scripts/docs/chart.ts'
+import { ROOT } from '../../support/node.ts'
+
+const read = (file: string) => readFileSync(join(ROOT, 'deploy/helm/culvert', file), 'utf8')
+const DEFAULTS = parse(read('values.yaml'))
+const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(
+  JSON.parse(read('values.schema.json')),
+)
+
+type Tree = { [name: string]: unknown }
+
+describe('The schema of the values', () => {
+  it('accepts the defaults', () => {
+    expect([validate(DEFAULTS), validate.errors]).toEqual([true, null])
+  })
+
+  it('has every default value, and a default for every value', () => {
+    const schema: Tree = JSON.parse(read('values.schema.json'))
+    expect(pathsOfSchema(schema).filter((path) => !/^(global|settings)\b/.test(path))).toEqual(
+      pathsOf(DEFAULTS).filter((path) => !path.startsWith('settings')),
+    )
+  })
+
+  it.each([
+    ['/image/prefix', { image: { prefix: 'culvert' } }],
+    ['/secrets/SENTRY_DSN', { secrets: { SENTRY_DSN: 'o1.ingest.us.sentry.io/2' } }],
+    ['/secrets/OPERATOR_PASSWORD', { secrets: { OPERATOR_PASSWORD: 'short' } }],
+    ['/settings', { settings: { TUNEL_PATHS: '/monitoring' } }],
+    ['/settings', { settings: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2' } }],
+    ['/settings/MAX_ITEMS', { settings: { MAX_ITEMS: 1000 } }],
+    ['/caFile', { caFile: '/etc/ssl/ca.pem' }],
+    ['/tunnel/replicas', { tunnel: { replicas: 0 } }],
+    ['/tunnel/autoscaling/cpuPercent', { tunnel: { autoscaling: { cpuPercent: 170 } } }],
+    ['/tunnel/resources/limits', { tunnel: { resources: { limits: { ram: '1Gi' } } } }],
+    ['/nats/storageGiB', { nats: { storageGiB: '10Gi' } }],
+    ['/spool/url', { spool: { url: 'file:///spool/spool.db' } }],
+    ['/app/url', { app: { url: 'https://shop.example' } }],
+    ['/service/type', { service: { type: 'ExternalName' } }],
+    ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.3', port: 9000 }] } }],
+    ['/networkPolicy/egress/0', { networkPolicy: { egress: [{ cidr: '10.1.2.3/32' }] } }],
+    ['', { replicas: 3 }],
+  ])('refuses a wrong value at %j: %j', (path, values) => {
+    expect(validate(values)).toBe(false)
+    expect(validate.errors?.map(({ instancePath }) => instancePath)).toContain(path)
+  })
+
+  it.each([
+    { secrets: { SENTRY_DSN: 'https://a@o1.ingest.us.sentry.io/2, https://b@sentry.example/path/3' } },
+    { image: { prefix: 'registry.example:5000/team/culvert' } },
+    { nginx: { image: 'registry.example:5000/nginx:1.30' } },
+    { spool: { url: 'nats://nats-0.example:4222,nats-1.example:4222?replicas=3' } },
+    { app: { url: 'http://shop.default.svc.cluster.local:3000' } },
+    { networkPolicy: { egress: [{ cidr: 'fd00::1/128', port: 9000 }] } },
+  ])('accepts %j', (values) => {
+    expect([validate(values), validate.errors]).toEqual([true, null])
+  })
+})
+
+describe('The value "settings"', () => {
+  it('excludes secrets, settings of single processes, and those that other values set', () => {
+    const names = settingsOfChart()
+    expect(names).toEqual(expect.arrayContaining(['TUNNEL_PATHS', 'SPOOL_HOURS', 'LAB', 'EDGE']))
+    for (const name of ['SENTRY_DSN', 'ADMIN_TOKEN', 'OPERATOR_PASSWORD', 'LISTEN', 'APP_URL', 'HTTP_PORT'])
+      expect(names).not.toContain(name)
+  })
+})
+
+describe('values.yaml', () => {
+  it('documents every value', () => {
+    const documented = readValues(read('values.yaml')).map(({ path }) => path)
+    const missing = pathsOf(DEFAULTS).filter(
+      (path) => !documented.some((each) => `${path}.`.startsWith(`${each}.`)),
+    )
+    expect(missing).toEqual([])
+    for (const { help } of readValues(read('values.yaml'))) expect(help).toMatch(/^[A-Z`].*\.$/)
+  })
+})
+
+describe('readValues', () => {
+  it('returns path, default and comment of each documented value', () => {
+    const text =
+      'a:\n  # -- First.\n  b: 1\n  # -- Second.\n  # @default -- many\n  c: [x]\nd: 2\n# -- Third.\ne: ""\n'
+    expect(readValues(text)).toEqual([
+      { path: 'a.b', default: '`1`', help: 'First.' },
+      { path: 'a.c', default: 'many', help: 'Second.' },
+      { path: 'e', default: '`""`', help: 'Third.' },
+    ])
+  })
+})
+
+describe('Chart.yaml', () => {
+  it('has the version of package.json', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version })
+  })
+})
+
+/** Returns the paths of all values that are not objects with values of their own. */
+function pathsOf(tree: Tree, prefix = ''): string[] {
+  return Object.entries(tree).flatMap(([name, value]) =>
+    isTree(value) && Object.keys(value).length > 0 && !/^(requests|limits|annotations)$/.test(name)
+      ? pathsOf(value, `${prefix}${name}.`)
+      : [`${prefix}${name}`],
+  )
+}
+
+function pathsOfSchema({ properties }: Tree, prefix = ''): string[] {
+  return Object.entries(isTree(properties) ? properties : {}).flatMap(([name, value]) =>
+    isTree(value) && isTree(value.properties) && Object.keys(value.properties).length > 0
+      ? pathsOfSchema(value, `${prefix}${name}.`)
+      : [`${prefix}${name}`],
+  )
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
