@@ -14,14 +14,15 @@ import type { Project } from './projects.ts'
  */
 export type Stage = (ctx: Context) => Outcome | undefined | Promise<Outcome | undefined>
 
-/** Outcome of an envelope, and the response to its sender. */
-export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> & {
-  /** Status of the response; 0 when the sender has left. */
+/** Response of the public port to a request. */
+export type HttpResponse = {
   status: number
-  body: BodyInit | null
-  /** Headers of the response; `respond` adds to them. */
+  body: string | Buffer<ArrayBuffer> | null
   headers: Record<string, string>
 }
+
+/** Outcome of an envelope, and the response to its sender: status 0 when the sender has left. `respond` adds headers. */
+export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> & HttpResponse
 
 /** Receipt of an envelope that has no outcome yet. */
 export type PendingReceipt = Omit<Receipt, 'outcome' | 'status' | 'duration_ms'>

@@ -1,5 +1,6 @@
 /** Tunnel: public port, admin port and graceful stop. */
 
+import type { Server } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import manifest from '../package.json' with { type: 'json' }
@@ -7,7 +8,7 @@ import { createAdmin } from './admin/app.ts'
 import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import { orExit } from './config/startup-errors.ts'
-import { createApp } from './http/app.ts'
+import { createApp, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Services } from './services.ts'
@@ -33,7 +34,6 @@ const LAST_MS = 1_000 // for the last client report, and again for releasing lea
 export function createTunnel(services: Services): Tunnel {
   const { config, replica, now, log, sentry, inbox, history, reports, ingest } = services
   const since = now()
-  const app = createApp({ ...config, ...services })
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
   const admin = createAdmin({
@@ -46,8 +46,7 @@ export function createTunnel(services: Services): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...services, version: manifest.version, since }),
   })
-  const onFull = createConnectionWarning(services)
-  const publicServer = createPublicServer({ ...services, app, onFull }, publicServerOptions(config.bodyMs))
+  const publicServer = openPublicServer(services)
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false
@@ -101,6 +100,14 @@ export function createTunnel(services: Services): Tunnel {
     log.logger.info('stopped')
     await log.close()
   }
+}
+
+function openPublicServer(services: Services): Server {
+  const { config } = services
+  const app = createApp({ ...config, ...services })
+  const envelopePaths = new Set(servedPaths({ ...config, ...services }))
+  const onFull = createConnectionWarning(services)
+  return createPublicServer({ ...services, app, envelopePaths, onFull }, publicServerOptions(config.bodyMs))
 }
 
 /** Returns a function that logs a warning, at most once a minute. */

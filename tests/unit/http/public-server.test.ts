@@ -3,13 +3,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Hono } from 'hono'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { App } from '../../../tunnel/src/http/app.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
+import type { Ingest } from '../../../tunnel/src/http/ingest.ts'
 import { createPublicServer, publicServerOptions } from '../../../tunnel/src/http/public-server.ts'
+import type { HttpResponse } from '../../../tunnel/src/pipeline.ts'
 import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
 import { type Answered, post } from '../../support/post.ts'
-import { sendRaw } from '../../support/raw-request.ts'
+import { exchangeRaw, sendRaw } from '../../support/raw-request.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
@@ -82,6 +85,27 @@ describe('The public port', () => {
     expect((await sendRaw(tunnel.port, `${POST}Host: x\r\n${headers}\r\n{}`)).status).toBe(200)
   })
 
+  it('reads the rest of a rejected envelope, so that the connection stays usable', async () => {
+    const head = `POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: ${MIB}\r\n`
+    const rejected = `${head}Origin: https://other.example\r\n\r\n${'x'.repeat(MIB)}`
+    const answers = await exchangeRaw(tunnel.port, `${rejected}${POST}Host: x\r\n\r\n{}`)
+    expect(answers).toMatch(/^HTTP\/1.1 403 .*"origin-foreign".*HTTP\/1.1 200 .*\r\n\r\n\{\}$/s)
+  })
+
+  it.each([
+    ['an upper-case Host', '/monitoring', 'X'],
+    ['the highest port', '/monitoring', 'x:65535'],
+    ['an escaped path', '/%6donitoring', 'x'],
+    ['a whole URL', 'http://x/monitoring', 'x'],
+  ])('gives %s the same response as a usual request', async (_, target, host) => {
+    const send = async (to: string, from: string) => {
+      const bytes = `${POST.replace('/monitoring', to)}Host: ${from}\r\n\r\n{}`
+      const { status, text, headers } = await sendRaw(tunnel.port, bytes)
+      return { status, text, headers: Object.keys(headers).toSorted() }
+    }
+    expect(await send(target, host)).toEqual(await send('/monitoring?p=1', 'x'))
+  })
+
   it('ignores an unknown Expect header', async () => {
     expect((await sendRaw(tunnel.port, `${POST}Host: x\r\nExpect: gold\r\n\r\n{}`)).status).toBe(200)
   })
@@ -122,6 +146,22 @@ describe('createPublicServer', () => {
     expect(publicServerOptions(600_000)).toMatchObject({ headersTimeout: 10_000, requestTimeout: 615_000 })
   })
 
+  it('closes the connection of a sender whose rejected envelope never ends', async () => {
+    const rejected = { status: 403, headers: {}, body: '{}' }
+    await using server = await startServer({}, async () => rejected)
+    const sender = connect(server.port, '127.0.0.1').resume()
+    sender.write('POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx')
+    await once(sender, 'close')
+  })
+
+  it('logs a bug of the pipeline and closes the connection', async () => {
+    await using server = await startServer({}, () => Promise.reject(new Error('a bug')))
+    const sender = connect(server.port, '127.0.0.1').resume()
+    sender.write(`${POST}Host: x\r\n\r\n{}`)
+    await once(sender, 'close')
+    expect(server.bugs).toEqual(['a bug'])
+  })
+
   it('closes the connection of a sender whose request never ends', async () => {
     await using server = await startServer({})
     const accepted = once(server.events, 'connection')
@@ -151,18 +191,29 @@ async function openBusy(port: number): Promise<Socket> {
   return socket
 }
 
-async function startServer(options: Partial<ReturnType<typeof publicServerOptions>>) {
-  const app: App = new Hono()
-  app.post('/monitoring', () => new Promise<Response>(() => {}))
+async function startServer(
+  options: Partial<ReturnType<typeof publicServerOptions>>,
+  handle: Ingest['handle'] = () => new Promise<HttpResponse>(() => {}),
+) {
+  const bugs: string[] = []
   const onFull = vi.fn()
-  const server = createPublicServer(
-    { app, resolveClient: createClientResolver([], []), onFull },
-    { ...publicServerOptions(60_000), ...options },
-  ).listen(0, '127.0.0.1')
+  const deps = {
+    app: new Hono() as App,
+    ingest: { handle },
+    envelopePaths: new Set(['/monitoring']),
+    resolveClient: createClientResolver([], []),
+    log: { logger: pino({}, { write: (line) => bugs.push(JSON.parse(line).err.message) }) },
+    onFull,
+  }
+  const server = createPublicServer(deps, { ...publicServerOptions(60_000), ...options }).listen(
+    0,
+    '127.0.0.1',
+  )
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
     port,
+    bugs,
     events: server,
     onFull,
     async [Symbol.asyncDispose](): Promise<void> {

@@ -4,6 +4,7 @@ import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { derivedPath } from '../envelope/dsn.ts'
+import type { HttpResponse } from '../pipeline.ts'
 import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
@@ -36,13 +37,13 @@ export type App = Hono<Env>
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono({ strict: true })
   for (const path of servedPaths(deps)) {
-    app.post(path, (c) => deps.ingest.handle(c.env.incoming))
+    app.post(path, async (c) => responseOf(await deps.ingest.handle(c.env.incoming)))
     app.options(path, preflight)
     app.on(OTHER_METHODS, path, (c) => reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }))
   }
   for (const path of tunnelPathsOf(deps)) {
     const reports = `${path}/reports`
-    app.post(reports, (c) => deps.ingest.handleReports(c.env.incoming))
+    app.post(reports, async (c) => responseOf(await deps.ingest.handleReports(c.env.incoming)))
     app.options(reports, preflight)
     app.on(OTHER_METHODS, reports, (c) =>
       reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }),
@@ -89,8 +90,12 @@ export function createApp(deps: AppDeps): App {
   }
 }
 
+function responseOf({ status, headers, body }: HttpResponse): Response {
+  return new Response(body, { status, headers })
+}
+
 /** Lists each path with and without a final slash. SDKs compare the whole URL, so that a redirect would not do. */
-function servedPaths(deps: AppDeps): string[] {
+export function servedPaths(deps: Parameters<typeof tunnelPathsOf>[0]): string[] {
   return tunnelPathsOf(deps).flatMap((path) => [path, `${path}/`])
 }
 

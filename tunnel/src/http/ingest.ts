@@ -5,7 +5,14 @@ import { type ForwardServices, forwardStage } from '../forwarding.ts'
 import { copyToInboxStage, storeInInboxStage } from '../inbox/enqueue.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
-import { accepted, Context, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
+import {
+  accepted,
+  Context,
+  type HttpResponse,
+  type Outcome,
+  type PendingReceipt,
+  type Stage,
+} from '../pipeline.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
@@ -118,16 +125,16 @@ export class Ingest {
   }
 
   /** Handles a request with one envelope. */
-  handle(incoming: IncomingMessage): Promise<Response> {
+  handle(incoming: IncomingMessage): Promise<HttpResponse> {
     return this.#track(incoming, this.#stages)
   }
 
   /** Handles a request with browser reports. */
-  handleReports(incoming: IncomingMessage): Promise<Response> {
+  handleReports(incoming: IncomingMessage): Promise<HttpResponse> {
     return this.#track(incoming, this.#reportStages)
   }
 
-  async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<Response> {
+  async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<HttpResponse> {
     const client = this.#services.resolveClient(incoming)
     this.#services.proxyFaults.note(client.flags)
     const ctx = this.#createContext(incoming, client)
@@ -140,7 +147,7 @@ export class Ingest {
     }
   }
 
-  async #run(ctx: Context, stages: readonly Stage[]): Promise<Response> {
+  async #run(ctx: Context, stages: readonly Stage[]): Promise<HttpResponse> {
     try {
       try {
         let outcome: Outcome | undefined

@@ -2,7 +2,7 @@
 
 import { Aborted } from '../body/receive.ts'
 import type { Receipt } from '../contract.ts'
-import { type Context, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
+import { type Context, type HttpResponse, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
 import { Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
@@ -23,7 +23,7 @@ const BODILESS = new Set([204, 205])
 const FINAL_CODES: ReadonlySet<RejectionCode> = new Set(['tunnel-failed', 'inbox-full'])
 
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
-export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): Response {
+export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): HttpResponse {
   const { outcome: name, reason, status, body, headers } = outcome
   if (name !== undefined) {
     const durationMs = toMicroseconds(clock() - ctx.startedAt)
@@ -33,7 +33,7 @@ export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: Out
   }
   headers['x-request-id'] = ctx.client.requestId
   Object.assign(headers, corsHeaders(ctx.foreignOrigin))
-  return new Response(BODILESS.has(status) ? null : body, { status: status || 400, headers })
+  return { status: status || 400, body: BODILESS.has(status) ? null : body, headers }
 }
 
 /** Builds the outcome after a stage has thrown. */

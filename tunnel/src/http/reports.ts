@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { createBody } from '../body/own-body.ts'
 import type { FilteredReason } from '../contract.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
-import { type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
+import { type Context, type HttpResponse, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
@@ -28,7 +28,7 @@ export type ReportServices = ReceiveServices & {
 }
 
 /** Runs the stages of one report, and returns its response. */
-type Run = (post: Context, stage: Stage) => Promise<Response>
+type Run = (post: Context, stage: Stage) => Promise<HttpResponse>
 
 /**
  * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/browser-reports.md): then the URL of
@@ -90,23 +90,22 @@ export function runReportsStage(services: ReportServices, run: Run): Stage {
  * Builds the response to the post. After any other response than 2xx, Chromium sends the whole batch again: it has to when the tunnel has
  * lost a report, and must not when no report would be accepted the next time either. Receipts have the status of each report.
  */
-async function summarizeResponses(responses: readonly Response[]): Promise<Outcome> {
+function summarizeResponses(responses: readonly HttpResponse[]): Outcome {
   const [first, ...others] = responses
   if (!first) throw new Error('the post has no reports')
   const decisive = others.reduce((most, next) => (ranked(next) < ranked(most) ? next : most), first)
-  const status = isPermanent(decisive) ? 200 : decisive.status
-  return { status, body: await decisive.text(), headers: Object.fromEntries(decisive.headers) }
+  return isPermanent(decisive) ? { ...decisive, status: 200 } : decisive
 }
 
 /** Returns the rank of a response among those of its batch. The lowest decides. */
-function ranked(response: Response): number {
+function ranked(response: HttpResponse): number {
   if (response.status >= 500) return 0
-  if (response.ok) return 1
+  if (response.status < 300) return 1
   return isPermanent(response) ? 3 : 2
 }
 
 /** Tells if the same report would be rejected again. Only a rate limit ends. */
-function isPermanent({ status }: Response): boolean {
+function isPermanent({ status }: HttpResponse): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
