@@ -1,11 +1,9 @@
 /** nginx with the shipped routing table, rendered as for every other deployment. */
 
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { writeNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
+import { untilListening } from '../listening.ts'
 import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NGINX_PROGRAM } from '../requirements.ts'
@@ -26,8 +24,6 @@ export type NginxOptions = {
 }
 
 export type Nginx = Awaited<ReturnType<typeof startNginx>>
-
-const STARTS_WITHIN = 30_000 // ms: the machine may be busy
 
 /** Starts nginx on a free port of 127.0.0.1 and waits until it listens. `await using` stops it. */
 export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {
@@ -72,7 +68,7 @@ export async function runNginx(file: string, port: number, prefix: readonly stri
   const [command = '', ...args] = [...prefix, NGINX_PROGRAM ?? 'nginx', '-e', 'stderr', '-c', file]
   const program = startProgram('nginx', command, args, {})
   try {
-    await untilListening(port, program)
+    await untilListening('nginx', port, program)
     return program
   } catch (error) {
     await program.kill()
@@ -93,26 +89,4 @@ function render(folder: string, settings: Record<string, string>): string {
   const problems = writeNginxConfig({ NGINX_TEMP: folder, ...settings }, file)
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return file
-}
-
-async function untilListening(port: number, program: Program): Promise<void> {
-  const ended = new AbortController()
-  program.exited.then(() => ended.abort())
-  await untilAccepted(port, AbortSignal.any([ended.signal, AbortSignal.timeout(STARTS_WITHIN)])).catch(() => {
-    throw new Error(`nginx does not listen:\n${program.stderr.join('\n')}`)
-  })
-}
-
-/** Resolves when the port accepts connections; rejects when `signal` aborts before. */
-async function untilAccepted(port: number, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const socket = connect(port, '127.0.0.1')
-    const accepted = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    )
-    socket.destroy()
-    if (accepted) return
-    await sleep(20, undefined, { signal })
-  }
 }
