@@ -13,7 +13,7 @@ import type { App } from '../subjects/app.ts'
 import { PROJECTS, type Subject, type SubjectName, startSubject } from '../subjects/subjects.ts'
 import { networkChanged } from '../visitors/visitors.ts'
 import { CDN_HOSTS, startCdn, startPages } from './servers.ts'
-import { SITUATIONS, type Situation, type Visit } from './situations.ts'
+import { SEQUENCES, SITUATIONS, type Situation, type Visit } from './situations.ts'
 
 export type LoadingSample = {
   subject: SubjectName
@@ -47,26 +47,58 @@ export type LoadingOptions = {
 type Testbed = { recorder: Recorder; chromium: Chromium; subjects: Subject[] }
 
 const ORG = 1
-const QUIET_MS = 7_000 // the offline transport retries after 5 s
+const QUIET_MS = 3_000 // for SDKs that store nothing
 const DELIVERY_TIMEOUT_MS = 60_000
 
-/** Runs the situations that are `wanted`, one after the other. */
+/** Visit of one situation, with what was observed. */
+type Observed = Visit & {
+  situation: Situation
+  subject: Subject
+  /** Messages of the errors in the pages; it grows. */
+  raised: string[]
+  troubles: string[]
+}
+
+/** Runs the situations that are `wanted`; the others are listed as skipped. */
 export async function runLoading(
   options: LoadingOptions,
   wanted: (situation: Situation) => boolean,
 ): Promise<LoadingResults> {
   await buildSdk(ROOT)
-  await using starting = new AsyncDisposableStack()
-  const testbed = await startTestbed(starting, options)
-  const situations: LoadingResult[] = []
-  for (const situation of SITUATIONS) {
-    const { title, needs, control = false, dialogs = false } = situation
-    const skipped = wanted(situation) ? needs && unmet(needs) : 'left out'
-    if (skipped === undefined) options.onStep(title)
-    const samples = skipped === undefined ? await runSituation(testbed, situation, options.plan) : []
-    situations.push({ title, control, dialogs, samples, ...(skipped !== undefined && { skipped }) })
-  }
+  await using stack = new AsyncDisposableStack()
+  const testbed = await startTestbed(stack, options)
+  const skipReason = (situation: Situation) =>
+    wanted(situation) ? situation.needs && unmet(situation.needs) : 'left out'
+  const sequences = SEQUENCES.map((sequence) =>
+    sequence.filter((each: Situation) => skipReason(each) === undefined),
+  )
+  const visits = await runSequences(stack, testbed, sequences, options)
+  await untilDelivered(testbed, visits)
+  if (networkChanged(visits)) throw new Invalid('interfaces of this machine came or went meanwhile')
+  const samples = samplesOf(testbed, visits, options.plan)
+  const situations = SITUATIONS.map((situation) => {
+    const { title, control = false, dialogs = false } = situation
+    const skipped = skipReason(situation)
+    if (skipped === undefined) return { title, control, dialogs, samples: samples(situation) }
+    return { title, control, dialogs, samples: [], skipped }
+  })
   return { subjects: options.subjects, situations }
+}
+
+/** Runs the sequences in parallel. The visitors stay until `stack` is disposed. */
+async function runSequences(
+  stack: AsyncDisposableStack,
+  testbed: Testbed,
+  sequences: readonly (readonly Situation[])[],
+  options: LoadingOptions,
+): Promise<Observed[]> {
+  const running = sequences.map(async (sequence) => {
+    const visits: Observed[] = []
+    for (const situation of sequence) visits.push(...(await runSituation(stack, testbed, situation, options)))
+    return visits
+  })
+  await Promise.allSettled(running) // waits until all sequences have ended
+  return (await Promise.all(running)).flat()
 }
 
 async function startTestbed(
@@ -94,48 +126,29 @@ function messageOf(received: Received): string | undefined {
   return eventOf(received)?.exception?.values[0].value
 }
 
-async function runSituation(testbed: Testbed, situation: Situation, plan: Plan): Promise<LoadingSample[]> {
-  const { recorder, subjects } = testbed
-  for (const { project } of subjects) recorder.takeAccepted(project)
-  recorder.forget()
-  await using stack = new AsyncDisposableStack()
-  const visits = await Promise.all(
+/** Runs a situation for all visitors at the same time. */
+async function runSituation(
+  stack: AsyncDisposableStack,
+  { chromium, subjects }: Testbed,
+  situation: Situation,
+  { plan, onStep }: LoadingOptions,
+): Promise<Observed[]> {
+  onStep(situation.title)
+  return await Promise.all(
     subjects.flatMap((subject) =>
       Array.from({ length: plan.visitors }, async (_, visitor) => {
-        const visit = await enter(
-          stack,
-          testbed,
-          subject,
-          `${situation.title}, visitor ${visitor}, error`,
-          plan,
-        )
+        const label = `${situation.title}, visitor ${visitor}, error`
+        const url = `${subject.url}/${subject.name}.html`
+        const visit = { situation, subject, url, label, plan, ...(await enter(stack, chromium, label)) }
         await situation.run(visit)
-        return { subject, ...visit }
+        return visit
       }),
     ),
   )
-  await untilDelivered(testbed)
-  if (networkChanged(visits)) throw new Invalid('interfaces of this machine came or went meanwhile')
-  return subjects.map((subject) => {
-    const own = visits.filter((visit) => visit.subject === subject)
-    const messages = new Set(own.flatMap(({ raised }) => raised))
-    const asked = situation.dialogs ? plan.visitors * plan.dialogs : messages.size
-    const isOwn = (message: string) => own.some(({ label }) => message.startsWith(label))
-    const taken = recorder.takeAccepted(subject.project).filter(isOwn)
-    const arrived = new Set(taken).size
-    const blocked = [...new Set(own.flatMap((visit) => visit.blocked.map((url) => url.replace(/\?.*$/, ''))))]
-    return { subject: subject.name, raised: asked, arrived, duplicates: taken.length - arrived, blocked }
-  })
 }
 
-/** Adds a visitor, who leaves when `stack` is disposed. `raised` has the messages of the errors in the pages, and grows. */
-async function enter(
-  stack: AsyncDisposableStack,
-  { chromium }: Testbed,
-  { name, url }: Subject,
-  label: string,
-  plan: Plan,
-): Promise<Visit & { raised: string[]; troubles: string[] }> {
+/** Adds a visitor, who leaves when `stack` is disposed. */
+async function enter(stack: AsyncDisposableStack, chromium: Chromium, label: string) {
   const visitor = stack.use(await chromium.visitor())
   visitor.allowTrouble(/./)
   const raised: string[] = []
@@ -143,22 +156,52 @@ async function enter(
     const { message } = thrown.error()
     if (message.startsWith(label)) raised.push(message)
   })
-  return {
-    page: visitor.page,
-    url: `${url}/${name}.html`,
-    label,
-    plan,
-    blocked: [],
-    raised,
-    troubles: visitor.troubles,
-  }
+  const blocked: string[] = []
+  return { page: visitor.page, troubles: visitor.troubles, raised, blocked }
 }
 
-/** Waits until nothing is pending: no spooled envelope, and no request for some seconds from now on. */
-async function untilDelivered({ subjects, recorder }: Testbed): Promise<void> {
+/** Waits until nothing is pending: no envelope in the browsers and in the spool, and no request for some seconds from now on. */
+async function untilDelivered({ subjects, recorder }: Testbed, visits: readonly Observed[]): Promise<void> {
   const begun = performance.now()
   const quietMs = () => Math.min(recorder.quietMs(), performance.now() - begun)
-  const pending = async () => await Promise.all(subjects.map((subject) => subject.pendingEnvelopes()))
-  const settled = async () => (await pending()).every((many) => many === 0) && quietMs() > QUIET_MS
+  const pending = () => [
+    ...visits.map(({ page }) => page.evaluate(countStored)),
+    ...subjects.map((subject) => subject.pendingEnvelopes()),
+  ]
+  const settled = async () =>
+    quietMs() > QUIET_MS && (await Promise.all(pending())).every((many) => many === 0)
   await until(settled, DELIVERY_TIMEOUT_MS)
+}
+
+/** Runs in the page: returns the number of envelopes that its SDK has stored. */
+async function countStored(): Promise<number> {
+  const ended = <T>(request: IDBRequest<T>) =>
+    new Promise<T>((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result)
+      request.onerror = () => reject(request.error)
+    })
+  let stored = 0
+  for (const { name = '' } of await indexedDB.databases()) {
+    const database = await ended(indexedDB.open(name))
+    for (const store of database.objectStoreNames)
+      stored += await ended(database.transaction(store).objectStore(store).count())
+    database.close()
+  }
+  return stored
+}
+
+/** Returns a function that compares the errors of a situation with the reports that Sentry has accepted. */
+function samplesOf({ recorder, subjects }: Testbed, visits: readonly Observed[], plan: Plan) {
+  const reports = subjects.map((subject) => ({ subject, accepted: recorder.takeAccepted(subject.project) }))
+  return (situation: Situation): LoadingSample[] =>
+    reports.map(({ subject, accepted }) => {
+      const own = visits.filter((visit) => visit.situation === situation && visit.subject === subject)
+      const taken = accepted.filter((message) => own.some(({ label }) => message.startsWith(label)))
+      const messages = new Set(own.flatMap(({ raised }) => raised))
+      const raised = situation.dialogs ? plan.visitors * plan.dialogs : messages.size
+      const arrived = new Set(taken).size
+      const blocked = own.flatMap((visit) => visit.blocked.map((url) => url.replace(/\?.*$/, '')))
+      const duplicates = taken.length - arrived
+      return { subject: subject.name, raised, arrived, duplicates, blocked: [...new Set(blocked)] }
+    })
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { blockAds, readLists } from '../../../tests/support/browser/adblock.ts'
 import type { Requirement } from '../../../tests/support/requirements.ts'
+import { until } from '../../../tests/support/until.ts'
 import type { Plan } from '../plan.ts'
 
 /** One visitor of one subject. */
@@ -29,6 +30,7 @@ export type Situation = {
 }
 
 const STAY_MS = 1_000 // a visitor who leaves earlier reports less
+const SDK_TIMEOUT_MS = 60_000
 const DIALOG_TIMEOUT_MS = 5_000
 
 const NOTHING_WRONG: Situation = {
@@ -53,10 +55,8 @@ const BLOCKED: Situation = {
 const FIRST_SCRIPT: Situation = {
   title: 'error in the first script of the page',
   async run(visit) {
-    for (let i = 0; i < visit.plan.errors; i++) {
-      await visit.page.goto(`${visit.url}?error=${encodeURIComponent(`${visit.label} ${i}`)}`)
-      await sleep(STAY_MS)
-    }
+    for (let i = 0; i < visit.plan.errors; i++)
+      await open({ ...visit, url: `${visit.url}?error=${encodeURIComponent(`${visit.label} ${i}`)}` })
   },
 }
 
@@ -75,10 +75,13 @@ const CLOSED: Situation = {
   async run(visit) {
     const context = visit.page.context()
     const tab = await context.newPage()
+    const failed: string[] = []
+    tab.on('requestfailed', (request) => failed.push(request.postData() ?? ''))
     await open({ ...visit, page: tab })
     await context.setOffline(true)
-    await raise({ ...visit, page: tab }, visit.plan.everyMs)
-    await sleep(STAY_MS)
+    const messages = await raise({ ...visit, page: tab }, visit.plan.everyMs)
+    const hasFailed = (message: string) => failed.some((body) => body.includes(`"${message}"`))
+    await until(async () => messages.every(hasFailed), SDK_TIMEOUT_MS)
     await tab.close()
     await context.setOffline(false)
     await open(visit)
@@ -108,8 +111,14 @@ export const SITUATIONS: readonly Situation[] = [
   DIALOG,
 ]
 
-async function open({ page, url }: Visit): Promise<void> {
+/** Sequences run in parallel, and the situations of a sequence one after the other. */
+export const SEQUENCES = [[NOTHING_WRONG, OFFLINE, CLOSED], [BLOCKED, FIRST_SCRIPT], [DIALOG]] as const
+
+/** Opens the page, and stays there until the SDK has started, unless it was blocked. */
+async function open({ page, url, blocked }: Visit): Promise<void> {
   await page.goto(url)
+  const hasSdk = () => page.evaluate<boolean>('window.Sentry?.getClient?.() !== undefined')
+  await until(async () => blocked.length > 0 || (await hasSdk()), SDK_TIMEOUT_MS)
   await sleep(STAY_MS)
 }
 
@@ -118,16 +127,18 @@ async function blockInto({ page, blocked }: Visit): Promise<void> {
   page.on('requestfailed', () => blocked.push(...urls.splice(0)))
 }
 
-/** Raises uncaught errors one after the other. */
-async function raise({ page, label, plan }: Visit, everyMs: number): Promise<void> {
-  for (let i = 0; i < plan.errors; i++) {
+/** Raises uncaught errors one after the other, and returns their messages. */
+async function raise({ page, label, plan }: Visit, everyMs: number): Promise<string[]> {
+  const messages = Array.from({ length: plan.errors }, (_, i) => `${label} ${i}`)
+  for (const message of messages) {
     await page.evaluate((message) => {
       setTimeout(() => {
         throw new Error(message)
       })
-    }, `${label} ${i}`)
+    }, message)
     await sleep(everyMs)
   }
+  return messages
 }
 
 /** Asks for the report dialog as the documentation of the SDK shows, and submits it when it appears. */

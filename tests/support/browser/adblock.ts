@@ -17,10 +17,16 @@ export function listFiles(): string[] {
   return names.map((name) => join(LISTS_FOLDER, name))
 }
 
-/** Loads all real lists into one engine. */
+let lists: FiltersEngine | undefined
+
+/** Returns an engine with all real lists. It is made once: parsing them takes more than a second. */
 export function readLists(): FiltersEngine {
-  const lists = listFiles().map((file) => gunzipSync(readFileSync(file)).toString())
-  return FiltersEngine.parse(lists.join('\n'))
+  lists ??= FiltersEngine.parse(
+    listFiles()
+      .map((file) => gunzipSync(readFileSync(file)).toString())
+      .join('\n'),
+  )
+  return lists
 }
 
 /** Loads the rules of the tests into an engine. */
