@@ -7,7 +7,7 @@ import type { Check } from './check.ts'
 import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
 import { browserReports } from './checks/browser-reports.ts'
-import { foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
+import { crossOrigin, foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
 import { adminPort } from './checks/ports.ts'
 import { proxy } from './checks/proxy.ts'
 import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
@@ -28,6 +28,7 @@ export const CHECKS: readonly Check[] = [
   foreignDsn,
   otherQuery,
   foreignOrigin,
+  crossOrigin,
   sdk,
   sdkBundles,
   sdkPaths,

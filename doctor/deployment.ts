@@ -105,3 +105,9 @@ export function receiptToken({ headers }: HttpResponse): string | undefined {
   const token = headers['x-culvert-receipt']
   return typeof token === 'string' && /^[0-9a-f]{32}$/.test(token) ? token : undefined
 }
+
+/** Returns ALLOWED_ORIGINS of the tunnels; none where they cannot be asked. */
+export async function allowedOrigins({ admin }: Pick<Deployment, 'admin'>): Promise<string[]> {
+  const [status] = (await admin?.statuses()) ?? []
+  return status?.settings.ALLOWED_ORIGINS?.match(/https?:[^\s,]+/g) ?? []
+}

@@ -1,10 +1,11 @@
 /** Checks that bodies from browsers reach the tunnel unmodified, and that too large ones are rejected early. */
 
 import { gzipSync } from 'node:zlib'
-import { type Check, type Finding, fail, pass, unknown, warn, withDsn } from '../check.ts'
+import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts'
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request.ts'
+import { servesTunnelOnly } from './routes.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -52,10 +53,10 @@ export const compression: Check = {
   verifies: 'The tunnel accepts compressed reports, and the proxy compresses pages.',
   remedy:
     'Let the proxy forward Content-Encoding of requests unmodified, and compress documents and scripts (gzip on in nginx.conf).',
-  run: withDsn(async ({ post, run, site }, dsn) => {
+  run: withDsn(async ({ page, post, run, site }, dsn) => {
     const body = gzipSync(reportEnvelope(dsn, run))
     const finding = accepted(await post(body, { headers: { 'content-encoding': 'gzip' } }))
-    if (finding.result !== 'pass') return finding
+    if (finding.result !== 'pass' || (page && servesTunnelOnly(page))) return finding
     const { headers } = await send(`${site}/`, {
       headers: { accept: 'text/html', 'accept-encoding': 'gzip' },
     })
@@ -106,7 +107,10 @@ export const bodyTooLarge: Check = {
     }
     const options = { method: 'POST', headers, timeoutMs: REJECTION_TIMEOUT_MS }
     const response = await sendIfUp(`${site}${target}`, options)
-    if (!response) return unknown('The proxy reads the whole body before it responds.')
+    if (!response)
+      return warn(
+        'The proxy reads a whole body of any size before it passes it on or answers: clients can fill its memory or its disk.',
+      )
     if (response.status !== 413) return fail(`The response to 1 GiB is ${summarize(response)}, not 413.`)
     if (jsonOf(response).code !== 'envelope-too-large')
       return warn(`The body is rejected, but with ${summarize(response)}.`)

@@ -1,8 +1,10 @@
 /** Checks that the tunnel rejects envelopes of other sites and for other projects. */
 
-import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts'
+import { type Check, type Finding, fail, failWith, pass, warn, withAdmin, withDsn } from '../check.ts'
+import { allowedOrigins, type Deployment } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { type HttpResponse, jsonOf, summarize } from '../request.ts'
+import { type HttpResponse, jsonOf, send, summarize } from '../request.ts'
+import { PROBE } from './routes.ts'
 
 /** Origin that no deployment allows. */
 export const FOREIGN_ORIGIN = 'https://culvert-doctor.invalid'
@@ -28,7 +30,10 @@ export const otherQuery: Check = {
   remedy: 'Let the proxy forward the query unmodified.',
   run: withDsn(async ({ projectId, run, path, post }, dsn) => {
     const query = `p=${projectId === '1' ? '2' : '1'}`
-    return rejected(await post(reportEnvelope(dsn, run), { path: `${path}?${query}` }), 'query-mismatch')
+    const response = await post(reportEnvelope(dsn, run), { path: `${path}?${query}` })
+    return response.status < 300
+      ? fail('The tunnel accepts it: the proxy removes or changes the query.')
+      : rejected(response, 'query-mismatch')
   }),
 }
 
@@ -50,6 +55,65 @@ export const foreignOrigin: Check = {
     if (allowed !== undefined) return fail(`The response allows ${allowed} to read it.`)
     return rejected(response, 'origin-foreign')
   }),
+}
+
+const MIN_PREFLIGHT_SECONDS = 600
+
+export const crossOrigin: Check = {
+  name: 'cross-origin',
+  after: ['tunnel', 'origin'],
+  title: 'Pages of ALLOWED_ORIGINS can report',
+  verifies:
+    'The proxy passes preflight requests and CORS headers on, so that pages of other origins can post and read rate limits.',
+  remedy:
+    'Let the proxy route OPTIONS as it routes POST, pass Origin and all Access-Control headers on, and add none of its own.',
+  run: withAdmin(async (_, deployment) => {
+    const [origin] = await allowedOrigins(deployment)
+    if (origin === undefined) return pass('ALLOWED_ORIGINS names no other origin.')
+    return describePreflight(origin, await preflight(origin, deployment)) ?? judgePost(origin, deployment)
+  }),
+}
+
+function preflight(origin: string, { site, target }: Deployment): Promise<HttpResponse> {
+  const headers = {
+    origin,
+    'sec-fetch-site': 'cross-site',
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'content-type',
+  }
+  return send(`${site}${target}`, { method: 'OPTIONS', headers })
+}
+
+/** Returns the problem of the response to a preflight request, or none. */
+function describePreflight(origin: string, response: HttpResponse): Finding | undefined {
+  const { status, headers } = response
+  if (status >= 300) return fail(`A preflight request of ${origin} is answered with ${summarize(response)}.`)
+  if (headers['access-control-allow-origin'] !== origin)
+    return fail(
+      `A preflight request of ${origin} gets access-control-allow-origin: ${headers['access-control-allow-origin'] ?? 'none'}.`,
+    )
+  const seconds = Number(headers['access-control-max-age'] ?? 0)
+  if (seconds < MIN_PREFLIGHT_SECONDS)
+    return {
+      ...failWith(
+        `Browsers keep the response to a preflight request for ${seconds} s.`,
+        'Let the proxy pass Access-Control-Max-Age on.',
+      ),
+      result: 'warn',
+    }
+  return undefined
+}
+
+async function judgePost(origin: string, { post }: Deployment): Promise<Finding> {
+  const { headers } = await post(PROBE, { headers: { origin, 'sec-fetch-site': 'cross-site' } })
+  const exposed = String(headers['access-control-expose-headers'] ?? '')
+  if (headers['access-control-allow-origin'] !== origin)
+    return fail(
+      `A page of ${origin} cannot read the response: access-control-allow-origin is ${headers['access-control-allow-origin'] ?? 'missing'}.`,
+    )
+  return exposed.includes('x-sentry-rate-limits')
+    ? pass(`A page of ${origin} can post and read the response.`)
+    : fail(`A page of ${origin} cannot read rate limits: access-control-expose-headers is “${exposed}”.`)
 }
 
 /** Judges the response to an envelope that the tunnel should reject with `code`. */

@@ -12,7 +12,7 @@ export const adminPort: Check = {
   remedy:
     'Publish nginx only: remove `ports` from the service tunnel of Compose, and use no Service of type LoadBalancer for it. Set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
   async run({ site, host, closedPorts }) {
-    for (const port of closedPorts)
+    for (const port of closedPorts.filter((each) => String(each) !== new URL(site).port))
       if (await isTunnelPort(`http://${host}:${port}`))
         return fail(`Port ${port} of ${host} is open, and a tunnel responds.`)
     for (const path of ['/metrics', '/status', '/receipts'])

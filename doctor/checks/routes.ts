@@ -7,16 +7,23 @@ export const page: Check = {
   name: 'page',
   after: ['proxy'],
   title: 'The start page loads',
-  verifies: 'The proxy (nginx, and everything in front of it) responds, and routes / to web, or to your app.',
+  verifies:
+    'The proxy (nginx, and everything in front of it) responds, and routes / to web, to your app, or on a host of its own to the tunnel.',
   remedy: 'Check that web runs (docker compose ps web), and what nginx logs for /.',
   run({ page, site }) {
     if (!page) return fail(`${site}/ does not respond.`)
     const { location, 'content-type': type = 'no type' } = page.headers
     if (location !== undefined) return fail(`It redirects to ${location}: run the doctor on that address.`)
+    if (servesTunnelOnly(page)) return pass('This host serves a tunnel only, and no page.')
     if (page.status !== 200) return fail(`It responds with ${summarize(page)}.`)
     if (!type.startsWith('text/html')) return fail(`It responds with ${type}, not with a document.`)
     return pass(`${page.status} after ${page.durationMs.toFixed(0)} ms.`)
   },
+}
+
+/** Returns whether a tunnel has answered for the start page: then the host is only for reports, and pages are on another one. */
+export function servesTunnelOnly(page: HttpResponse): boolean {
+  return page.status === 404 && jsonOf(page).code === 'path-unknown'
 }
 
 /** Connectivity probe of the SDKs; a tunnel neither forwards nor counts it. */

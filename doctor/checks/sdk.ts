@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { REJECTIONS } from '../../tunnel/src/rejections.ts'
 import { type Check, type Finding, failWith, pass, withAdmin } from '../check.ts'
-import type { Deployment } from '../deployment.ts'
+import { allowedOrigins, type Deployment } from '../deployment.ts'
 import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp, summarize } from '../request.ts'
 import { FOREIGN_ORIGIN } from './foreign-requests.ts'
 
@@ -157,12 +157,6 @@ export const sdkOrigin: Check = {
           'Let the proxy pass Origin and Access-Control-Allow-Origin on, and let its cache keep one copy for each Origin (Vary).',
         )
   },
-}
-
-/** Returns ALLOWED_ORIGINS of the tunnels; none where they cannot be asked. */
-async function allowedOrigins({ admin }: Deployment): Promise<string[]> {
-  const [status] = (await admin?.statuses()) ?? []
-  return status?.settings.ALLOWED_ORIGINS?.match(/https?:[^\s,]+/g) ?? []
 }
 
 /** Returns the problem of a response that is not a script of the tunnel. */

@@ -1,0 +1,227 @@
+/** Faults of a proxy in front of a tunnel without nginx: what the doctor finds, and what the console shows. */
+
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runChecks } from '../../../doctor/check.ts'
+import { bodyTooLarge, compression, error, largeBody, replay } from '../../../doctor/checks/bodies.ts'
+import { crossOrigin, foreignOrigin, otherQuery } from '../../../doctor/checks/foreign-requests.ts'
+import { adminPort } from '../../../doctor/checks/ports.ts'
+import { proxy } from '../../../doctor/checks/proxy.ts'
+import { clientAddress, credentials, delivery, tunnelState } from '../../../doctor/checks/replicas.ts'
+import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
+import { openDeployment } from '../../../doctor/deployment.ts'
+import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+
+const FRIEND = 'https://shop.example'
+const MEGABYTE = 1_000_000
+const GIB = 2 ** 30
+const CHECKS = [
+  ...[proxy, page, tunnelPath, error, replay, compression, largeBody, bodyTooLarge, otherQuery],
+  ...[foreignOrigin, crossOrigin, adminPort, clientAddress, credentials, delivery, tunnelState],
+]
+
+type Headers = IncomingHttpHeaders
+
+/** Fault of a proxy: its changes to what it passes on. */
+type Fault = {
+  url?: (url: string) => string
+  headers?: (headers: Headers, given: Headers) => Headers
+  /** Replaces the body; the proxy reads all of it before. */
+  body?: (body: Buffer) => Buffer
+  /** Answers without the tunnel, when it returns `true`. */
+  answer?: (incoming: IncomingMessage, response: ServerResponse) => boolean
+  response?: (headers: Headers) => Headers
+}
+
+/** Passes a request on to `url`: streams bodies, and replaces the address and credentials of the visitor. */
+async function forward(url: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault) {
+  const { cookie: _, authorization: __, ...kept } = incoming.headers
+  const own = { ...kept, 'x-forwarded-for': incoming.socket.remoteAddress }
+  const headers = fault.headers?.(own, incoming.headers) ?? own
+  const path = fault.url?.(incoming.url ?? '') ?? incoming.url
+  const method = incoming.method ?? 'GET'
+  if (fault.answer?.(incoming, response)) return
+  if (fault.body) delete headers['content-length']
+  // The doctor announces a body of 1 GiB and sends none of it. Real proxies wait longer.
+  if (fault.body && Number(incoming.headers['content-length']) > GIB) return response.destroy()
+  const received = fault.body && (await buffer(incoming))
+  const body = received && fault.body?.(received)
+  const outgoing = request(`${url}${path}`, { method, headers })
+  outgoing.on('error', () => response.destroy())
+  outgoing.on('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 0, fault.response?.(answer.headers) ?? answer.headers)
+    answer.pipe(response)
+  })
+  if (body) outgoing.end(body)
+  else {
+    outgoing.flushHeaders()
+    incoming.pipe(outgoing)
+  }
+}
+
+async function startProxy(url: string, fault: Fault) {
+  const server = createServer((incoming, response) => {
+    void forward(url, incoming, response, fault)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose](): Promise<void> {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+describe('A proxy in front of a tunnel without nginx', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Runs the doctor through a proxy with the fault. Returns what did not pass, and what the console shows of it. */
+  async function diagnose(fault: Fault) {
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ALLOWED_ORIGINS: FRIEND } })
+    await using front = await startProxy(tunnel.url, fault)
+    const deployment = await openDeployment({
+      site: `http://127.0.0.1:${front.port}`,
+      path: '/monitoring',
+      dsn: parseDsn(sentry.dsn()),
+      filterLists: [],
+      closedPorts: [front.port],
+      admin: { urls: [tunnel.adminUrl], token: tunnel.token },
+      json: false,
+    })
+    const diagnosis = await runChecks(CHECKS, deployment)
+    const problems = diagnosis.filter(
+      ({ result, blocked_by: cause }) => result !== 'pass' && cause === undefined,
+    )
+    return {
+      found: Object.fromEntries(problems.map(({ name, result, message }) => [name, `${result}: ${message}`])),
+      shown: await shownBy(tunnel),
+    }
+  }
+
+  /** Returns the warnings and the rejection codes that the console shows. */
+  async function shownBy(tunnel: Tunnel): Promise<string> {
+    const { warnings } = await (await tunnel.admin('/status')).json()
+    const { rejections } = await (await tunnel.admin('/rejections')).json()
+    return [...warnings, ...rejections.map(({ code }: { code: string }) => code)].join('\n')
+  }
+
+  it('without a fault passes every check, also that of a host without pages', async () => {
+    const { found, shown } = await diagnose({})
+    expect(found).toEqual({})
+    expect(shown).not.toMatch(/proxy/)
+  })
+
+  it.each<[what: string, fault: Fault, found: Record<string, RegExp>, shown: RegExp]>([
+    [
+      'strips the query',
+      { url: (url) => url.replace(/\?.*/, '') },
+      { query: /^fail: .*the proxy removes or changes the query/ },
+      /^/,
+    ],
+    [
+      'rewrites the body',
+      { body: (body) => Buffer.from(body.toString()) },
+      {
+        replay: /^fail: .*400 item-malformed/,
+        compression: /^fail: .*400 encoding-broken/,
+        delivery: /^fail: The tunnel received \d+ bytes of the replay/,
+        'body-too-large': /^warn: /,
+      },
+      /item-malformed[\s\S]*encoding-broken|encoding-broken[\s\S]*item-malformed/,
+    ],
+    [
+      'limits bodies to 1 MB',
+      {
+        answer(incoming, response) {
+          const isTooLarge = Number(incoming.headers['content-length'] ?? 0) > MEGABYTE
+          if (isTooLarge) response.writeHead(413, { 'content-type': 'text/html' }).end('too large')
+          return isTooLarge
+        },
+      },
+      { 'large-body': /^fail: .*413 text\/html/, 'body-too-large': /^warn: .*413 text\/html/ },
+      /^/,
+    ],
+    [
+      'sends two addresses in X-Forwarded-For',
+      {
+        headers: (headers, given) => ({
+          ...headers,
+          'x-forwarded-for': [given['x-forwarded-for'] ?? '8.8.8.8', '127.0.0.1'].join(', '),
+        }),
+      },
+      { 'client-address': /^warn: The proxy keeps the address that the doctor forged, in a list/ },
+      /Most requests have several addresses in X-Forwarded-For/,
+    ],
+    [
+      'passes credentials on',
+      {
+        headers(headers, { cookie, authorization }) {
+          return { ...headers, ...(cookie && { cookie }), ...(authorization && { authorization }) }
+        },
+      },
+      { credentials: /^fail: The tunnel receives cookie and authorization/ },
+      /passes the header Cookie of visitors on[\s\S]*passes the header Authorization/,
+    ],
+    [
+      'buffers whole uploads',
+      { body: (body) => body },
+      { 'body-too-large': /^warn: The proxy reads a whole body of any size/ },
+      /^/,
+    ],
+    [
+      'answers preflight requests itself',
+      {
+        answer(incoming, response) {
+          const isPreflight = incoming.method === 'OPTIONS'
+          if (isPreflight) response.writeHead(200).end()
+          return isPreflight
+        },
+      },
+      { 'cross-origin': /^fail: A preflight request of .*access-control-allow-origin: none/ },
+      /^/,
+    ],
+    [
+      'removes Access-Control-Expose-Headers',
+      { response: ({ 'access-control-expose-headers': _, ...headers }) => headers },
+      { 'cross-origin': /^fail: A page of .* cannot read rate limits/ },
+      /^/,
+    ],
+  ])('that %s is found', async (_, fault, findings, warning) => {
+    const { found, shown } = await diagnose(fault)
+    expect(found).toEqual(
+      Object.fromEntries(Object.entries(findings).map(([name, text]) => [name, expect.stringMatching(text)])),
+    )
+    expect(shown).toMatch(warning)
+  })
+
+  it('that answers from its cache is found', async () => {
+    let cached: Headers | undefined
+    const { found } = await diagnose({
+      response(headers) {
+        if (headers['x-culvert-receipt']) cached ??= headers
+        return cached ?? headers
+      },
+    })
+    expect(found).toMatchObject({ proxy: expect.stringMatching(/^fail: It answers posts from a cache/) })
+  })
+})
