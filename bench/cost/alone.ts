@@ -1,4 +1,4 @@
-/** Measures Culvert: latency at a fixed rate, also behind nginx, memory growth and start-up time. */
+/** Measures Culvert: latency at fixed rates, also behind nginx, two replicas on two cores, memory growth and start-up time. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,29 +7,33 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { NODE, ROOT } from '../../tests/support/node.ts'
 import { freePort } from '../../tests/support/ports.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
-import type { Cores } from '../load/cores.ts'
+import { type Cores, takeOther } from '../load/cores.ts'
 import { postSteadily } from '../load/load.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
+import { Invalid } from '../report/run.ts'
 import { spreadOf } from '../report/statistics.ts'
-import { TUNNEL } from './culvert.ts'
-import { CONNECTIONS, measure, type Target } from './measure.ts'
+import { startReplicas, TUNNEL } from './culvert.ts'
+import { CONNECTIONS, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
-import { warmUp } from './rounds.ts'
+import { type Round, warmUp } from './rounds.ts'
 import { SUBJECTS } from './subjects.ts'
 
 export const FIXED_RATE = 2_000 // envelopes per second
 
-/** Subjects whose latency is measured at the fixed rate. */
+/** Subjects whose latency is measured at fixed rates. */
 export const STEADY_SUBJECTS = ['culvert', 'behindNginx', 'chain'] as const
 
 type SteadySubject = (typeof STEADY_SUBJECTS)[number]
-type Latency = { p50: number; p99: number }
+
+export type Steady = { rate: number; rounds: Round<SteadySubject>[] }
 
 export type Alone = {
-  /** Latency in ms at the fixed rate. */
-  steady: Record<SteadySubject, Latency[]>
+  /** At the fixed rate, and at half of the maximum rate behind nginx. */
+  steady: Steady[]
+  /** CPU time per envelope in µs of one replica, and of two on two cores: each replica at the fixed rate. */
+  replicas: { one: number; two: number }[]
   /** Growth of memory in bytes. */
   growth: number
   /** Time in ms from the start of a process until /readyz responds with 200. */
@@ -42,34 +46,74 @@ export async function measureAlone(
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Alone> {
-  const steady: Alone['steady'] = { culvert: [], behindNginx: [], chain: [] }
-  for (const subject of STEADY_SUBJECTS) {
-    onStep(`${SUBJECTS[subject].title} at ${FIXED_RATE} envelopes a second`)
-    steady[subject] = await measureSteady(subject, plan, cores, sink)
-  }
+  onStep(`Latency at ${FIXED_RATE} envelopes a second, and at half of the maximum`)
+  const steady = await measureSteady(plan, cores, sink)
+  onStep('Two replicas on two cores')
+  const replicas = await measureReplicas(plan, cores, sink)
   onStep(`Culvert's memory until envelope ${plan.growth.to}`)
   const growth = await measureGrowth(plan, cores, sink)
   onStep("Culvert's start")
   const starts: number[] = []
   for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
-  return { steady, growth, starts }
+  return { steady, replicas, growth, starts }
 }
 
-async function measureSteady(
-  subject: SteadySubject,
-  plan: Plan,
-  cores: Cores,
-  sink: Sink,
-): Promise<Latency[]> {
-  await using target = await start(subject, cores, sink)
-  await warmUp(target, plan, sink)
-  const { posts, times } = plan.steady
-  const steady: Latency[] = []
-  for (let time = 0; time < times; time++) {
-    const { p50, p99 } = await measure(target, sink, posts, (options) => postSteadily(options, FIXED_RATE))
-    steady.push({ p50, p99 })
+async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Steady[]> {
+  await using running = new AsyncDisposableStack()
+  const targets: Target[] = []
+  let maxRate = 0
+  for (const subject of STEADY_SUBJECTS) {
+    const target = running.use(await start(subject, cores, sink))
+    const posts = await warmUp(target, plan, sink)
+    if (subject === 'behindNginx') maxRate = (await measure(target, sink, posts)).rate
+    targets.push(target)
+  }
+  const steady: Steady[] = []
+  for (const rate of [FIXED_RATE, Math.round(maxRate / 2)]) {
+    const rounds = []
+    for (let time = 0; time < plan.steady.times; time++) rounds.push(await playSteadily(rate))
+    steady.push({ rate, rounds })
   }
   return steady
+
+  async function playSteadily(rate: number): Promise<Round<SteadySubject>> {
+    const round: Record<string, Sample> = {}
+    for (const target of targets)
+      round[target.name] = await measure(target, sink, plan.steady.posts, (options) =>
+        postSteadily(options, rate),
+      )
+    return round as Round<SteadySubject>
+  }
+}
+
+/** The second replica shares its core with the load. */
+async function measureReplicas(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['replicas']> {
+  const dsns = dsnsOf(sink.port, 1)
+  await using replicas = await startReplicas([cores, takeOther(cores)], dsns)
+  const requests = buildRequests('3.3 KB error', dsns)
+  const targets = replicas.all.map(
+    (server): Target => ({ name: 'culvert', server, requests, connections: CONNECTIONS, posted: 0 }),
+  )
+  const [first] = targets
+  if (!first) throw new Error('no replica has started')
+  for (const target of targets) await warmUp(target, plan, sink)
+  const rounds: Alone['replicas'] = []
+  for (let time = 0; time < plan.steady.times; time++)
+    rounds.push({ one: await cpuOf([first]), two: await cpuOf(targets) })
+  return rounds
+
+  /** Returns the mean of replicas that work at the same time. */
+  async function cpuOf(busy: readonly Target[]): Promise<number> {
+    const { posts } = plan.steady
+    const before = sink.seen.envelopes
+    const samples = await Promise.all(
+      busy.map((target) => observe(target, posts, (options) => postSteadily(options, FIXED_RATE))),
+    )
+    const arrived = sink.seen.envelopes - before
+    if (arrived !== posts * busy.length)
+      throw new Invalid(`${posts * busy.length} posts to replicas, ${arrived} arrived at the sink`)
+    return samples.reduce((sum, { cpu }) => sum + cpu, 0) / busy.length
+  }
 }
 
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {

@@ -9,10 +9,18 @@ import type { Plan } from './plan.ts'
 import { type Participant, type Round, runRounds } from './rounds.ts'
 import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
-export type Comparison = { kind: BodyKind; rounds: Round<Subject>[] }[]
+export type Comparison = {
+  kind: BodyKind
+  rounds: Round<Subject>[]
+  /** Number of other rounds, in which bare Node.js took more or less CPU time. */
+  dropped: number
+}[]
 
 /** Largest difference between rounds of a lower bound, as a share, with which a run is published. */
 export const MAX_DRIFT = 0.15
+
+/** Kind of body with which the rounds are compared. */
+const CALIBRATION: BodyKind = '3.3 KB error'
 
 const FEWER_CONNECTIONS = 4 // visitors who upload 10 MB at the same time
 
@@ -25,17 +33,31 @@ export async function compareSideBySide(
   const results: Comparison = []
   for (const kind of plan.bodies) {
     onStep(`${kind}: ${SUBJECT_NAMES.length} subjects`)
-    results.push({
-      kind,
-      rounds: await runRounds(participantsFor(kind, cores, sink), plan.rounds, plan, sink),
-    })
+    let played = 0
+    const keep = (all: Round<Subject>[]) => {
+      played = all.length
+      return kind === CALIBRATION ? calmRounds(all) : all
+    }
+    const rounds = await runRounds(participantsFor(kind, cores, sink), plan.rounds, plan, sink, keep)
+    results.push({ kind, rounds, dropped: played - rounds.length })
   }
   return results
 }
 
+/** Returns as many rounds as possible between which bare Node.js differs by no more than `MAX_DRIFT`. */
+export function calmRounds(rounds: readonly Round<Subject>[]): Round<Subject>[] {
+  let most: Round<Subject>[] = []
+  for (const { bare: fastest } of rounds) {
+    const max = fastest.cpu * (1 + MAX_DRIFT)
+    const similar = rounds.filter(({ bare }) => bare.cpu >= fastest.cpu && bare.cpu <= max)
+    if (similar.length > most.length) most = similar
+  }
+  return most
+}
+
 /** Returns by how much the rounds of bare Node.js differ, as a share: other processes were busy meanwhile. */
 export function driftOf(sideBySide: Comparison): number {
-  const rounds = sideBySide.find(({ kind }) => kind === '3.3 KB error')?.rounds ?? []
+  const rounds = sideBySide.find(({ kind }) => kind === CALIBRATION)?.rounds ?? []
   const { min, max } = spreadOf(rounds.map(({ bare }) => bare.cpu))
   return max / min - 1
 }

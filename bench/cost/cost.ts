@@ -31,7 +31,8 @@ async function run(): Promise<void> {
   const results = await measureAll(plan, cores)
 
   const drift = driftOf(results.sideBySide)
-  const calibration = `rounds of bare node:http differ by ${(drift * 100).toFixed(0)} %`
+  const dropped = results.sideBySide.reduce((sum, each) => sum + each.dropped, 0)
+  const calibration = `rounds of bare node:http differ by ${(drift * 100).toFixed(0)} %, ${dropped} others were repeated`
   const isTooBusy = publish && drift > MAX_DRIFT
   const summary = `${about}; ${describeRounds(plan, cores)}; ${calibration}.\n\n${drawComparison(results)}`
   await writeFound(isTooBusy ? FOLDER : folder, 'cost', {

@@ -25,13 +25,21 @@ export async function startCulvert(cores: Cores, dsns: readonly string[]): Promi
   return { ...tunnel, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
+/** Starts a replica on each of the cores. They share a spool. */
+export async function startReplicas(places: readonly Cores[], dsns: readonly string[]) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await makeFolder())
+  const all: Culvert[] = []
+  for (const cores of places) all.push(starting.use(await startTunnel(cores, dsns, folder.path)))
+  const started = starting.move()
+  return { all, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
 /** Starts replicas that share a spool, behind the nginx that ships with them. */
 export function startBehindNginx(replicas: number): ServerStart {
   return async (cores, dsns) => {
     await using starting = new AsyncDisposableStack()
-    const folder = starting.use(await makeFolder())
-    const tunnels: Culvert[] = []
-    for (let i = 0; i < replicas; i++) tunnels.push(starting.use(await startTunnel(cores, dsns, folder.path)))
+    const { all: tunnels } = starting.use(await startReplicas(Array<Cores>(replicas).fill(cores), dsns))
     const nginx = starting.use(
       await startNginx({
         tunnels: tunnels.map(({ port }) => `127.0.0.1:${port}`),

@@ -31,7 +31,7 @@ const DEFAULT: Plan = {
   warmUp: { seconds: 1.5 }, // until then V8 still optimizes
   measured: { cpuSeconds: 0.2, seconds: 1, least: 4 },
   projects: [1, 100, 1_000],
-  replicas: [1, 2, 4],
+  replicas: [1, 2],
   fewerRounds: 3,
   spooled: 3_000,
   steady: { posts: 4_000, times: 3 },

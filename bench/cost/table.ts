@@ -2,7 +2,7 @@
 
 import { spreadOf } from '../report/statistics.ts'
 import { renderTable } from '../report/table.ts'
-import { type Alone, FIXED_RATE, STEADY_SUBJECTS } from './alone.ts'
+import { type Alone, FIXED_RATE, STEADY_SUBJECTS, type Steady } from './alone.ts'
 import type { Comparison } from './comparison.ts'
 import type { Sample } from './measure.ts'
 import { LIVE_RATE, type Outage } from './outage.ts'
@@ -109,37 +109,54 @@ function situationTable({ projects, replicas, console }: Scenarios, outages: rea
   ])
 }
 
-function aloneTable({ steady, growth, starts }: Alone, outages: readonly Outage[], plan: Plan): string {
+function aloneTable(
+  { steady, replicas, growth, starts }: Alone,
+  outages: readonly Outage[],
+  plan: Plan,
+): string {
   const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
   const drained = outages.map(({ drainedSeconds }) => drainedSeconds)
   return renderTable([
     ['Latency, memory and start', ''],
-    ...STEADY_SUBJECTS.flatMap((subject) => {
-      const { title } = SUBJECTS[subject]
-      const times = steady[subject]
-      const label = `at ${count(FIXED_RATE)} envelopes a second, ms: ${title}`
-      return [
-        [
-          `p50 ${label}`,
-          show(
-            times.map(({ p50 }) => p50),
-            2,
-          ),
-        ],
-        [
-          `p99 ${label}`,
-          show(
-            times.map(({ p99 }) => p99),
-            2,
-          ),
-        ],
-      ]
-    }),
+    ...steady.flatMap(steadyRows),
+    [
+      `CPU per envelope of one replica at ${count(FIXED_RATE)} a second, µs`,
+      show(replicas.map(({ one }) => one)),
+    ],
+    [
+      'the same for each of two replicas on two cores, µs; the second shares its core with the load',
+      show(replicas.map(({ two }) => two)),
+    ],
+    [
+      'throughput of two replicas ÷ that of one, derived from this',
+      show(
+        replicas.map(({ one, two }) => (2 * one) / two),
+        2,
+      ),
+    ],
     [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
     ['ready after, ms', show(starts)],
     [`${count(plan.spooled)} that waited are delivered within, s`, show(drained, 1)],
   ])
+}
+
+function steadyRows({ rate, rounds }: Steady): string[][] {
+  const at = `at ${rate.toLocaleString('en')} envelopes a second, ms`
+  const row = (title: string, of: (round: Steady['rounds'][number]) => number) => [
+    title,
+    show(rounds.map(of), 2),
+  ]
+  return [
+    ...STEADY_SUBJECTS.flatMap((subject) => [
+      row(`p50 ${at}: ${SUBJECTS[subject].title}`, (round) => round[subject].p50),
+      row(`p99 ${at}: ${SUBJECTS[subject].title}`, (round) => round[subject].p99),
+    ]),
+    row(
+      `p99 ${at}: Culvert behind its nginx, minus bare node:http behind bare nginx`,
+      ({ behindNginx, chain }) => behindNginx.p99 - chain.p99,
+    ),
+  ]
 }
 
 function wayTable({ kind, rounds }: Comparison[number]): string {

@@ -18,6 +18,11 @@ export function takeCores(): Cores {
   return { server, note: 'the server on one core, the load generator and the mock Sentry on another' }
 }
 
+/** Returns the core of the load, for a second server. */
+export function takeOther(cores: Cores): Cores {
+  return cores.server.length === 0 ? cores : { ...cores, server: ['taskset', '-c', '1'] }
+}
+
 function runs([program = '', ...args]: string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0
 }
