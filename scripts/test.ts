@@ -83,6 +83,9 @@ function takeFlag(words: string[], flag: string): string | undefined {
 /** Installs what is missing, as far as it can; tests that lack the rest are skipped with a reason, or fail. */
 async function installRequirements(env: Environment): Promise<void> {
   await installProgram('nginx-light', ['nginx'], env)
+  await installProgram('caddy', ['caddy'], env)
+  await installProgram('haproxy', ['haproxy'], env)
+  await installProgram('apache2-bin', ['apache2'], env)
   await installProgram('chromium', CHROMIUM, env)
   await installProgram('firefox-esr', FIREFOX, env)
   await installProgram('strace', ['strace'], env)

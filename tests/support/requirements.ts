@@ -22,6 +22,9 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
+export const CADDY_PROGRAM = findProgram(['caddy'], path)
+export const HAPROXY_PROGRAM = findProgram(['haproxy'], path)
+export const APACHE_PROGRAM = findProgram(['apache2'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
 export const HELM_PROGRAM = findHelm(resolve(import.meta.dirname, '../..'), path)
@@ -38,6 +41,9 @@ export type Requirement =
   | 'chromium'
   | 'firefox'
   | 'nginx'
+  | 'caddy'
+  | 'haproxy'
+  | 'apache'
   | 'lists'
   | 'proc'
   | 'strace'
@@ -55,6 +61,9 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
+  caddy: () => (CADDY_PROGRAM ? undefined : 'Caddy is not installed'),
+  haproxy: () => (HAPROXY_PROGRAM ? undefined : 'HAProxy is not installed'),
+  apache: () => (APACHE_PROGRAM ? undefined : 'Apache httpd is not installed as apache2'),
   lists: () => (hasLists() ? undefined : 'no ad-block lists (ADBLOCK_LISTS names their folder)'),
   proc: () => (existsSync('/proc/self/cwd') ? undefined : 'no /proc to find processes in'),
   strace: once(() =>

@@ -1,0 +1,47 @@
+/** `docs/proxies.md` and the files of `deploy/proxies/` that no program of the tests reads. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type IIngress, Ingress } from 'kubernetes-models/networking.k8s.io/v1'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { named, readManifests, servicesOf } from '../../support/kubernetes/manifests.ts'
+import { ROOT } from '../../support/node.ts'
+
+const FOLDER = join(ROOT, 'deploy/proxies')
+const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs/proxies.md'), 'utf8')
+
+type Backend = { name: string; port: number }
+
+describe('docs/proxies.md', () => {
+  it('lists every file of deploy/proxies/', () => {
+    const listed = [...PAGE.matchAll(/^\| `deploy\/proxies\/(.+?)` \|/gm)].map(([, file]) => file)
+    expect(listed.toSorted()).toEqual(readdirSync(FOLDER).toSorted())
+  })
+})
+
+describe('deploy/proxies', () => {
+  const nginx = named(servicesOf(readManifests()), 'nginx')
+
+  it('has an Ingress that matches the schema of Kubernetes and leads to the Service nginx', () => {
+    const ingress: IIngress = parse(read('kubernetes-ingress.yaml'))
+    expect(() => new Ingress(ingress).validate()).not.toThrow()
+    const service = ingress.spec?.rules?.[0]?.http?.paths[0]?.backend.service
+    expect(service?.name).toBe(nginx.metadata.name)
+    expect(nginx.spec?.ports?.map(({ name }) => name)).toContain(service?.port?.name)
+  })
+
+  it('has an HTTPRoute that leads to the Service nginx', () => {
+    const { spec }: { spec: { rules: { backendRefs: Backend[] }[] } } = parse(read('kubernetes-gateway.yaml'))
+    const ports = nginx.spec?.ports?.map(({ port }) => port) ?? []
+    expect(spec.rules[0]?.backendRefs).toEqual([{ name: nginx.metadata.name, port: ports[0] }])
+  })
+
+  it('has a Compose file whose tunnels trust the network that they share with Traefik', () => {
+    const { services, networks } = parse(read('traefik.yml'))
+    expect(services.tunnel.environment.EDGE).toBe(networks.ingest.ipam.config[0].subnet)
+    expect(services.traefik.networks).toContain('ingest')
+    expect(services.tunnel.labels['traefik.docker.network']).toBe(networks.ingest.name)
+  })
+})
