@@ -11,5 +11,6 @@ export async function labUrl(page: Page, site: string, button: string, path: str
   await page.getByRole('button', { name: button }).click()
   const url = (await asked).url()
   await page.unroute(wanted)
+  await page.locator('button[aria-disabled=false]', { hasText: button }).waitFor() // the page has its next pass: no request of it is pending
   return url
 }
