@@ -262,6 +262,15 @@ describe('Values of the chart', requires('helm'), () => {
     expect(componentIn(workloadsOf(fixed), 'tunnel').spec).toMatchObject({ replicas: 3 })
   })
 
+  it('choose the images by prefix, tag and digest', () => {
+    const prefix = 'registry.example:5000/team/culvert'
+    const digest = { tunnel: `sha256:${'a'.repeat(64)}` }
+    const all = renderChart({ image: { prefix, tag: '1.2.3', digest } })
+    const imageOf = (name: string) => containersOf(componentIn(workloadsOf(all), name))[0]?.image
+    expect(imageOf('tunnel')).toBe(`${prefix}-tunnel:1.2.3@${digest.tunnel}`)
+    expect(imageOf('web')).toBe(`${prefix}-web:1.2.3`)
+  })
+
   it('use a NATS of the operator', () => {
     const url = 'nats://nats.example:4222?replicas=3'
     const all = renderChart({

@@ -45,12 +45,15 @@ labels:
   {{- include "culvert.labels" (list $root (index . 1)) | nindent 2 }}
 {{- end -}}
 
+{{/* Name of an image. Argument: list of the root and "tunnel" or "web". */}}
 {{- define "culvert.image" -}}
 {{- $root := index . 0 -}}
 {{- $prefix := required "Set image.prefix to the prefix of your images' names, such as registry.example/culvert." $root.Values.image.prefix -}}
 {{- printf "%s-%s:%s" $prefix (index . 1) ($root.Values.image.tag | default $root.Chart.AppVersion) -}}
+{{- with index $root.Values.image.digest (index . 1) }}@{{ . }}{{ end -}}
 {{- end -}}
 
+{{/* Name of the Secret of the settings, and below of that of NATS. */}}
 {{- define "culvert.secretName" -}}
 {{- .Values.existingSecret | default (include "culvert.fullname" .) -}}
 {{- end -}}

