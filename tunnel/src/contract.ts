@@ -76,6 +76,8 @@ export type Receipt = {
   event_id?: string
   /** SDK name and version, cut to 64 characters. */
   sdk?: string
+  /** Origin of the page, as the browser names it; absent for senders that are not browsers, and for browser reports. */
+  origin?: string
   /** One entry for each known type (`other` for the rest) and `discard_reason`. */
   items: ReceiptItem[]
   /** Body bytes on the wire. */

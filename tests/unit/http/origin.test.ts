@@ -2,9 +2,13 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { checkOrigin, corsHeaders } from '../../../tunnel/src/http/origin.ts'
 import { Rejection } from '../../../tunnel/src/rejections.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
 import { attempt } from '../../support/rejection.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const NOBODY = new Set<string>()
 const FRIENDS = new Set(['https://friend.example', 'null'])
@@ -131,5 +135,21 @@ describe('A post', () => {
       checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY),
     )
     expect(JSON.stringify(rejection).length).toBeLessThan(400)
+  })
+})
+
+describe('The receipt of an envelope', () => {
+  it.each([
+    [
+      'has the origin of its page',
+      { origin: 'https://site.example', host: 'site.example' },
+      'https://site.example',
+    ],
+    ['has no origin when the sender names none', { host: 'site.example' }, undefined],
+  ])('%s', async (_, headers, origin) => {
+    await using tunnel = await openTunnel()
+    const { headers: answered } = await post(tunnel.url, { body: errorOf(INBOX_DSN), headers })
+    const receipt = await (await tunnel.admin(`/receipts/${answered['x-culvert-receipt']}`)).json()
+    expect(receipt.origin).toBe(origin)
   })
 })

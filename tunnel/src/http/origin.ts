@@ -4,10 +4,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 
-/** Rejects requests of pages of other sites. */
+const ORIGIN = /^https?:\/\/[^/]{1,200}$/
+
+/** Rejects requests of pages of other sites. The receipt has the origin of the others. */
 export function checkOriginStage(allowed: ReadonlySet<string>): Stage {
   return function checkOriginOf(ctx) {
-    ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed)
+    const { headers } = ctx.incoming
+    ctx.foreignOrigin = checkOrigin(headers, allowed)
+    if (headers.origin !== undefined && ORIGIN.test(headers.origin)) ctx.receipt.origin = headers.origin
     return undefined
   }
 }

@@ -150,6 +150,7 @@ function factsOf(receipt: Receipt): [string, string][] {
   const facts: [string, string | number | undefined][] = [
     ['Project', project ?? 'not verified'],
     ['SDK', sdk],
+    ['Site', receipt.origin],
     ['Response', status === 0 ? 'none: the sender disconnected' : status],
     ['Sentry’s response', receipt.upstream_status],
     ['Upstream error', error && describeReceiptError(hostOf(project ?? ''), error)],

@@ -1,11 +1,17 @@
-/** First envelope of a project after the set-up was opened. */
+/** First envelope of a site after the set-up was opened. */
 
 import { expect, it } from 'vitest'
 import type { Receipt } from '../../../../../tunnel/src/contract.ts'
-import { type Arrival, addReceipt } from '../../../../../web/features/console/setup/first-envelope.ts'
+import {
+  type Arrival,
+  addReceipt,
+  readSite,
+} from '../../../../../web/features/console/setup/first-envelope.ts'
 
 const PROJECT = 'sentry.example/1'
 const OPENED = 1_000
+const EXPECTED = { project: PROJECT, since: OPENED }
+const SITE = 'https://shop.example'
 
 const receipt = (given: Partial<Receipt>): Receipt => ({
   ...{ id: 'a', time: OPENED, project: PROJECT, items: [{ type: 'event', bytes: 1 }], bytes: 1 },
@@ -14,7 +20,7 @@ const receipt = (given: Partial<Receipt>): Receipt => ({
 })
 
 const stateAfter = (...receipts: Partial<Receipt>[]) =>
-  receipts.reduce<Arrival>((known, each) => addReceipt(known, receipt(each), PROJECT, OPENED), {
+  receipts.reduce<Arrival>((known, each) => addReceipt(known, receipt(each), EXPECTED), {
     state: 'waiting',
   }).state
 
@@ -32,9 +38,29 @@ it.each<[string, Partial<Receipt>, Arrival['state']]>([
 
 it('shows a rejection until an envelope arrives, and keeps that', () => {
   const { project: _, ...unknown } = receipt({ outcome: 'rejected', reason: 'dsn-unknown', items: [] })
-  const rejected = addReceipt({ state: 'waiting' }, unknown, PROJECT, OPENED)
+  const rejected = addReceipt({ state: 'waiting' }, unknown, EXPECTED)
   expect(rejected.state).toBe('rejected')
-  const arrived = addReceipt(rejected, receipt({}), PROJECT, OPENED)
+  const arrived = addReceipt(rejected, receipt({}), EXPECTED)
   expect(arrived.state).toBe('arrived')
-  expect(addReceipt(arrived, unknown, PROJECT, OPENED)).toBe(arrived)
+  expect(addReceipt(arrived, unknown, EXPECTED)).toBe(arrived)
+})
+
+it.each<[string, Partial<Receipt>, Arrival['state']]>([
+  ['an event of the site', { origin: SITE }, 'arrived'],
+  ['an event of another site', { origin: 'https://lab.example' }, 'elsewhere'],
+  ['an event without an origin', {}, 'elsewhere'],
+  ['a rejection of another site', { origin: 'https://lab.example', outcome: 'rejected' }, 'elsewhere'],
+  ['a rejection of the site', { origin: SITE, outcome: 'rejected' }, 'rejected'],
+])('with the address of a site: %s', (_, given, state) => {
+  expect(addReceipt({ state: 'waiting' }, receipt(given), { ...EXPECTED, site: SITE }).state).toBe(state)
+})
+
+it.each([
+  ['', undefined],
+  ['https://shop.example/checkout?x=1', SITE],
+  [' shop.example ', SITE],
+  ['http://127.0.0.1:5173/', 'http://127.0.0.1:5173'],
+  ['ftp://shop.example', undefined],
+])('reads the site %j as %s', (text, site) => {
+  expect(readSite(text)).toBe(site)
 })
