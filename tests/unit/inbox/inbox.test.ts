@@ -56,8 +56,18 @@ describe('The inbox', () => {
   })
 
   it('keeps the newest envelopes up to its maximum size', () => {
-    const inbox = open({ bytes: 25 })
-    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id), '')
+    const inbox = open({ bytes: 2_500 })
+    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id, 0, Buffer.alloc(1_000)), '')
+    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
+  })
+
+  it('counts the summaries of envelopes towards its maximum size', () => {
+    const inbox = open({ bytes: 2_500 })
+    const title = 'é'.repeat(500) // 1,000 bytes
+    for (const id of ['a', 'b', 'c']) {
+      const small = entry(id)
+      inbox.keep({ ...small, summary: { ...small.summary, title } }, '')
+    }
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
   })
 
@@ -82,12 +92,12 @@ describe('The inbox', () => {
   })
 
   it('keeps only the newest envelopes of one address, up to its share, and those of other addresses', () => {
-    const inbox = open({ envelopes: 20, addressShare: 0.1 })
+    const inbox = open({ envelopes: 20, bytes: 100_000, addressShare: 0.1 })
     inbox.keep(entry('first'), '198.51.100.9')
     inbox.keep(entry('unknown'), '')
     for (let n = 0; n < 50; n++) inbox.keep(entry(`flood-${n}`), '203.0.113.7')
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-49', 'flood-48', 'unknown', 'first'])
-    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, Buffer.alloc(500)), '203.0.113.7')
+    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, Buffer.alloc(4_500)), '203.0.113.7')
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
   })
 
@@ -134,7 +144,7 @@ describe('The inbox', () => {
   })
 
   it('deletes one envelope, or all 239 that it has at that time', async () => {
-    const inbox = open({ envelopes: 1_000 })
+    const inbox = open({ envelopes: 1_000, bytes: 1_000_000 })
     for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '')
     expect(inbox.delete('7')).toBe(true)
     expect(inbox.delete('7')).toBe(false)

@@ -61,8 +61,7 @@ const SCHEMA = `
     bytes INTEGER NOT NULL,
     types TEXT NOT NULL,
     envelope BLOB NOT NULL
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS inbox_bytes ON inbox (bytes)`
+  ) STRICT`
 
 export class Inbox {
   /** Equal for all replicas that share the file. */
@@ -101,11 +100,14 @@ export class Inbox {
    * share of one client address.
    */
   keep({ id, time, eventId, types, summary, envelope }: NewEntry, network: string): void {
-    this.checkSize(envelope.length, network)
     const cut = JSON.stringify(types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH)))
+    const summaryBytes = bytesOf(summary, cut)
+    this.checkSize(envelope.length + summaryBytes, network)
     this.#commit(() => {
       const { insert } = this.#statements
-      const { lastInsertRowid } = insert.run(id, time, eventId, envelope.length, cut, network, envelope)
+      const { lastInsertRowid } = insert.run(
+        ...[id, time, eventId, envelope.length, summaryBytes, cut, network, envelope],
+      )
       this.#summaries.add(lastInsertRowid, cut, summary)
       this.#trim(network)
     })
@@ -182,7 +184,12 @@ export class Inbox {
     if (!(row?.envelope instanceof Uint8Array)) return undefined
     const eventId = typeof row.event_id === 'string' ? row.event_id : null
     const summary = summariseStored({ id: String(row.id), event_id: eventId }, Buffer.from(row.envelope))
-    return summary && (() => this.#summaries.add(seq, String(row.types), summary))
+    if (!summary) return undefined
+    const types = String(row.types)
+    return () => {
+      this.#summaries.add(seq, types, summary)
+      this.#statements.setSummaryBytes.run(bytesOf(summary, types), seq)
+    }
   }
 
   close(): void {
@@ -222,12 +229,21 @@ export class Inbox {
   }
 }
 
+/** Returns the bytes of a summary. The types, a JSON list, are stored twice. */
+function bytesOf(summary: Summary, types: string): number {
+  const texts = Object.values(summary).filter((value) => typeof value === 'string')
+  return [...texts, types, types].reduce((sum, each) => sum + Buffer.byteLength(each), 0)
+}
+
 function prepare(db: DatabaseSync) {
-  const usage = 'SELECT count(*) AS envelopes, coalesce(sum(bytes), 0) AS bytes FROM inbox'
+  const usage = 'SELECT count(*) AS envelopes, coalesce(sum(bytes + summary_bytes), 0) AS bytes FROM inbox'
+  const oldest = (where: string) =>
+    `DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox ${where}) RETURNING bytes + summary_bytes AS bytes`
   return {
     insert: db.prepare(
-      'INSERT INTO inbox (id, time, event_id, bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO inbox (id, time, event_id, bytes, summary_bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     ),
+    setSummaryBytes: db.prepare('UPDATE inbox SET summary_bytes = ? WHERE seq = ?'),
     one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
     beginning: db.prepare('SELECT substr(envelope, 1, ?) AS envelope FROM inbox WHERE id = ?'),
     stored: db.prepare('SELECT id, event_id, types, envelope FROM inbox WHERE seq = ? AND bytes <= ?'),
@@ -235,10 +251,8 @@ function prepare(db: DatabaseSync) {
     total: db.prepare(usage),
     ofNetwork: db.prepare(`${usage} WHERE network = ?`),
     deleteOld: db.prepare('DELETE FROM inbox WHERE time < ?'),
-    deleteOldest: db.prepare('DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox) RETURNING bytes'),
-    deleteOldestOf: db.prepare(
-      'DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox WHERE network = ?) RETURNING bytes',
-    ),
+    deleteOldest: db.prepare(oldest('')),
+    deleteOldestOf: db.prepare(oldest('WHERE network = ?')),
     deleteOne: db.prepare('DELETE FROM inbox WHERE id = ?'),
     newestSeq: db.prepare('SELECT max(seq) AS seq FROM inbox'),
     deleteBatch: db.prepare(
@@ -247,13 +261,24 @@ function prepare(db: DatabaseSync) {
   }
 }
 
-/** Creates the schema. Earlier releases have no column `network`. */
+/** Columns that earlier releases do not have. */
+const ADDED_COLUMNS = { network: "TEXT NOT NULL DEFAULT ''", summary_bytes: 'INTEGER NOT NULL DEFAULT 0' }
+
+const INDEXES = `
+  DROP INDEX IF EXISTS inbox_bytes;
+  DROP INDEX IF EXISTS inbox_network;
+  CREATE INDEX IF NOT EXISTS inbox_usage ON inbox (bytes, summary_bytes);
+  CREATE INDEX IF NOT EXISTS inbox_usage_by_network ON inbox (network, bytes, summary_bytes)`
+
+/** Creates the schema. */
 function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE') // several replicas may open the file at once
   db.exec(SCHEMA)
-  const has = db.prepare("SELECT 1 FROM pragma_table_info('inbox') WHERE name = 'network'").get()
-  if (!has) db.exec("ALTER TABLE inbox ADD COLUMN network TEXT NOT NULL DEFAULT ''")
-  db.exec('CREATE INDEX IF NOT EXISTS inbox_network ON inbox (network, bytes)')
+  const columns = db.prepare("SELECT name FROM pragma_table_info('inbox')").all()
+  for (const [name, type] of Object.entries(ADDED_COLUMNS))
+    if (!columns.some((column) => column.name === name))
+      db.exec(`ALTER TABLE inbox ADD COLUMN ${name} ${type}`)
+  db.exec(INDEXES)
   createSummaries(db)
   db.exec(HISTORY_TABLE)
   db.exec(OUTAGE_TABLE)

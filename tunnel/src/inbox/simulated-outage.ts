@@ -42,6 +42,7 @@ type OutageDeps = {
 type Opened = { spool: MonitoredSpool; deliverer: Deliverer }
 
 export const MAX_OUTAGE_SECONDS = MAX_OUTAGE_MS / 1000
+const SUMMARY_BYTES = 64 * 1024 // at most
 const BOUNDS = { bytes: 64 * 1024 * 1024, addressShare: 0.5, projectShare: 1 }
 
 export class SimulatedOutage {
@@ -145,7 +146,7 @@ export class SimulatedOutage {
   #checkSize(bytes: number, network: string): void {
     if (bytes > ENTRY_BYTES) throw new Rejection('envelope-too-large')
     try {
-      this.#deps.inbox.checkSize(bytes, network)
+      this.#deps.inbox.checkSize(bytes + SUMMARY_BYTES, network)
     } catch (error) {
       throw new Rejection('inbox-full', error instanceof Error ? error.message : 'unknown')
     }
