@@ -1,6 +1,6 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
-import type { SamplingReason } from './policy-contract.ts'
+import type { QuotaReason, SamplingReason } from './contract/policies.ts'
 import type { SpoolStatus } from './spool-contract.ts'
 import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
 
@@ -46,7 +46,7 @@ export type FilteredReason =
   | 'report-own-path'
 
 /** Reason of the outcome `rate_limited`: Sentry's limits, or our own. */
-export type RateLimitedReason = 'limited' | 'throttled'
+export type RateLimitedReason = 'limited' | 'throttled' | QuotaReason
 
 /** Items of one type: their number when above 1, their bytes together, and the reason when a policy removed them. */
 export type ReceiptItem = { type: string; count?: number; bytes: number; discard_reason?: string }

@@ -56,6 +56,10 @@ export class Context {
   changedRanges: Range[] = []
   /** Scrubs the URL of the page in a request header. Set if the envelope is scrubbed. */
   scrubPage: ((url: string) => string) | undefined
+  /** Limits of our own, for the sender of an envelope of which no item is left. */
+  readonly ownLimits: { seconds: number; categories: string[] }[] = []
+  /** Called with the outcome before it is recorded, also when the envelope was rejected. */
+  onOutcome: ((outcome: Outcome) => void) | undefined
   /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
   afterOutcome: (() => Promise<void>) | undefined
   /** Attempts that may still read the body after the response. */

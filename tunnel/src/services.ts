@@ -6,6 +6,8 @@ import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
+import type { PolicyMode } from './contract/policies.ts'
+import type { Item } from './envelope/items.ts'
 import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
 import { tunnelPathsOf } from './http/app.ts'
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
@@ -17,6 +19,7 @@ import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
+import { Quotas } from './policy/quota/quotas.ts'
 import { Scrubbing } from './policy/scrub.ts'
 import { Storms } from './policy/storm/storms.ts'
 import { Throttle } from './policy/throttle.ts'
@@ -25,6 +28,7 @@ import { createProjects, type Projects } from './projects.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
+import { QuotaSharing } from './spool/quota-sharing.ts'
 import { describeSpool } from './spool/status.ts'
 import { HistoryRecorder } from './telemetry/history-recorder.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
@@ -49,6 +53,10 @@ export type Services = {
   limits: UpstreamLimits
   /** Absent: identical errors are not counted. */
   storms: Storms | undefined
+  /** Absent without a quota. */
+  quotas: Quotas | undefined
+  /** Absent without a quota or a spool: each replica counts for itself. */
+  quotaSharing: QuotaSharing | undefined
   throttle: Throttle
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
@@ -112,7 +120,7 @@ export async function openServices(
     sdkInventory: new SdkInventory(projects),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
-  const policies = createPolicies(shared, metrics)
+  const policies = createPolicies({ ...shared, metrics, replica, sentry })
   const services = {
     config,
     replica,
@@ -126,8 +134,8 @@ export async function openServices(
     ...records,
     ...policies,
   }
-  const readers = [policies.filters, policies.storms, policies.scrubbing]
-  const keep = (type: string) => readers.some((policy) => policy?.reads(type))
+  const { filters, storms, quotas, scrubbing } = policies
+  const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const ingest = new Ingest({
     ...services,
     memory,
@@ -152,16 +160,13 @@ function createBodies(
   return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
 }
 
-function createPolicies(
-  {
-    config,
-    projects,
-    limits,
-    now,
-    clock,
-  }: Pick<Services, 'config' | 'projects' | 'limits' | 'now' | 'clock'>,
-  metrics: Metrics,
-) {
+function createPolicies({
+  config,
+  projects,
+  limits,
+  clock,
+  ...deps
+}: Pick<Services, 'config' | 'projects' | 'limits' | 'now' | 'clock' | 'metrics' | 'replica' | 'sentry'>) {
   return {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
     proxyFaults: new ProxyFaults(clock),
@@ -169,8 +174,9 @@ function createPolicies(
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
-    storms: openStorms(config, now, metrics),
-    scrubbing: config.scrub && new Scrubbing(config.scrub, (...found) => metrics.countScrubbed(...found)),
+    ...openQuotas({ config, ...deps }),
+    scrubbing:
+      config.scrub && new Scrubbing(config.scrub, (...found) => deps.metrics.countScrubbed(...found)),
   }
 }
 
@@ -188,9 +194,28 @@ function createOutage({
   return new SimulatedOutage({ ...deps, inbox, file, maxAgeMs: spool.ageMs, onError })
 }
 
-function openStorms({ storm }: Config, now: () => number, metrics: Metrics): Storms | undefined {
-  if (storm.limit === 0) return undefined
-  return new Storms(storm, now, (...removed) => metrics.countPolicyItem('storm', ...removed))
+type QuotaDeps = Pick<Services, 'config' | 'now' | 'metrics' | 'replica' | 'sentry'>
+
+/** An `error` quota needs the storms, too: they know the first occurrence of each error. */
+function openQuotas({
+  config,
+  now,
+  metrics,
+  replica,
+  sentry,
+}: QuotaDeps): Pick<Services, 'storms' | 'quotas' | 'quotaSharing'> {
+  const { storm, quota } = config
+  const limits = [...quota.limits.day, ...quota.limits.hour]
+  const hasStorms = storm.limit > 0 || limits.some(({ category }) => category === 'error')
+  const countFor = (policy: 'storm' | 'quota') => (mode: PolicyMode, project: string) =>
+    metrics.countPolicyItem(policy, mode, project)
+  const storms = hasStorms ? new Storms(storm, now, countFor('storm')) : undefined
+  if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined }
+  const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
+  const deps = { now, random: Math.random, isFirstOccurrence, onRemoved: countFor('quota') }
+  const quotas = new Quotas(quota, deps)
+  const values = sentry?.spool.store.values
+  return { storms, quotas, quotaSharing: values && new QuotaSharing({ values, quotas, replica, now }) }
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

@@ -2,11 +2,12 @@
 
 import type { Server } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createAdaptorServer } from '@hono/node-server'
+import { createAdaptorServer, type ServerType } from '@hono/node-server'
 import manifest from '../package.json' with { type: 'json' }
 import { createAdmin } from './admin/app.ts'
 import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
+import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
 import { createApp, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
@@ -28,11 +29,11 @@ const REPORT_MS = 30_000
 const WARNING_MS = 60_000
 const FINISH_MS = 9_000 // for pending requests; they end within 2 s, except bodies that never end
 const DELIVER_MS = 3_000 // for pending delivery attempts
-const HISTORY_MS = 500 // for the minute in progress
+const HISTORY_MS = 500 // for the minute in progress, and the use of quotas
 const LAST_MS = 1_000 // for the last client report, and again for releasing leases
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, inbox, history, reports, ingest } = services
+  const { config, replica, now, log, sentry, inbox, history, quotaSharing, reports, ingest } = services
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
@@ -46,16 +47,20 @@ export function createTunnel(services: Services): Tunnel {
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...services, version: manifest.version, since }),
   })
-  const publicServer = openPublicServer(services)
+  const publicServer = createEnvelopeServer(services)
   const adminServer = createAdaptorServer({ fetch: admin.fetch })
   let reporting: NodeJS.Timeout | undefined
   let stopping = false
   return { start, stop }
 
   async function start(): Promise<Ports> {
-    const adminPort = await openAdminPort()
+    const adminPort = await openAdminPort(adminServer, config)
     sentry?.limitSharing.start()
-    await Promise.all([services.sharedBundles?.start(), services.outage?.start(onFinalOutcome)])
+    await Promise.all([
+      quotaSharing?.start(),
+      services.sharedBundles?.start(),
+      services.outage?.start(onFinalOutcome),
+    ])
     sentry?.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
@@ -63,22 +68,9 @@ export function createTunnel(services: Services): Tunnel {
     })
     history?.start()
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
-    const port = await openPublicPort()
+    const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
     return { port, adminPort }
-  }
-
-  function openAdminPort(): Promise<number> {
-    return orExit(`ADMIN_PORT: ${config.adminPort} cannot be listened at; write one that is free`, async () =>
-      listen(adminServer, await ownAddress(config.adminHost), config.adminPort),
-    )
-  }
-
-  function openPublicPort(): Promise<number> {
-    return orExit(
-      `PORT: ${config.port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
-      () => listen(publicServer, config.host, config.port),
-    )
   }
 
   async function stop(): Promise<void> {
@@ -93,7 +85,7 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([delivered, wait(LAST_MS)])
     sentry?.limitSharing.stop()
     services.sharedBundles?.stop()
-    await Promise.race([history?.stop(), wait(HISTORY_MS)])
+    await Promise.race([Promise.all([history?.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
     await Promise.all([sentry?.spool.close(), services.outage?.stop()])
     inbox?.close()
     await stopNow(adminServer)
@@ -102,7 +94,20 @@ export function createTunnel(services: Services): Tunnel {
   }
 }
 
-function openPublicServer(services: Services): Server {
+function openAdminPort(server: ServerType, { adminHost, adminPort }: Config): Promise<number> {
+  return orExit(`ADMIN_PORT: ${adminPort} cannot be listened at; write one that is free`, async () =>
+    listen(server, await ownAddress(adminHost), adminPort),
+  )
+}
+
+function openPublicPort(server: Server, { host, port }: Config): Promise<number> {
+  return orExit(
+    `PORT: ${port} cannot be listened at; write one that is free, and in HOST an address of this machine`,
+    () => listen(server, host, port),
+  )
+}
+
+function createEnvelopeServer(services: Services): Server {
   const { config } = services
   const app = createApp({ ...config, ...services })
   const envelopePaths = new Set(servedPaths({ ...config, ...services }))

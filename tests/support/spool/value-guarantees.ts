@@ -1,6 +1,8 @@
 /** Guarantees of every spool for the values that replicas share. */
 
 import { describe, expect, it } from 'vitest'
+import { Quotas } from '../../../tunnel/src/policy/quota/quotas.ts'
+import { QuotaSharing } from '../../../tunnel/src/spool/quota-sharing.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import type { Store } from './guarantees.ts'
 
@@ -35,6 +37,27 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const stored = await Promise.all(replicas.map((each, n) => each.put('a', String(n), 0)))
       expect(stored.filter(Boolean)).toHaveLength(1)
       expect(await values().get('a')).toMatchObject({ value: String(stored.indexOf(true)) })
+    })
+
+    it('adds up the use of quotas that replicas count at the same time, and keeps it', async () => {
+      const now = () => Date.UTC(2026, 10, 23)
+      const key = { project: 'p/1', category: 'error', period: 'day', start: now() } as const
+      const open = async (replica: string) => {
+        const deps = { now, random: () => 0, isFirstOccurrence: () => false, onRemoved: () => {} }
+        const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
+        const sharing = new QuotaSharing({ values: await another(), quotas, replica, now })
+        return { sharing, counters: quotas.counters }
+      }
+      const replicas = await Promise.all(['a', 'b', 'c'].map(open))
+      for (let round = 0; round < 5; round++) {
+        for (const { counters } of replicas) counters.add(key, 100, 1)
+        await Promise.all(replicas.map(({ sharing }) => sharing.exchange()))
+      }
+      for (const { sharing } of replicas) await sharing.exchange()
+      await current().store.closeAll()
+      const next = await open('d')
+      await next.sharing.exchange()
+      expect(next.counters.read(key)).toEqual({ used: 1_500, saved: 15 })
     })
 
     it('returns them after all replicas were closed', async () => {

@@ -30,7 +30,7 @@ const TUNNEL: Order = [
   ['envelope'],
   ['body'],
   ['contract', 'rejections'],
-  ['inbox-contract', 'policy-contract', 'spool-contract', 'upstream-contract'],
+  ['inbox-contract', 'spool-contract', 'upstream-contract'],
 ]
 
 const WEB: Order = [

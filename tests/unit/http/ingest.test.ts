@@ -57,6 +57,7 @@ function createIngest() {
     throttle: new Throttle(noRates, () => performance.now()),
     reports: new ClientReports(async () => true, Date.now),
     storms: undefined,
+    quotas: undefined,
     scrubbing: undefined,
     clientAddress: 'forward',
     sentry: undefined,

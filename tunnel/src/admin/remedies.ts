@@ -3,9 +3,9 @@
 import type { Config } from '../config/config.ts'
 import { rowOf, type SettingName } from '../config/settings.ts'
 import { NONE } from '../config/settings-reader.ts'
+import type { QuotaReason, SamplingReason } from '../contract/policies.ts'
 import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from '../contract.ts'
 import { ENTRY_BYTES } from '../inbox/enqueue.ts'
-import type { SamplingReason } from '../policy-contract.ts'
 import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
@@ -16,6 +16,7 @@ const SETTINGS: {
     | 'report-type'
     | ScrubReason
     | SamplingReason
+    | QuotaReason
     | 'throttled'
     | FinalOutcome]?: readonly SettingName[]
 } = {
@@ -46,6 +47,9 @@ const SETTINGS: {
   'csp-localhost': ['CSP_FILTERS'],
   'release-version': ['FILTER_RELEASES'],
   storm: ['STORM_LIMIT', 'STORM_MODE'],
+  quota: ['DAILY_QUOTA', 'HOURLY_QUOTA', 'QUOTA_MODE'],
+  'quota-address': ['DAILY_QUOTA', 'HOURLY_QUOTA', 'QUOTA_MODE'],
+  'quota-sampled': ['DAILY_QUOTA', 'HOURLY_QUOTA', 'QUOTA_MODE'],
   unscrubbable: ['SCRUB'],
   'attachments-dropped': ['SCRUB_ATTACHMENTS'],
 }

@@ -6,6 +6,7 @@ import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts
 import type { AddressMode } from '../policy/client-address.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
+import type { QuotaSettings } from '../policy/quota/settings.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
@@ -17,7 +18,7 @@ import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
 import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
-import { readScrub, readStorm } from './policies.ts'
+import { readQuota, readScrub, readStorm } from './policies.ts'
 import { LOOPBACK } from './settings/processes.ts'
 import type { Environment, SettingName } from './settings.ts'
 import {
@@ -55,6 +56,7 @@ export type Config = SharedSettings & {
   scrub: ScrubSettings | undefined
   clientAddress: AddressMode
   storm: StormSettings
+  quota: QuotaSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
   /** Additional certificate authorities. */
@@ -126,6 +128,7 @@ export function readConfig(env: Environment): Config {
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
     storm: readStorm(settings),
+    quota: readQuota(settings),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
       addressBurst: settings.read('ADDRESS_BURST'),

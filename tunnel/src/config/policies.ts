@@ -1,5 +1,6 @@
 /** Reads the settings of policies. */
 
+import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota/settings.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
 import { readScrubRules } from './scrub-rules.ts'
@@ -14,6 +15,20 @@ export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   if (level !== 'off') return { level, mode, attachments, selected }
   if (rules) settings.problems.push(`SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`)
   return undefined
+}
+
+export function readQuota(settings: SettingsReader): QuotaSettings {
+  const limits = { day: readLimits(settings, 'DAILY_QUOTA'), hour: readLimits(settings, 'HOURLY_QUOTA') }
+  return { limits, mode: settings.read('QUOTA_MODE') }
+}
+
+function readLimits(settings: SettingsReader, name: 'DAILY_QUOTA' | 'HOURLY_QUOTA'): QuotaLimit[] {
+  const { limits, problems } = parseQuota(settings.read(name) ?? '')
+  for (const { text, line, column, message } of problems)
+    settings.problems.push(
+      `${name}: "${text}" (line ${line}, column ${column}) ${message}; write limits like error=50000,transaction=100000`,
+    )
+  return limits
 }
 
 export function readStorm(settings: SettingsReader): StormSettings {

@@ -17,6 +17,8 @@ import { type AddressMode, reduceAddressStage } from '../policy/client-address.t
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
+import type { Quotas } from '../policy/quota/quotas.ts'
+import { quotaStage } from '../policy/quota/stage.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
 import { stormStage } from '../policy/storm/stage.ts'
@@ -49,6 +51,8 @@ type IngestServices = OutcomeServices &
     limits: UpstreamLimits
     /** Absent: identical errors are not counted. */
     storms: Storms | undefined
+    /** Absent without a quota. */
+    quotas: Quotas | undefined
     /** Absent: payloads are forwarded unmodified. */
     scrubbing: Scrubbing | undefined
     clientAddress: AddressMode
@@ -78,6 +82,7 @@ function listStages(services: IngestServices): Stage[] {
     upstreamLimitsStage(limits),
     stormStage(services.storms),
     throttleStage(throttle),
+    quotaStage(services.quotas),
     reduceAddressStage(services.clientAddress),
     scrubStage(scrubbing),
     dropPayloads,

@@ -20,30 +20,46 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
       reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
     if (removed.size < envelope.items.length) return undefined
-    const [limited = [], throttled = []] = [byReason.get('limited'), byReason.get('throttled')]
-    if (limited.length + throttled.length > 0)
-      return allRateLimited(ctx, limits.remaining(project, limited), throttled)
+    if (RATE_LIMITED.some((reason) => byReason.has(reason)))
+      return allRateLimited(ctx, limits.remaining(project, byReason.get('limited') ?? []), byReason)
     const [reason = ''] = byReason.keys()
     return accepted(ctx, { outcome: 'filtered', reason, status: 200 })
   }
 }
 
-function isRateLimit(reason: string): reason is RateLimitedReason {
-  return reason === 'limited' || reason === 'throttled'
+/** The reason of an envelope is the first of those of its items. */
+const RATE_LIMITED: readonly RateLimitedReason[] = ['throttled', 'quota', 'quota-address', 'limited']
+
+function isRateLimit(reason: string): boolean {
+  return RATE_LIMITED.some((each) => each === reason)
 }
 
-/** `upstreamLimits` are Sentry's limits in force, `throttled` the items that exceed our own limits. */
-function allRateLimited(ctx: Context, upstreamLimits: RateLimit[], throttled: readonly Item[]): Outcome {
-  const limits = [...upstreamLimits]
+/** `upstreamLimits` are Sentry's limits in force. */
+function allRateLimited(
+  ctx: Context,
+  upstreamLimits: readonly RateLimit[],
+  byReason: ReadonlyMap<string, readonly Item[]>,
+): Outcome {
+  const throttled = byReason.get('throttled') ?? []
+  const limits = mergeLimits([...upstreamLimits, ...ctx.ownLimits])
   if (throttled.length > 0) limits.push({ seconds: THROTTLE_SECONDS, categories: limitNamesOf(throttled) })
   if (limits.length === 0) limits.push({ seconds: 1, categories: limitNamesOf(ctx.removed.keys()) }) // it has just ended
   const reasons = [...new Set(ctx.removed.values())].join(', ')
   return rateLimited(
     ctx,
-    throttled.length > 0 ? 'throttled' : 'limited',
+    RATE_LIMITED.find((reason) => byReason.has(reason)) ?? 'limited',
     `All items were removed. Reasons: ${reasons}.`,
     limits,
   )
+}
+
+/** Returns each limit once, the longest of a category. */
+function mergeLimits(limits: readonly RateLimit[]): RateLimit[] {
+  const longest = new Map<string, number>()
+  for (const { seconds, categories } of limits)
+    for (const category of categories) longest.set(category, Math.max(seconds, longest.get(category) ?? 0))
+  const bySeconds = Map.groupBy(longest.keys(), (category) => longest.get(category) ?? 0)
+  return Array.from(bySeconds, ([seconds, categories]) => ({ seconds, categories }))
 }
 
 function limitNamesOf(items: Iterable<Item>): string[] {

@@ -1,10 +1,10 @@
 /** Scrubbing: removes personal data and secrets from payloads before anything stores or forwards them. `docs/privacy.md` describes it. */
 
 import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
+import type { PolicyMode } from '../contract/policies.ts'
 import type { ScrubReason } from '../contract.ts'
 import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
-import type { PolicyMode } from '../policy-contract.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'
 import type { RuleSet } from './scrub/rule-index.ts'

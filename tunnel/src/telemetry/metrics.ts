@@ -1,6 +1,7 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { PolicyMode } from '../contract/policies.ts'
 import {
   FINAL_OUTCOMES,
   type LimitInForce,
@@ -11,7 +12,6 @@ import {
 } from '../contract.ts'
 import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
-import type { PolicyMode } from '../policy-contract.ts'
 import type { Projects } from '../projects.ts'
 import type { RejectionCode } from '../rejections.ts'
 import type { SpoolStatus } from '../spool-contract.ts'
@@ -173,7 +173,7 @@ export class Metrics {
   }
 
   /** Counts an item that a policy removed, or would remove. */
-  countPolicyItem(policy: 'storm', mode: PolicyMode, project: string): void {
+  countPolicyItem(policy: 'storm' | 'quota', mode: PolicyMode, project: string): void {
     this.#policyItems.inc({ policy, mode, project })
   }
 

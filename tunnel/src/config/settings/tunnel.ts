@@ -111,6 +111,17 @@ export const TUNNEL = {
       10_000,
       'Burst: envelopes for one project that may exceed `PROJECT_RATE` at once.',
     ),
+    DAILY_QUOTA: setting(
+      is.text,
+      undefined,
+      'Items that are forwarded in a day (UTC), by data category, for each project: `error=50000,replay=500`. `456:error=1000` is for project 456 alone. See [quota](quota.md).',
+    ),
+    HOURLY_QUOTA: setting(is.text, undefined, 'The same for an hour. Both may be set.'),
+    QUOTA_MODE: setting(
+      is.oneOf('enforce', 'observe'),
+      'enforce',
+      '`observe` removes no item, and counts in `culvert_policy_items_total` what `enforce` would remove.',
+    ),
     STORM_LIMIT: setting(
       is.integer('number of identical errors a minute', 0, MILLION),
       100,

@@ -1,8 +1,8 @@
 /** Stage that samples identical errors beyond a limit. */
 
+import type { SamplingReason } from '../../contract/policies.ts'
 import { addDependants } from '../../envelope/items.ts'
 import type { Stage } from '../../pipeline.ts'
-import type { SamplingReason } from '../../policy-contract.ts'
 import type { Storms } from './storms.ts'
 
 /** Removes errors of a storm, and their attachments. In the mode `observe` it only counts. */

@@ -1,0 +1,93 @@
+/** Envelopes that pass the stage of quotas, with a clock and random numbers of the test. */
+
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { parseDsn } from '../../../../tunnel/src/envelope/dsn.ts'
+import { Context, type Outcome } from '../../../../tunnel/src/pipeline.ts'
+import { Quotas } from '../../../../tunnel/src/policy/quota/quotas.ts'
+import { parseQuota } from '../../../../tunnel/src/policy/quota/settings.ts'
+import { quotaStage } from '../../../../tunnel/src/policy/quota/stage.ts'
+import { removedItemsStage } from '../../../../tunnel/src/policy/removed-items.ts'
+import { UpstreamLimits } from '../../../../tunnel/src/policy/upstream-limits.ts'
+import { createProjects } from '../../../../tunnel/src/projects.ts'
+import { envelopeOf, type Part } from '../../../support/envelopes.ts'
+import { readEnvelope } from '../../../support/read-envelope.ts'
+
+export const HOUR = 60 * 60_000
+export const DAY = 24 * HOUR
+/** Noon of a day. */
+export const NOON = Date.UTC(2026, 10, 23, 12)
+
+export const PROJECT = 'sentry.example/1'
+const { all: projects } = createProjects(
+  ['https://a@sentry.example/1', 'https://a@sentry.example/2'].flatMap((dsn) => parseDsn(dsn) ?? []),
+)
+
+export type Sent = Part['header'] & { payload?: string }
+export type Posting = { header?: object; address?: string; project?: number }
+
+/** Quotas with a clock that stands still. `isNew` makes errors first occurrences. */
+export class QuotaTest {
+  time = NOON
+  isNew = false
+  observed = 0
+  readonly quotas: Quotas
+  #ids = 0
+
+  constructor(daily: string, { hourly = '', mode = 'enforce' as 'enforce' | 'observe' } = {}) {
+    const limits = { day: parseQuota(daily).limits, hour: parseQuota(hourly).limits }
+    this.quotas = new Quotas(
+      { limits, mode },
+      {
+        now: () => this.time,
+        random: () => 0.5,
+        isFirstOccurrence: () => this.isNew,
+        onRemoved: () => void this.observed++,
+      },
+    )
+  }
+
+  /** Runs the stage. The envelope has no outcome yet. */
+  pass(items: readonly Sent[], { header, address, project = 0 }: Posting = {}): Context {
+    const parts = items.map(({ payload = '{}', ...its }) => ({ header: its, payload }))
+    const client = { address, requestId: '', isRetry: false }
+    const receipt = { id: '', time: 0, items: [], bytes: 0, replica: '' }
+    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    ctx.envelope = readEnvelope(envelopeOf({ event_id: this.newId(), ...header }, parts))
+    ctx.project = projects[project] ?? ctx.project
+    quotaStage(this.quotas)(ctx)
+    return ctx
+  }
+
+  /** Runs the stage and those that end the pipeline. Sentry accepts what is left, unless `outcome` says otherwise. */
+  send(items: readonly Sent[], posting: Posting = {}, outcome: Outcome['outcome'] = 'delivered'): Outcome {
+    const ctx = this.pass(items, posting)
+    const ended = removedItemsStage(new UpstreamLimits(() => this.time), undefined)(ctx)
+    if (ended instanceof Promise) throw new Error('removedItemsStage waits for something')
+    const final = ended ?? { outcome, status: 200, body: null, headers: {} }
+    ctx.onOutcome?.(final)
+    return final
+  }
+
+  /** Sends envelopes with one item, and returns the number of each outcome, with the reason if there is one. */
+  sendMany(count: number, item: Sent, posting: Posting = {}): Record<string, number> {
+    const outcomes: Record<string, number> = {}
+    for (let i = 0; i < count; i++) {
+      const { outcome, reason } = this.send([item], posting)
+      const name = [outcome, reason].filter(Boolean).join(' ')
+      outcomes[name] = (outcomes[name] ?? 0) + 1
+    }
+    return outcomes
+  }
+
+  used(category: string, period: 'day' | 'hour' = 'day', project = PROJECT) {
+    const start = this.time - (this.time % (period === 'day' ? DAY : HOUR))
+    return this.quotas.counters.read({ project, category, period, start })
+  }
+
+  /** Returns IDs whose places in a sample are spread evenly. */
+  newId(): string {
+    const place = (this.#ids++ * 0x9e3779b1) >>> 0
+    return place.toString(16).padStart(8, '0').padEnd(32, '0')
+  }
+}

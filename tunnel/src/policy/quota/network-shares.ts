@@ -1,0 +1,28 @@
+/** Use of quotas by the network of a client address, on this replica. */
+
+import type { CounterKey } from './counters.ts'
+
+const MAX_NETWORKS = 50_000
+
+/** Forgets the networks whose use has not changed for longest. */
+export class NetworkShares {
+  readonly #used = new Map<string, number>()
+
+  add(key: CounterKey, network: string, quantity: number): void {
+    if (network === '' || quantity === 0) return
+    const name = nameOf(key, network)
+    const used = (this.#used.get(name) ?? 0) + quantity
+    this.#used.delete(name) // to the end
+    if (used > 0) this.#used.set(name, used)
+    const [oldest] = this.#used.keys()
+    if (this.#used.size > MAX_NETWORKS && oldest !== undefined) this.#used.delete(oldest)
+  }
+
+  of(key: CounterKey, network: string): number {
+    return this.#used.get(nameOf(key, network)) ?? 0
+  }
+}
+
+function nameOf({ project, category, period, start }: CounterKey, network: string): string {
+  return `${network} ${project} ${category} ${period} ${start}`
+}

@@ -1,0 +1,181 @@
+/** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
+
+import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from '../../contract/policies.ts'
+import { addDependants, type Item } from '../../envelope/items.ts'
+import type { Envelope } from '../../envelope/reader.ts'
+import type { RateLimit } from '../rate-limits.ts'
+import { type CounterKey, PERIOD_MS, PERIODS, QuotaCounters, startOf } from './counters.ts'
+import { NetworkShares } from './network-shares.ts'
+import { hasReplayError, positionOf, type Quantity, quotaQuantitiesOf } from './sampling.ts'
+import { limitsOf, type QuotaSettings } from './settings.ts'
+
+export type RemovalReason = QuotaReason | Extract<SamplingReason, 'quota-sampled'>
+
+export type QuotaDeps = {
+  /** Milliseconds since 1970. */
+  now: () => number
+  /** Random number of at least 0 and below 1. */
+  random: () => number
+  /** Reports whether an error is the first of its kind. */
+  isFirstOccurrence: (item: Item) => boolean
+  /** Counts an item that is removed, or would be. */
+  onRemoved: (mode: PolicyMode, project: string) => void
+}
+
+/** Sender of an envelope. `network` is empty for an address that is private or unknown. */
+export type Sender = { project: string; network: string }
+
+export type Judgement = {
+  removed: ReadonlyMap<Item, RemovalReason>
+  /** Limits for the SDK, on categories that are used up. */
+  limits: readonly RateLimit[]
+}
+
+/** Use that takes part in a decision, and properties of the item. */
+type Check = { key: CounterKey; limit: number; quantity: number; network: string }
+type Candidate = { isImportant: boolean; position: number }
+
+/** Part of a quota from which on items are sampled. */
+const SOFT_SHARE = 0.8
+/** Part of an `error` quota that only first occurrences may use. */
+const RESERVED_SHARE = 0.05
+/** Part of a quota that one client address may use. */
+const NETWORK_SHARE = 0.05
+const MAX_ANNOUNCED_SECONDS = 60
+
+/** The strictest first. */
+const REASONS: readonly RemovalReason[] = ['quota', 'quota-address', 'quota-sampled']
+
+export class Quotas {
+  readonly mode: PolicyMode
+  readonly counters: QuotaCounters
+  /** Replicas that count, among which the requests of one address are spread. */
+  replicas = 1
+  readonly #limits: QuotaSettings['limits']
+  readonly #deps: QuotaDeps
+  readonly #networks = new NetworkShares()
+  readonly #byProject = new Map<string, Readonly<Record<QuotaPeriod, ReadonlyMap<string, number>>>>()
+
+  constructor({ limits, mode }: QuotaSettings, deps: QuotaDeps) {
+    this.mode = mode
+    this.counters = new QuotaCounters(deps.now)
+    this.#limits = limits
+    this.#deps = deps
+  }
+
+  /** Tells if the payload of items of a type is read. */
+  reads(type: string): boolean {
+    return type === 'replay_event' && this.limits('day', 'replay') + this.limits('hour', 'replay') > 0
+  }
+
+  /** Finds the items to remove, with their dependants. */
+  judge(sender: Sender, envelope: Envelope): Judgement {
+    const removed = new Map<Item, RemovalReason>()
+    const limits: RateLimit[] = []
+    for (const item of envelope.items) {
+      const candidate = {
+        isImportant: this.#isImportant(item, envelope),
+        position: positionOf(item, envelope, this.#deps.random),
+      }
+      const found = this.#checksOf(sender, quotaQuantitiesOf(item)).flatMap((check) => {
+        const reason = this.#reasonFor(check, candidate)
+        if (reason && reason !== 'quota-sampled') limits.push(this.#announce(check.key))
+        return reason ?? []
+      })
+      const reason = REASONS.find((each) => found.includes(each))
+      if (reason) removed.set(item, reason)
+    }
+    return { removed: withDependants(envelope.items, removed), limits }
+  }
+
+  /** Counts items that are forwarded. Returns a function that takes one of them back. */
+  charge(sender: Sender, items: readonly Item[]): (item: Item) => void {
+    const charged = new Map(items.map((item) => [item, this.#checksOf(sender, quotaQuantitiesOf(item))]))
+    const count = (checks: readonly Check[], sign: 1 | -1) => {
+      for (const { key, quantity, network } of checks) {
+        this.counters.add(key, sign * quantity, 0)
+        this.#networks.add(key, network, sign * quantity)
+      }
+    }
+    for (const checks of charged.values()) count(checks, 1)
+    return (item) => count(charged.get(item) ?? [], -1)
+  }
+
+  /** Counts items that are removed, or would be. */
+  countRemoved(sender: Sender, items: Iterable<Item>): void {
+    for (const item of items) {
+      this.#deps.onRemoved(this.mode, sender.project)
+      for (const { key, quantity } of this.#checksOf(sender, quotaQuantitiesOf(item)))
+        this.counters.add(key, 0, quantity)
+    }
+  }
+
+  /** Returns the number of limits on a category. */
+  limits(period: QuotaPeriod, category: string): number {
+    return this.#limits[period].filter((limit) => limit.category === category).length
+  }
+
+  /** Returns the limits of a project by category. */
+  limitsOf(project: string, period: QuotaPeriod): ReadonlyMap<string, number> {
+    let known = this.#byProject.get(project) // bounded by the configured projects
+    if (!known) {
+      const { day, hour } = this.#limits
+      known = { day: limitsOf(day, project), hour: limitsOf(hour, project) }
+      this.#byProject.set(project, known)
+    }
+    return known[period]
+  }
+
+  #isImportant(item: Item, envelope: Envelope): boolean {
+    if (item.type === 'event') return this.#deps.isFirstOccurrence(item)
+    return item.type.startsWith('replay_') && hasReplayError(envelope)
+  }
+
+  /** Counters are kept for the day and the hour of each category that has a limit. */
+  #checksOf({ project, network }: Sender, quantities: readonly Quantity[]): Check[] {
+    const now = this.#deps.now()
+    const [day, hour] = PERIODS.map((period) => this.limitsOf(project, period))
+    return quantities.flatMap(({ category, quantity }) => {
+      if (!day?.has(category) && !hour?.has(category)) return []
+      return PERIODS.map((period) => ({
+        key: { project, category, period, start: startOf(period, now) },
+        limit: this.limitsOf(project, period).get(category) ?? Infinity,
+        quantity,
+        network,
+      }))
+    })
+  }
+
+  #reasonFor({ key, limit, quantity, network }: Check, candidate: Candidate): RemovalReason | undefined {
+    if (limit === Infinity) return undefined
+    const { used } = this.counters.read(key)
+    if (used + Math.max(1, quantity) > limit) return 'quota'
+    const usedByNetwork = network === '' ? 0 : this.#networks.of(key, network)
+    const share = (limit * NETWORK_SHARE) / this.replicas
+    if (usedByNetwork > 0 && usedByNetwork + quantity > share) return 'quota-address'
+    if (candidate.isImportant) return undefined
+    const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
+    const rate = (end - used) / (end - limit * SOFT_SHARE)
+    return candidate.position < rate ? undefined : 'quota-sampled'
+  }
+
+  #announce({ category, period, start }: CounterKey): RateLimit {
+    const left = Math.ceil((start + PERIOD_MS[period] - this.#deps.now()) / 1000)
+    return { seconds: Math.min(MAX_ANNOUNCED_SECONDS, Math.max(1, left)), categories: [category] }
+  }
+}
+
+function withDependants(
+  items: readonly Item[],
+  removed: ReadonlyMap<Item, RemovalReason>,
+): ReadonlyMap<Item, RemovalReason> {
+  if (removed.size === 0) return removed
+  const all = new Map(removed)
+  for (const reason of REASONS) {
+    const dependants = new Set(Array.from(removed).flatMap(([item, its]) => (its === reason ? item : [])))
+    if (dependants.size === 0) continue
+    addDependants(items, dependants)
+    for (const item of dependants) if (!all.has(item)) all.set(item, reason)
+  }
+  return all
+}

@@ -1,0 +1,108 @@
+/** Sharing of the use of quotas among the replicas of one spool. */
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { type QuotaUse, sumUses } from '../policy/quota/counters.ts'
+import type { Quotas } from '../policy/quota/quotas.ts'
+import type { SharedValues } from './spool.ts'
+
+export type QuotaSharingDeps = {
+  values: SharedValues
+  quotas: Quotas
+  replica: string
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+/** Value that replicas share. `writers` has the last batch of each replica, and its time. */
+type SharedUse = { writers: Record<string, { batch: number; time: number }>; uses: QuotaUse[] }
+
+/** Twice a second: a replica knows what the others have counted until a second ago. */
+const INTERVAL_MS = 500
+const START_MS = 1_000
+/** A replica that has written for the last time before that does not count now. */
+const ACTIVE_MS = 5_000
+/** A batch may be repeated for so long after its response was lost. */
+const WRITER_MS = 60 * 60 * 1000
+const MAX_ATTEMPTS = 10
+const KEY = 'quota'
+
+/** When the store fails, each replica counts for itself, and shares the sum when the store works again. */
+export class QuotaSharing {
+  readonly #deps: QuotaSharingDeps
+  #batch = 0
+  /** Batch whose response is missing. */
+  #uncertain: readonly QuotaUse[] | undefined
+  #timer: NodeJS.Timeout | undefined
+  #exchanging: Promise<void> | undefined
+
+  constructor(deps: QuotaSharingDeps) {
+    this.#deps = deps
+  }
+
+  /** Resolves when the use before a restart is known, or after 1 s. */
+  async start(): Promise<void> {
+    this.#timer = setInterval(() => void this.exchange(), INTERVAL_MS).unref()
+    await Promise.race([this.exchange(), wait(START_MS, undefined, { ref: false })])
+  }
+
+  /** Shares the rest. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#exchanging
+    await this.exchange()
+  }
+
+  /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
+  exchange(): Promise<void> {
+    this.#exchanging ??= this.#exchange()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#exchanging = undefined
+      })
+    return this.#exchanging
+  }
+
+  async #exchange(): Promise<void> {
+    const { values, quotas, replica, now } = this.#deps
+    const own = this.#uncertain ?? quotas.counters.unshared()
+    if (!this.#uncertain && own.length > 0) this.#batch++
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { value, revision } = await values.get(KEY)
+      const shared = parse(value)
+      if (own.length === 0 || shared.writers[replica]?.batch === this.#batch) return this.#adopt(shared, own)
+      const merged = merge(shared, { replica, batch: this.#batch, time: now(), uses: own })
+      this.#uncertain = own
+      if (await values.put(KEY, JSON.stringify(merged), revision)) return this.#adopt(merged, own)
+    }
+  }
+
+  #adopt(shared: SharedUse, own: readonly QuotaUse[]): void {
+    const { quotas, replica, now } = this.#deps
+    this.#uncertain = undefined
+    quotas.counters.adopt(shared.uses, own)
+    const others = Object.entries(shared.writers).filter(
+      ([name, { time }]) => name !== replica && Math.abs(now() - time) < ACTIVE_MS,
+    )
+    quotas.replicas = others.length + 1
+  }
+}
+
+type Batch = { replica: string; batch: number; time: number; uses: readonly QuotaUse[] }
+
+function merge({ writers, uses }: SharedUse, { replica, batch, time, uses: own }: Batch): SharedUse {
+  const recent = Object.entries(writers).filter(([, writer]) => Math.abs(time - writer.time) < WRITER_MS)
+  return {
+    writers: { ...Object.fromEntries(recent), [replica]: { batch, time } },
+    uses: sumUses([...uses, ...own], time),
+  }
+}
+
+/** Begins anew when the value cannot be read. */
+function parse(value: string | undefined): SharedUse {
+  try {
+    const { writers, uses }: SharedUse = JSON.parse(value ?? '')
+    return { writers, uses }
+  } catch {
+    return { writers: {}, uses: [] }
+  }
+}
