@@ -316,6 +316,11 @@ describe('The manifests of the chart', requires('helm'), () => {
     expect(problems).toEqual([])
   })
 
+  it('let the tunnel trust client addresses from private networks, where only nginx reaches it', () => {
+    const { edge } = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
+    expect(edge).toEqual(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'])
+  })
+
   it('use fully qualified names of existing services', () => {
     const places = ['nginx', 'web'].flatMap((name) =>
       Object.values(environmentOf(manifests, workload(name), SECRETS)).flatMap((value) => [
