@@ -10,10 +10,11 @@ import { parse } from 'yaml'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
+import { startApiServer } from '../../support/kubernetes/api-server.ts'
 import {
   CHART,
   helm,
-  REQUIRED,
+  helmInCluster,
   renderChart,
   renderProblem,
   type Values,
@@ -27,6 +28,7 @@ import {
   type Manifest,
   matches,
   named,
+  parseDocuments,
   podOf,
   servicesOf,
   workloadsOf,
@@ -144,6 +146,38 @@ describe('Secrets of the chart', requires('helm'), () => {
       expect.stringMatching(/^\w{48}$/),
       expect.stringMatching(/^\w{48}$/),
     ])
+  })
+
+  it('keep generated passwords in an upgrade', async () => {
+    const kept = {
+      OPERATOR_PASSWORD: 'b25l',
+      NATS_USER: 'dHdv',
+      NATS_PASSWORD: 'dGhyZWU=',
+      CLUSTER_PASSWORD: 'Zm91cg==',
+    }
+    const owner = {
+      labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+      annotations: { 'meta.helm.sh/release-name': 'culvert', 'meta.helm.sh/release-namespace': 'culvert' },
+    }
+    const secretOf = (name: string) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, ...owner },
+      data: kept,
+    })
+    const folder = '/api/v1/namespaces/culvert/secrets'
+    await using cluster = await startApiServer(renderChart(), {
+      [`${folder}/culvert`]: secretOf('culvert'),
+      [`${folder}/culvert-nats`]: secretOf('culvert-nats'),
+    })
+    const upgraded = await helmInCluster(cluster.url, ['template', 'culvert', CHART, '--dry-run=server'])
+    const secrets = ofKind<ISecret>(parseDocuments(upgraded), 'Secret')
+    expect(named(secrets, 'culvert').data).toEqual({
+      SENTRY_DSN: btoa(SECRETS.SENTRY_DSN),
+      OPERATOR_PASSWORD: kept.OPERATOR_PASSWORD,
+    })
+    const { OPERATOR_PASSWORD: _, ...ofNats } = kept
+    expect(named(secrets, 'culvert-nats').data).toEqual(ofNats)
   })
 
   it('are not created with existing ones, which the pods use', () => {
@@ -351,10 +385,11 @@ describe('Values of the chart', requires('helm'), () => {
     expect(problems).toEqual([])
   })
 
-  it('are explained after the installation', () => {
-    const { stdout } = helm(['install', 'culvert', CHART, '--dry-run=client'], REQUIRED)
-    const notes = stdout.slice(stdout.indexOf('\nNOTES:'))
-    expect(notes).toContain('kubectl -n default get service culvert')
+  it('are explained after the installation', async () => {
+    await using cluster = await startApiServer(renderChart(), {})
+    const output = await helmInCluster(cluster.url, ['install', 'culvert', CHART, '--dry-run=client'])
+    const notes = output.slice(output.indexOf('\nNOTES:'))
+    expect(notes).toContain('kubectl -n culvert get service culvert')
     expect(notes).toContain('npm run doctor')
   })
 })

@@ -1,7 +1,8 @@
 /** Chart as helm renders it. */
 
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { ROOT } from '../node.ts'
 import { HELM_PROGRAM } from '../requirements.ts'
 import { type Manifest, parseDocuments } from './manifests.ts'
@@ -33,7 +34,18 @@ export function renderChart(values: Values = {}, release = 'culvert'): Manifest[
   return parseDocuments(stdout)
 }
 
-/** Returns the last line of helm's error with which it refuses values. */
+/** Runs helm with the required values and the cluster at `url`. Returns its output. */
+export async function helmInCluster(url: string, args: string[]): Promise<string> {
+  const values = Object.entries(REQUIRED).flatMap(([name, value]) => [
+    '--set-json',
+    `${name}=${JSON.stringify(value)}`,
+  ])
+  const cluster = ['--namespace', 'culvert', '--kube-apiserver', url, '--disable-openapi-validation']
+  const { stdout } = await promisify(execFile)(HELM_PROGRAM ?? '', [...args, ...cluster, ...values])
+  return stdout
+}
+
+/** Returns helm's message when it refuses values. */
 export function renderProblem(values: Values): string {
   const { status, stderr } = helm(['template', 'culvert', CHART], values)
   if (status === 0) throw new Error('helm accepts these values')
