@@ -3,6 +3,7 @@
 import { isAscii } from 'node:buffer'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { Readable } from 'node:stream'
 import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
 import { buildBody, decompressForSpool, type OutgoingBody, recompressWithoutRanges } from './body/outgoing.ts'
 import type { Range } from './body/ranges.ts'
@@ -29,6 +30,7 @@ import {
   UpstreamClient,
   type Upstreams,
 } from './upstream/client.ts'
+import { compressBody, isCompressible, type UpstreamEncoding } from './upstream/compression.ts'
 import { receiptErrorOf } from './upstream/errors.ts'
 import type { UpstreamResponse } from './upstream/request.ts'
 
@@ -97,6 +99,9 @@ export type ForwardServices = {
   sentry: Forwarding
   bodies: Bodies
   reports: ClientReports
+  memory: MemoryBudget
+  /** Encoding of bodies that have arrived uncompressed; `undefined`: none. */
+  upstreamEncoding: UpstreamEncoding | undefined
   /** Monotonic, in milliseconds. */
   clock: () => number
 }
@@ -118,8 +123,9 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     ? await recompress(ctx, removed, bodies)
     : buildBody(ctx.body, envelope.bytes, removed)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
+  const sent = services.upstreamEncoding ? await compress(ctx, outgoing, services) : outgoing
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
-  const attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
+  const attempt = sentry.upstreams.post(ctx.project, sent, headers)
   const result = await attempt.soon
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
@@ -131,6 +137,23 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
   return spool(ctx, services, removed, headers, undefined)
+}
+
+/** Returns the body unchanged where compression saves little. The spool gets it uncompressed. */
+async function compress(
+  ctx: Context,
+  outgoing: OutgoingBody,
+  { upstreamEncoding, memory }: ForwardServices,
+): Promise<OutgoingBody> {
+  const { content, bytes, encoding } = outgoing
+  const isPlain = encoding === 'identity' && !('handle' in ctx.body.wire)
+  if (!upstreamEncoding || !isPlain || !isCompressible(bytes, ctx.remaining().items)) return outgoing
+  const pieces = content()
+  if (pieces instanceof Readable) return outgoing
+  const compressed = await compressBody(pieces, upstreamEncoding, memory)
+  if (!compressed) return outgoing
+  ctx.derivedBodies.push(compressed)
+  return buildBody(compressed, bytes, [])
 }
 
 /** Returns `undefined` when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk. */

@@ -142,6 +142,7 @@ export async function openServices(
     openBodies: new OpenBodies(),
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
+    upstreamEncoding: config.upstreamEncoding,
     reader: { ...config.headers, items: config.items, keep },
     maxBytes: config.maxEnvelopeBytes,
     browserReports: config.browserReports,

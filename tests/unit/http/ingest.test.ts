@@ -61,6 +61,7 @@ function createIngest() {
     scrubbing: undefined,
     clientAddress: 'forward',
     sentry: undefined,
+    upstreamEncoding: undefined,
     inbox: undefined,
     outage: undefined,
     sdkInventory: new SdkInventory(projects),

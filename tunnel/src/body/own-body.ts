@@ -1,20 +1,19 @@
 /** Bodies that the tunnel itself has made, in memory. */
 
+import { decompress, type Encoding } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { Body } from './receive.ts'
 
 /** Creates a body that counts as one received. The caller bounds its size. */
-export function createBody(bytes: Buffer, memory: MemoryBudget): Body {
+export function createBody(bytes: Buffer, memory: MemoryBudget, encoding: Encoding = 'identity'): Body {
   memory.reserve(bytes.length)
   let isReleased = false
   return {
     wire: [bytes],
     wireBytes: bytes.length,
-    encoding: 'identity',
-    head: Buffer.alloc(0),
-    async *decompressed() {
-      yield bytes
-    },
+    encoding,
+    head: bytes,
+    decompressed: () => decompress({ content: () => [bytes], encoding, head: bytes }, memory),
     release() {
       if (!isReleased) memory.release(bytes.length)
       isReleased = true

@@ -15,6 +15,7 @@ import type { SdkSettings } from '../sdk/sdk.ts'
 import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'
 import type { LogLevel } from '../telemetry/log.ts'
 import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
+import type { UpstreamEncoding } from '../upstream/compression.ts'
 import { readAdminToken } from './admin-token.ts'
 import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
@@ -59,6 +60,8 @@ export type Config = SharedSettings & {
   quota: QuotaSettings
   throttle: ThrottleSettings
   upstream: UpstreamSettings
+  /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */
+  upstreamEncoding: UpstreamEncoding | undefined
   /** Additional certificate authorities. */
   caFile: CertificateFile | undefined
   /** Limits of header lines, and items of one envelope. */
@@ -143,6 +146,7 @@ export function readConfig(env: Environment): Config {
       connections: settings.read('UPSTREAM_CONNECTIONS'),
       proxies: readProxies(settings),
     },
+    upstreamEncoding: readUpstreamEncoding(settings),
     caFile: settings.read('CA_FILE'),
     headers: {
       ...DEFAULT_HEADER_LIMITS,
@@ -182,6 +186,11 @@ function readInboxFile(settings: SettingsReader, forward: boolean): string | und
   settings.shown.INBOX = isOn ? 'on' : 'off'
   if (!isOn) settings.shown.INBOX_FILE = NONE
   return isOn ? file : undefined
+}
+
+function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | undefined {
+  const encoding = settings.read('UPSTREAM_ENCODING')
+  return encoding === 'off' ? undefined : encoding
 }
 
 function readSpool(settings: SettingsReader): SpoolSettings {

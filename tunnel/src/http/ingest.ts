@@ -59,6 +59,7 @@ type IngestServices = OutcomeServices &
     reports: ClientReports
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
+    upstreamEncoding: ForwardServices['upstreamEncoding']
     inbox: Inbox | undefined
     /** Absent with a Sentry. */
     outage: SimulatedOutage | undefined

@@ -198,6 +198,11 @@ export const TUNNEL = {
       64,
       'Maximum number of connections to one upstream. Bodies above 1 MiB get a quarter of them, and the spool leaves a quarter to live traffic.',
     ),
+    UPSTREAM_ENCODING: setting(
+      is.oneOf('off', 'gzip', 'zstd'),
+      'off',
+      'Compression of envelopes that arrive uncompressed, as browsers send them. Sentry has to accept it. [What it saves](benchmarks.md#compression-towards-sentry).',
+    ),
     HTTPS_PROXY: setting(
       is.proxy,
       undefined,
