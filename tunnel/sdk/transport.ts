@@ -37,9 +37,12 @@ class StoringTransport implements Transport {
   readonly #store: EnvelopeStore
   readonly #posts: Posts
   readonly #base: Transport
+  readonly #bufferSize: number
   /** Argument of the call to `#base`. */
   #sending: Sending | undefined
   readonly #sendingKeys = new Set<string>()
+  /** Envelopes in the buffer of `#base`. */
+  #buffered = 0
   #isLeaving = false
   #isRetrying = false
   /** Failed posts in a row, without a response. */
@@ -50,10 +53,12 @@ class StoringTransport implements Transport {
   constructor(options: PostOptions) {
     this.#store = new EnvelopeStore(`culvert-offline${new URL(options.url, location.href).search}`)
     this.#posts = new Posts(options)
-    this.#base = createTransport(options, ({ body }) => {
+    this.#bufferSize = options.bufferSize ?? MAX_BUFFERED
+    this.#base = createTransport({ ...options, bufferSize: this.#bufferSize }, ({ body }) => {
       const sending = this.#sending as Sending // set by `#send`, which calls this at once
       sending.isRequested = true
-      return this.#request(body, sending)
+      this.#buffered++
+      return this.#request(body, sending).finally(() => this.#buffered--)
     })
     addEventListener('pagehide', () => {
       this.#isLeaving = true
@@ -141,6 +146,10 @@ class StoringTransport implements Transport {
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
     if (!taken) return Infinity
     if ('nextAt' in taken) return Math.min(Math.max(taken.nextAt - Date.now(), 0), MAX_DELAY_MS)
+    if (this.#buffered >= this.#bufferSize) {
+      await this.#store.postpone(taken.key, false) // the SDK would drop it
+      return FIRST_DELAY_MS
+    }
     if (!(await this.#resend(taken))) await this.#store.remove(taken.key)
     return this.#delay()
   }

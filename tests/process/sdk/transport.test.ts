@@ -6,6 +6,7 @@ import { BrowserClient, defaultStackParser } from '@sentry/browser'
 import type { Envelope } from '@sentry/core'
 import { IDBFactory, IDBKeyRange } from 'fake-indexeddb'
 import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
+import { EnvelopeStore } from '../../../tunnel/sdk/offline/store.ts'
 import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
 import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
 
@@ -67,12 +68,12 @@ describe('The transport', () => {
   })
 
   /** Opens a tab with a client of its own. */
-  function openTab(): BrowserClient {
+  function openTab(bufferSize = MAX_BUFFERED): BrowserClient {
     const client = new BrowserClient({
       dsn: 'https://key@sentry.example/2',
       tunnel: `http://${tunnel.address}/monitoring?p=2`,
       transport: makeTransport,
-      transportOptions: { bufferSize: MAX_BUFFERED },
+      transportOptions: { bufferSize },
       stackParser: defaultStackParser,
       integrations: [],
     })
@@ -171,6 +172,26 @@ describe('The transport', () => {
     expect(await stored()).toHaveLength(MAX_STORED)
     expect(urlsOf('new 28')).toEqual([KEPT])
     expect(urlsOf('new 29')).toEqual(['/monitoring?p=2'])
+  })
+
+  it('keeps a stored envelope while the buffer of the SDK is full', async () => {
+    answer = respond(503)
+    const client = openTab(1)
+    await send(client, envelopeOf('event', 'kept'))
+    const posted = Promise.withResolvers<ServerResponse>()
+    answer = (_, response) => posted.resolve(response)
+    const sent = send(client, envelopeOf('event', 'slow'))
+    const held = await posted.promise
+    const take = vi.spyOn(EnvelopeStore.prototype, 'take')
+    advance(MINUTE_MS)
+    online()
+    await expect.poll(() => take.mock.settledResults).not.toEqual([])
+    answer = accept
+    held.end('{}')
+    await sent
+    online()
+    await expect.poll(() => postsOf('kept')).toHaveLength(2)
+    expect(recordDropped).not.toHaveBeenCalled()
   })
 
   it('bounds the store of two tabs together, and promises no more', async () => {
