@@ -18,7 +18,7 @@ export function askDoctor(...args: string[]): Promise<Diagnosis> {
 export async function askDoctorIn(root: string, ...args: string[]): Promise<Diagnosis> {
   const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })
   const {
     code = 0,
