@@ -2,15 +2,17 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Receipt, ReplicaStatus } from '../tunnel/src/contract.ts'
+import { DOCTOR_PREFIX, type Receipt, type ReplicaStatus } from '../tunnel/src/contract.ts'
 import { type AdminAccess, UsageError } from './options.ts'
-import { jsonOf, NoResponse, send } from './request.ts'
+import { jsonOf, NoResponse, send, sendIfUp } from './request.ts'
 
 export type AdminClient = {
-  /** Returns the present status of every replica. */
+  /** Returns the present status of every replica, without warnings of the doctor itself. */
   statuses(): Promise<ReplicaStatus[]>
   /** Returns the receipt of a token; `undefined` when no replica has it. */
   receipt(token: string): Promise<Receipt | undefined>
+  /** Has every replica show these findings in the console, in place of those of the last run. */
+  publish(findings: readonly string[]): Promise<void>
 }
 
 /** Throws a `UsageError` where a replica does not respond, or rejects the secret. */
@@ -19,15 +21,21 @@ export async function openAdminClient({ urls, token }: AdminAccess): Promise<Adm
   const headers = { authorization: `Bearer ${token}` }
   const statuses = () => Promise.all(origins.map(readStatus))
   await statuses()
-  return { statuses, receipt }
+  return { statuses, receipt, publish }
 
   async function readStatus(origin: string): Promise<ReplicaStatus> {
     const response = await send(`${origin}/status`, { headers }).catch((error) => {
       throw error instanceof NoResponse ? new UsageError(`--admin: ${error.message}`) : error
     })
-    if (response.status === 200) return jsonOf(response) as ReplicaStatus
+    if (response.status === 200) return withoutOwnWarnings(jsonOf(response) as ReplicaStatus)
     const detail = jsonOf(response).detail ?? 'it is not an admin port.'
     throw new UsageError(`--admin: ${origin} responds with ${response.status}: ${detail}`)
+  }
+
+  async function publish(findings: readonly string[]): Promise<void> {
+    const body = Buffer.from(JSON.stringify(findings))
+    const request = { method: 'PUT', headers: { ...headers, 'content-length': `${body.length}` }, body }
+    await Promise.all(origins.map((origin) => sendIfUp(`${origin}/doctor-findings`, request)))
   }
 
   async function receipt(wanted: string): Promise<Receipt | undefined> {
@@ -36,6 +44,10 @@ export async function openAdminClient({ urls, token }: AdminAccess): Promise<Adm
     const found = responses.find(({ status }) => status === 200)
     return found && (jsonOf(found) as Receipt)
   }
+}
+
+function withoutOwnWarnings(status: ReplicaStatus): ReplicaStatus {
+  return { ...status, warnings: status.warnings.filter((each) => !each.startsWith(DOCTOR_PREFIX)) }
 }
 
 /** Returns a URL for every address of the name in `url`: several replicas may share one name. */

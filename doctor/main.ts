@@ -4,7 +4,7 @@ import { runChecks } from './check.ts'
 import { CHECKS } from './checks.ts'
 import { openDeployment } from './deployment.ts'
 import { readOptions, UsageError } from './options.ts'
-import { exitCodeOf, formatJson, formatText } from './report.ts'
+import { exitCodeOf, formatJson, formatText, listFindings } from './report.ts'
 
 try {
   process.exitCode = await main(process.argv.slice(2))
@@ -20,7 +20,9 @@ async function main(args: string[]): Promise<number> {
     console.log(options.usage)
     return 0
   }
-  const diagnosis = await runChecks(CHECKS, await openDeployment(options))
+  const deployment = await openDeployment(options)
+  const diagnosis = await runChecks(CHECKS, deployment)
+  await deployment.admin?.publish(listFindings(diagnosis))
   console.log((options.json ? formatJson : formatText)(options.site, diagnosis))
   return exitCodeOf(diagnosis)
 }

@@ -40,6 +40,19 @@ function countResults(diagnosis: Diagnosis): Record<Result, number> {
   return count
 }
 
+/** Checks whose findings the tunnels know themselves. */
+const KNOWN_TO_TUNNELS = new Set(['client-address', 'credentials', 'delivery', 'replicas', 'tunnel-state'])
+
+/** Returns a sentence with the remedy for each problem that the tunnels cannot see. */
+export function listFindings(diagnosis: Diagnosis): string[] {
+  return diagnosis
+    .filter(({ name, result }) => /^(fail|warn)$/.test(result) && !KNOWN_TO_TUNNELS.has(name))
+    .map(
+      ({ title, result, message, remedy }) =>
+        `“${title}” ${result === 'fail' ? 'failed' : 'warns'}: ${message} ${remedy}`,
+    )
+}
+
 /** Returns 1 when a check failed. A warning does not stop a script. */
 export function exitCodeOf(diagnosis: Diagnosis): 0 | 1 {
   return diagnosis.some(({ result }) => result === 'fail') ? 1 : 0

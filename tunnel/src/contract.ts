@@ -155,6 +155,9 @@ export type OperatorAction = {
   client_address?: string
 }
 
+/** Begin of warnings that `npm run doctor` has put into the status. */
+export const DOCTOR_PREFIX = 'npm run doctor'
+
 /** Response of `GET /status`. */
 export type ReplicaStatus = {
   version: string

@@ -2,6 +2,7 @@
 
 import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import { DoctorFindings } from './admin/doctor-findings.ts'
 import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
@@ -70,6 +71,7 @@ export type Services = {
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
+  doctorFindings: DoctorFindings
   ingest: Ingest
   /** Absent: it has not been built. */
   sdk: Sdk | undefined
@@ -118,6 +120,7 @@ export async function openServices(
     receipts: new Receipts(metrics, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
+    doctorFindings: new DoctorFindings(now),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const policies = createPolicies({ ...shared, metrics, replica, sentry })
@@ -149,8 +152,7 @@ export async function openServices(
     tunnelPaths: tunnelPathsOf({ ...config, projects }),
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
-  const [path = ''] = config.tunnelPaths
-  const sdk = readSdkOrLog(log, () => readSdk(config.sdk, path, sdkFolder))
+  const sdk = readSdkOrLog(log, () => readSdk(config.sdk, config.tunnelPaths[0] ?? '', sdkFolder))
   return { ...services, ingest, sdk, sharedBundles: sdk && shareBundles(sdk, services) }
 }
 

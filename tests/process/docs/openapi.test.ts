@@ -59,13 +59,20 @@ describe('docs/openapi.yaml', () => {
   afterAll(() => started.disposeAsync())
 
   /** Sends a request, checks the response against its description, and returns the body. */
-  async function ask(tunnel: Tunnel, operation: string, status: number, query = '', id = '') {
+  async function ask(
+    tunnel: Tunnel,
+    operation: string,
+    status: number,
+    query = '',
+    id = '',
+    body: string | null = null,
+  ) {
     const [method = '', template = ''] = operation.split(' ')
     const path = template.replace(/\{\w+\}/, id)
     const aborting = new AbortController()
     const headers = { authorization: `Bearer ${tunnel.token}` }
     const url = `${tunnel.adminUrl}${path}${query}`
-    const response = await fetch(url, { method, headers, signal: aborting.signal })
+    const response = await fetch(url, { method, headers, body, signal: aborting.signal })
     expect({ operation, query, status: response.status }).toEqual({ operation, query, status })
     const described = document.paths[template]?.[method.toLowerCase()]?.responses[status]
     const content = contentOf(described)
@@ -75,10 +82,10 @@ describe('docs/openapi.yaml', () => {
     if (type === 'text/event-stream') return aborting.abort()
     const text = await response.text()
     if (type !== 'application/json') return text
-    const body = JSON.parse(text)
+    const json = JSON.parse(text)
     const validate = ajv.compile(closeObjects(absolute(content[type]?.schema)) as object)
-    expect(validate(body) ? [] : validate.errors, `${operation} ${status}`).toEqual([])
-    return body
+    expect(validate(json) ? [] : validate.errors, `${operation} ${status}`).toEqual([])
+    return json
   }
 
   it('describes exactly the routes of the code', () => {
@@ -104,6 +111,8 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'GET /receipts', 400, '?newest=x')
     await ask(inbox, 'PUT /log-level', 200, '?level=info')
     await ask(inbox, 'PUT /log-level', 400, '?level=loud')
+    await ask(inbox, 'PUT /doctor-findings', 200, '', '', '["The proxy limits bodies to 1 MB."]')
+    await ask(inbox, 'PUT /doctor-findings', 400, '', '', '{}')
   })
 
   it('describes a receipt', async () => {

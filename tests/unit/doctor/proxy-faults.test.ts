@@ -19,6 +19,7 @@ import { proxy } from '../../../doctor/checks/proxy.ts'
 import { clientAddress, credentials, delivery, tunnelState } from '../../../doctor/checks/replicas.ts'
 import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
+import { listFindings } from '../../../doctor/report.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -109,6 +110,7 @@ describe('A proxy in front of a tunnel without nginx', () => {
       json: false,
     })
     const diagnosis = await runChecks(CHECKS, deployment)
+    await deployment.admin?.publish(listFindings(diagnosis))
     const problems = diagnosis.filter(
       ({ result, blocked_by: cause }) => result !== 'pass' && cause === undefined,
     )
@@ -136,7 +138,7 @@ describe('A proxy in front of a tunnel without nginx', () => {
       'strips the query',
       { url: (url) => url.replace(/\?.*/, '') },
       { query: /^fail: .*the proxy removes or changes the query/ },
-      /^/,
+      /^npm run doctor, [\d :-]+ UTC: “The tunnel rejects a query for another project” failed: .* Let the proxy forward the query/m,
     ],
     [
       'rewrites the body',
@@ -159,7 +161,7 @@ describe('A proxy in front of a tunnel without nginx', () => {
         },
       },
       { 'large-body': /^fail: .*413 text\/html/, 'body-too-large': /^warn: .*413 text\/html/ },
-      /^/,
+      /“A body of 2 MiB reaches the tunnel” failed/,
     ],
     [
       'sends two addresses in X-Forwarded-For',
@@ -186,7 +188,7 @@ describe('A proxy in front of a tunnel without nginx', () => {
       'buffers whole uploads',
       { body: (body) => body },
       { 'body-too-large': /^warn: The proxy reads a whole body of any size/ },
-      /^/,
+      /warns: The proxy reads a whole body of any size/,
     ],
     [
       'answers preflight requests itself',
@@ -198,13 +200,13 @@ describe('A proxy in front of a tunnel without nginx', () => {
         },
       },
       { 'cross-origin': /^fail: A preflight request of .*access-control-allow-origin: none/ },
-      /^/,
+      /“Pages of ALLOWED_ORIGINS can report” failed/,
     ],
     [
       'removes Access-Control-Expose-Headers',
       { response: ({ 'access-control-expose-headers': _, ...headers }) => headers },
       { 'cross-origin': /^fail: A page of .* cannot read rate limits/ },
-      /^/,
+      /cannot read rate limits/,
     ],
   ])('that %s is found', async (_, fault, findings, warning) => {
     const { found, shown } = await diagnose(fault)
@@ -216,12 +218,13 @@ describe('A proxy in front of a tunnel without nginx', () => {
 
   it('that answers from its cache is found', async () => {
     let cached: Headers | undefined
-    const { found } = await diagnose({
+    const { found, shown } = await diagnose({
       response(headers) {
         if (headers['x-culvert-receipt']) cached ??= headers
         return cached ?? headers
       },
     })
     expect(found).toMatchObject({ proxy: expect.stringMatching(/^fail: It answers posts from a cache/) })
+    expect(shown).toMatch(/^npm run doctor, .* It answers posts from a cache/m)
   })
 })

@@ -17,6 +17,7 @@ import type { Receipts } from '../telemetry/receipts.ts'
 import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
 import { AuditLog } from './audit-log.ts'
+import type { DoctorFindings } from './doctor-findings.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
@@ -42,6 +43,7 @@ type AdminDeps = {
   replica: string
   logger: Logger
   status: () => Promise<Omit<ReplicaStatus, 'actions'>>
+  doctorFindings: DoctorFindings
   /** Milliseconds since 1970. */
   now: () => number
   /** `undefined` closes everything that needs a token. */
@@ -71,6 +73,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
   app.get('/projects', (c) => c.json({ projects: deps.sdkInventory.all() }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
+  app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.route(
     '/inbox',
     inbox

@@ -12,6 +12,7 @@ import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { HistoryRecorder } from '../telemetry/history-recorder.ts'
 import type { Upstreams } from '../upstream/client.ts'
+import type { DoctorFindings } from './doctor-findings.ts'
 
 type StatusDeps = {
   config: Config
@@ -24,6 +25,7 @@ type StatusDeps = {
   projects: Projects
   throttle: Throttle
   proxyFaults: ProxyFaults
+  doctorFindings: DoctorFindings
   sentry: Forwarding | undefined
   history: Pick<HistoryRecorder, 'storeId' | 'warning'> | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -50,6 +52,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     warnings: [
       ...listWarnings(throttle),
       ...deps.proxyFaults.warnings(),
+      ...deps.doctorFindings.warnings(),
       ...(history?.warning === undefined ? [] : [history.warning]),
     ],
   }
