@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
+import { isLocal } from '../tunnel/src/config/addresses.ts'
 import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
 import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
 import { findAdminPorts, GENERATED_PASSWORD_FILE } from './local-admin-ports.ts'
@@ -31,7 +32,7 @@ const USAGE = `npm run doctor -- https://site.example [flags]
   --path PATH            tunnel path; needed if the start page is not Culvert's. Default: the path in the page, or /monitoring
   --dsn DSN              DSN that the tunnel accepts; needed if the start page is not Culvert's
   --list FILE|URL        ad-block list to match the path against; may be repeated
-  --closed PORTS         ports of the host that must be unreachable (9090,9091)
+  --closed PORTS         ports of the host that must be unreachable (9090,9091; none for 127.0.0.1)
   --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated. All addresses of a name are used.
                          Without it, --password-file and --token-file find the tunnels that npm start or Compose runs here
   --password-file [FILE] file with the value of OPERATOR_PASSWORD; without FILE the one that npm start has made
@@ -49,7 +50,7 @@ export async function readOptions(args: string[]): Promise<Options | { usage: st
     path: readPath(values.path),
     dsn: readDsn(values.dsn),
     filterLists: await Promise.all((values.list ?? []).map(readList)),
-    closedPorts: (values.closed ?? '9090,9091').split(',').map(readPort),
+    closedPorts: values.closed?.split(',').map(readPort) ?? defaultClosedPorts(readSite(site)),
     admin: readAdmin(values),
     json: values.json ?? false,
   }
@@ -105,6 +106,11 @@ function readDsn(given: string | undefined): Dsn | undefined {
   const dsn = parseDsn(given)
   if (!dsn) throw new UsageError('--dsn: this is not a DSN; write it as Sentry shows it.')
   return dsn
+}
+
+/** Returns the ports of a tunnel. On this machine itself they are open without being published. */
+function defaultClosedPorts(site: string): number[] {
+  return isLocal(new URL(site).host) ? [] : [9090, 9091]
 }
 
 function readPort(given: string): number {

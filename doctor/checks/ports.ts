@@ -10,14 +10,18 @@ export const adminPort: Check = {
   title: 'The admin port is unreachable from outside',
   verifies: 'This machine reaches neither the ports of the tunnels nor their metrics.',
   remedy:
-    'Publish nginx only: remove `ports` from the service tunnel of Compose, and use no Service of type LoadBalancer for it. Set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
+    'Publish nginx, or your own proxy, only: remove `ports` from the service tunnel of Compose, publish a container at 127.0.0.1, and use no Service of type LoadBalancer for it. Set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
   async run({ site, host, closedPorts }) {
     for (const port of closedPorts.filter((each) => String(each) !== new URL(site).port))
       if (await isTunnelPort(`http://${host}:${port}`))
         return fail(`Port ${port} of ${host} is open, and a tunnel responds.`)
     for (const path of ['/metrics', '/status', '/receipts'])
       if (isAdmin(await send(`${site}${path}`))) return fail(`${site}${path} leads to the admin port.`)
-    return pass(`No tunnel responds on ${closedPorts.join(' and ')}, and no path leads to an admin port.`)
+    return pass(
+      closedPorts.length === 0
+        ? 'No path leads to an admin port. Ports of this machine are checked from another one.'
+        : `No tunnel responds on ${closedPorts.join(' and ')}, and no path leads to an admin port.`,
+    )
   },
 }
 
