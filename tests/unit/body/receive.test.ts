@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
@@ -24,6 +24,7 @@ import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { until } from '../../support/until.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -275,6 +276,18 @@ describe('A body sent through the tunnel', () => {
     const received = await sentry.next()
     expect(received.body.equals(clean)).toBe(true)
     expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('that is complete is forwarded although its sender has disconnected', async () => {
+    const arrived = sentry.requests.length
+    const body = attachmentOf(sentry.dsn(), randomBytes(70_000))
+    const head = `POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`
+    for (let n = 0; n < 50; n++) {
+      const sender = connect(tunnel.port, '127.0.0.1')
+      sender.write(Buffer.concat([Buffer.from(head), body]), () => sender.destroy())
+    }
+    await until(async () => sentry.requests.length === arrived + 50)
+    for (const received of sentry.requests.slice(arrived)) expect(received.body.equals(body)).toBe(true)
   })
 
   it('whose sender disconnects half way is recorded as aborted and not forwarded', async () => {
