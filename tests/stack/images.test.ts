@@ -8,14 +8,20 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
+import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
+import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
+import { errorOf } from '../support/envelopes.ts'
 import { ROOT } from '../support/node.ts'
+import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
+import { until } from '../support/until.ts'
 
 const MB = 1_000_000
 const CAPACITY = readFileSync(join(ROOT, 'docs/capacity.md'), 'utf8')
 const COMPOSE = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 const BASE = process.env.NODE_IMAGE || 'node:24-slim'
+const PASSWORD = 'password of the tests'
 const NO_BUILD_TOOLS = 'for p in npm npx yarn gcc cc make python3 git; do command -v $p; done; true'
 
 describe('The image', requires('docker'), () => {
@@ -94,6 +100,35 @@ describe('The image', requires('docker'), () => {
     expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation is additional
   })
 
+  it('of the tunnel runs alone, and that of web is its console, as docs/tunnel-only.md says', async () => {
+    await using started = new AsyncDisposableStack()
+    const [volume, network] = [`culvert-spool-${tag}`, `culvert-network-${tag}`]
+    const atEnd = (...command: string[]) => started.defer(() => docker(...command).then(() => {}))
+    atEnd('volume', 'rm', volume)
+    await docker('network', 'create', network)
+    atEnd('network', 'rm', network)
+    const run = async (image: string, ...args: string[]): Promise<string> => {
+      const set = ['--env', `OPERATOR_PASSWORD=${PASSWORD}`, ...args]
+      const id = await docker('run', '--detach', ...set, name(image))
+      atEnd('rm', '--force', id)
+      return id
+    }
+
+    const tunnel = await run('tunnel', '-v', `${volume}:/spool`, '-p', '127.0.0.1::9090')
+    await docker('network', 'connect', '--alias', 'tunnel', network, tunnel)
+    const [, address] = /^9090\/tcp -> (127.+)$/.exec(await docker('port', tunnel)) ?? [] // and no other port
+    await until(() => isUp(`http://${address}/monitoring`, 'OPTIONS'), 90_000)
+    expect((await post(`http://${address}`, { body: errorOf(INBOX_DSN) })).status).toBe(200)
+
+    const admin = 'tunnel:9091'
+    const web = await run('web', '--network', network, '-e', `TUNNEL_ADMIN=${admin}`, '-p', '127.0.0.1::3000')
+    const [, site] = /^3000\/tcp -> (127.+)$/.exec(await docker('port', web)) ?? []
+    await until(() => isUp(`http://${site}/console`, 'GET'), 90_000)
+    const authorization = `Bearer ${deriveAdminToken(PASSWORD)}`
+    const code = `const r = await fetch('http://${admin}/status', { headers: ${JSON.stringify({ authorization })} }); console.log(r.status, (await r.json()).warnings)`
+    expect(await docker('exec', web, 'node', '--input-type=module', '-e', code)).toBe('200 []')
+  })
+
   it('of the tunnel is rebuilt without installing packages when only sources have changed', async () => {
     appendFileSync(join(clone.path, 'tunnel/src/main.ts'), `// ${tag}\n`)
     const told = await build('tunnel')
@@ -103,6 +138,11 @@ describe('The image', requires('docker'), () => {
     expect(told).toMatch(new RegExp(`^#${sources} DONE `, 'm'))
   })
 })
+
+async function isUp(url: string, method: string): Promise<boolean> {
+  const response = await fetch(url, { method, redirect: 'manual' }).catch(() => undefined)
+  return response !== undefined && response.status < 400
+}
 
 type ImageConfig = {
   Labels: Record<string, string>
