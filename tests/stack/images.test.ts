@@ -81,6 +81,11 @@ describe('The image', requires('docker'), () => {
     expect(config?.Healthcheck.Test[0]).toBe('CMD')
   })
 
+  it('of the tunnel declares no admin port, which docker run -P would publish', async () => {
+    const exposed = await inspect('{{json .Config.ExposedPorts}}', name('tunnel'))
+    expect(exposed).toEqual([{ '9090/tcp': {} }])
+  })
+
   it.each(images)('of %s contains no package manager or compiler', async (image) => {
     expect(await inside(image, NO_BUILD_TOOLS)).toBe('')
   })
