@@ -1,6 +1,7 @@
 /** Groups of events with the same cause: the same exception in the same place, whatever numbers its message contains. */
 
 import { createHash } from 'node:crypto'
+import { messageOf, valuesOf } from './event-fields.ts'
 import { type Json, list, object, text } from './json.ts'
 
 const MAX_FRAMES = 5 // of the app, nearest to the error
@@ -42,20 +43,6 @@ function defaultParts(event: Json): string[] {
   if (!raised) return ['message', text(event.level), patternOf(messageOf(event))]
   const frames = framesOf(raised)
   return ['exception', text(raised.type), ...frames, patternOf(text(raised.value))]
-}
-
-/** Returns the message of an event without an exception. */
-export function messageOf({ logentry, message }: Json): string {
-  for (const entry of [object(logentry), object(message)]) {
-    const written = text(entry.formatted) || text(entry.message)
-    if (written) return written
-  }
-  return text(message)
-}
-
-/** Reads `{ values: [...] }` or a list. */
-export function valuesOf(given: unknown): Json[] {
-  return (Array.isArray(given) ? given : list(object(given).values)).map(object)
 }
 
 /** Returns function and file of the frames nearest to the error. Lines and hashes in file names change with each build. */

@@ -9,7 +9,7 @@ import {
   parseJson,
 } from '../../../../web/features/console/inbox/envelope.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../web/features/console/inbox/envelope-model.ts'
-import { nameOf } from '../../../../web/features/console/inbox/title.ts'
+import { titleOf } from '../../../../web/features/console/inbox/title.ts'
 import { formatJson, formatJsonLine } from '../../../../web/lib/format-json.ts'
 import { envelopeOf, type Part } from '../../../support/envelopes.ts'
 import { captures } from '../../../support/sdk-captures.ts'
@@ -274,11 +274,11 @@ describe('parseEnvelopeStream', () => {
   })
 })
 
-describe('nameOf', () => {
+describe('titleOf', () => {
   it('bounds the title, and does not parse a truncated payload', () => {
     const bytes = envelopeOf({}, [of('event', `{"message":"${'m'.repeat(10_000)}"}`)])
-    expect(nameOf(parseEnvelope(bytes).items).title.length).toBeLessThan(400)
-    expect(nameOf(parseEnvelope(bytes.subarray(0, 5_000)).items).title).toBe('event')
+    expect(titleOf(parseEnvelope(bytes).items).length).toBeLessThan(400)
+    expect(titleOf(parseEnvelope(bytes.subarray(0, 5_000)).items)).toBe('event')
   })
 })
 

@@ -10,7 +10,7 @@ import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { imageType } from './image.ts'
 import { replayIdIn } from './replay/replay.ts'
-import { nameOf } from './title.ts'
+import { titleOf } from './title.ts'
 
 export type ShownItem = {
   number: number
@@ -99,7 +99,7 @@ function modelParsed(
   const raw = new Budget(PAGE_CHARACTERS.raw)
   const { items, itemCount, bytes: bytesRead } = envelope
   const jsonOf = createParser()
-  const title = nameOf(items, jsonOf).title
+  const title = titleOf(items, jsonOf)
   const replay = items
     .filter(({ type }) => [...EVENTS, ...NAMING].includes(type))
     .map((item) => replayIdIn(jsonOf(item)))

@@ -1,7 +1,6 @@
 /** Events, transactions and feedback from untrusted JSON: the parts that the inbox shows, without invalid ones. */
 
 import { z } from 'zod'
-import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { firstEntries, formatJsonLine } from '../../../lib/format-json.ts'
 import { ROWS, TEXT } from '../bounds.ts'
 
@@ -183,29 +182,6 @@ export function traceOf(contexts: SentryEvent['contexts']): z.output<typeof trac
   return read.success ? read.data : { span_id: undefined, op: undefined, status: undefined }
 }
 
-/** Returns type and message in one line. */
-export function titleOf(read: SentryEvent): string {
-  const last = read.exception.at(-1)
-  if (last) return [last.type, last.value].filter(Boolean).join(': ') || 'an exception without a name'
-  const written = feedbackOf(read)?.message
-  if (written) return written
-  return (
-    read.logentry?.formatted ??
-    read.logentry?.message ??
-    read.message ??
-    read.transaction ??
-    read.event_id ??
-    'an event'
-  )
-}
-
 export function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : formatJsonLine(value, TEXT.line)
-}
-
-/** Formats the length of a list that may have been cut. */
-export function formatReadCount(list: readonly unknown[], one: string): string {
-  return list.length < MAX_READ
-    ? formatQuantity(list.length, one)
-    : `${formatCount(list.length)} or more ${one}s`
 }
