@@ -67,7 +67,7 @@ export function isLabPath(path: string): boolean {
   return /^\/lab(\/|$)/.test(path)
 }
 
-const OWN_PATHS = /^\/(healthz|favicon\.ico|lab\/report\.json|console)$|^\/console\//
+const OWN_PATHS = /^\/(healthz|favicon\.ico|lab\/(report\.json|outage)|console)$|^\/console\//
 
 /**
  * Reports whether a request is of Culvert's own pages and processes: health checks, settings, receipts, lookups of the lab, the

@@ -9,6 +9,7 @@ const OWN = [
   '/console/public/settings.json',
   '/console/public/receipt.json?token=0123',
   '/lab/report.json?reference=01234567',
+  '/lab/outage',
   '/console',
   '/console/live?filter=x',
   'https://site.example/console/public/receipt.json?token=0123',
