@@ -32,7 +32,7 @@ export async function respondToReach(incoming: IncomingMessage, deps: ReachDeps)
   if (!project) throw new Rejection('project-unknown')
   const { address } = deps.resolveClient(incoming)
   const isAllowed = throttle.charge(address, MAX_BYTES, incoming.headers.host, CLIENT_SHARE) >= 0
-  const text = await readText(incoming)
+  const text = await readText(incoming).catch(() => '') // the sender has left
   const result = REACH_RESULTS.find((known) => known === text)
   if (isAllowed && result && sentry)
     metrics.countReach(resultWhile(sentry.upstreams.isOpen(project.origin), result), project.name)

@@ -59,7 +59,7 @@ export class SimulatedOutage {
   /** Delivers what an earlier process has left in the spool. */
   async start(onFinalOutcome: OnFinalOutcome): Promise<void> {
     this.#onFinalOutcome = onFinalOutcome
-    if (existsSync(this.#file)) await this.#open().catch(this.#deps.onError)
+    await this.#openIfUsed().catch(this.#deps.onError)
   }
 
   async stop(): Promise<void> {
@@ -84,7 +84,7 @@ export class SimulatedOutage {
 
   async status(): Promise<SimulatedOutageStatus> {
     const { outage } = this.#deps.inbox
-    const opened = await this.#opening
+    const opened = await this.#openIfUsed()
     return {
       remaining_ms: outage.remainingMs(),
       pending: opened ? (await opened.spool.totals()).envelopes : 0,
@@ -95,6 +95,11 @@ export class SimulatedOutage {
   /** Returns a stage that spools the envelope during an outage. */
   stage(): Stage {
     return (ctx) => (this.#deps.inbox.outage.remainingMs() > 0 ? this.#hold(ctx) : undefined)
+  }
+
+  /** Opens the spool of an outage that any replica has begun. */
+  async #openIfUsed(): Promise<Opened | undefined> {
+    return this.#opening || existsSync(this.#file) ? this.#open() : undefined
   }
 
   #open(): Promise<Opened> {

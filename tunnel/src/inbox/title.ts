@@ -17,7 +17,7 @@ export const TITLE_TYPES = [
 ] as const
 export type TitleType = (typeof TITLE_TYPES)[number]
 
-/** Titles are not cut. Envelopes of one kind and `subject` belong together; absent for those with a group of their own kind. */
+/** Titles are not cut. Envelopes of one kind and `subject` belong together; without one, other fields decide. */
 export type Name = { kind: string; title: string; isError?: boolean; subject?: string }
 
 const MAX_TYPES = 100

@@ -31,7 +31,7 @@ export class Sdk {
   readonly #template: string
   readonly #manifest: SdkManifest
   readonly #files = new Map<string, Content>()
-  readonly #loaders = new Map<string, Content>()
+  readonly #scripts = new Map<string, Content>()
   readonly #reachTemplate: string
 
   /** `path` is the first tunnel path. Throws when the folder has no complete build. */
@@ -61,17 +61,22 @@ export class Sdk {
 
   /** Returns the loader of a project, followed by its reach test. */
   loader({ key, dsn }: Pick<Project, 'key' | 'dsn'>): Content {
-    const known = this.#loaders.get(key)
-    if (known) return known
-    const text = renderLoader(this.#template, this.#configFor(dsn)) + this.#reachTest(dsn)
-    const content = createContent(Buffer.from(text))
-    this.#loaders.set(key, content)
-    return content
+    return this.#script(
+      `loader ${key}`,
+      () => renderLoader(this.#template, this.#configFor(dsn)) + this.#reachTest(dsn),
+    )
   }
 
   /** Returns the reach test of a project; an empty script where no page load tests. */
-  reachTest({ dsn }: Pick<Project, 'dsn'>): Content {
-    return createContent(Buffer.from(this.#reachTest(dsn)))
+  reachTest({ key, dsn }: Pick<Project, 'key' | 'dsn'>): Content {
+    return this.#script(`reach ${key}`, () => this.#reachTest(dsn))
+  }
+
+  /** Renders and compresses each script once. */
+  #script(name: string, render: () => string): Content {
+    const content = this.#scripts.get(name) ?? createContent(Buffer.from(render()))
+    this.#scripts.set(name, content)
+    return content
   }
 
   #reachTest(dsn: Dsn): string {
