@@ -113,9 +113,11 @@ function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
         </a>
       }
     >
-      {spools.map((spool) => (
-        <SpoolSummary key={spool.id} spool={spool} />
-      ))}
+      <div className="grid gap-4 divide-y divide-line *:not-last:pb-4">
+        {spools.map((spool) => (
+          <SpoolSummary key={spool.id} spool={spool} />
+        ))}
+      </div>
     </Panel>
   )
 }

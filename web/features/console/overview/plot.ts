@@ -91,7 +91,8 @@ export function plotOptions(
         ...axis,
         size: 44,
         incrs: kind === 'counts' ? TICK_STEPS.filter(Number.isInteger) : TICK_STEPS,
-        values: (_, splits) => splits.map(formatTick),
+        values: (_, splits: readonly (number | null)[]) =>
+          splits.map((value) => (value === null ? null : formatTick(value))), // `filter` leaves ticks out
         filter: justZero,
         grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
       },

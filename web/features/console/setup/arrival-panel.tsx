@@ -38,8 +38,8 @@ export function ArrivalPanel({ project, since, hasInbox }: Props) {
         {isExpected && <SiteField address={address} onChange={setAddress} />}
         {arrival.state === 'waiting' && (
           <p className="mt-2 text-note text-quiet">
-            Open your site through Culvert and trigger an error, for example in the console of the browser:{' '}
-            <code>
+            Open your site through Culvert and trigger an error, for example in the console of the browser:
+            <code className="block">
               setTimeout(() =&gt; {'{'} throw new Error('first') {'}'})
             </code>
           </p>

@@ -70,7 +70,7 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
   const { name, pending, isPaused, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
-      <div className="flex flex-wrap items-center gap-x-4 wide:col-span-4">
+      <div className="flex flex-wrap items-center justify-between gap-x-4 wide:col-span-4">
         <a
           href={withQuery(SPOOL, { project: name })}
           className="link inline-flex min-h-8 min-w-0 items-center font-semibold wrap-anywhere"
