@@ -3,8 +3,10 @@
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
+import { InboxUpstream, inboxHeaders } from '../../../tunnel/src/inbox/inbox-upstream.ts'
 import type { SimulatedOutageStatus } from '../../../tunnel/src/inbox-contract.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
@@ -95,6 +97,28 @@ describe('A simulated outage', () => {
     const after = await open()
     await ask(after, 'DELETE')
     await expect.poll(() => eventsIn(after)).toEqual([eventId(1)])
+  })
+
+  it('lets no envelope into the inbox while it lasts', async () => {
+    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
+    const memory = new MemoryBudget(1024 * 1024, 1024)
+    const onError = (error: unknown) => Promise.reject(error)
+    const upstream = new InboxUpstream({ inbox, memory, now: Date.now, onError })
+    const envelope = errorOf(INBOX_DSN)
+    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
+    const send = () => upstream.send(undefined, outgoing, inboxHeaders({ receipt: 'r-1', network: '' })).final
+    inbox.outage.set(60_000)
+    expect({ isOpen: upstream.isOpen(), mayProbe: upstream.mayProbe() }).toEqual({
+      isOpen: true,
+      mayProbe: false,
+    })
+    expect(await send()).toMatchObject({ kind: 'undecided', status: 503 })
+    expect(inbox.count()).toBe(0)
+    inbox.outage.set(0)
+    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
+    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } }) // it is there already
+    expect(inbox.count()).toBe(1)
+    expect(inbox.outage.delivered()).toBe(1)
   })
 
   it('is over when its end is too far in the future, as a wrong clock would write it', () => {
