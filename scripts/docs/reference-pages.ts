@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
+import type { QuotaStatus } from '../../tunnel/src/contract/policies.ts'
 import type { Receipt } from '../../tunnel/src/contract.ts'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../tunnel/src/projects.ts'
@@ -144,6 +145,10 @@ async function exposeAll(): Promise<string> {
       },
     ],
     spool: async () => spoolStatus(project),
+    policies: {
+      quotas: () => [quotaStatus(project)],
+      storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],
+    },
     projects,
     now: () => 0,
   })
@@ -152,9 +157,17 @@ async function exposeAll(): Promise<string> {
     ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
   }
   metrics.count(receipt)
+  metrics.policies.countItem('quota', 'enforce', project)
+  metrics.countScrubbed('@email:replace', 'enforce', 1)
   const outcome = { receipt: 'r-1', final_outcome: 'delivered', time: 0, waited_ms: 0 } as const
   metrics.countFinalOutcome({ ...outcome, project, category: 'error', replica: 'r' })
   return metrics.expose()
+}
+
+function quotaStatus(project: string): QuotaStatus {
+  return {
+    ...{ project, category: 'error', period: 'day', limit: 1, used: 0, saved: 0, resets: 1, ends: 1 },
+  }
 }
 
 function spoolStatus(project: string): SpoolStatus {

@@ -1,6 +1,6 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
-import type { QuotaReason, SamplingReason } from './contract/policies.ts'
+import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
 import type { SpoolStatus } from './spool-contract.ts'
 import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
 
@@ -179,6 +179,8 @@ export type ReplicaStatus = {
   history_store?: string
   addresses: number
   warnings: string[]
+  /** Absent for an earlier release. */
+  policies?: PolicyStatus
   /** Last changes by operators on this replica, newest first. */
   actions: OperatorAction[]
 }

@@ -7,8 +7,6 @@ import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
-import type { PolicyMode } from './contract/policies.ts'
-import type { Item } from './envelope/items.ts'
 import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
 import { tunnelPathsOf } from './http/app.ts'
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
@@ -20,16 +18,13 @@ import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
-import { Quotas } from './policy/quota/quotas.ts'
-import { Scrubbing } from './policy/scrub.ts'
-import { Storms } from './policy/storm/storms.ts'
 import { Throttle } from './policy/throttle.ts'
 import { UpstreamLimits } from './policy/upstream-limits.ts'
 import { createProjects, type Projects } from './projects.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
+import { openPolicies, type PolicyServices, policyGauges } from './services/policies.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
-import { QuotaSharing } from './spool/quota-sharing.ts'
 import { describeSpool } from './spool/status.ts'
 import { HistoryRecorder } from './telemetry/history-recorder.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
@@ -39,7 +34,7 @@ import { RejectionSamples } from './telemetry/rejection-samples.ts'
 import { SdkInventory } from './telemetry/sdk-inventory.ts'
 import { type BreakerChange, postReport } from './upstream/client.ts'
 
-export type Services = {
+export type Services = PolicyServices & {
   config: Config
   replica: string
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -52,12 +47,6 @@ export type Services = {
   bodies: Bodies
   filters: Filters
   limits: UpstreamLimits
-  /** Absent: identical errors are not counted. */
-  storms: Storms | undefined
-  /** Absent without a quota. */
-  quotas: Quotas | undefined
-  /** Absent without a quota or a spool: each replica counts for itself. */
-  quotaSharing: QuotaSharing | undefined
   throttle: Throttle
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
@@ -100,6 +89,7 @@ export async function openServices(
   const sentry = config.forward ? await openForwardingOrExit(shared) : undefined
   const inbox = await openInboxOrExit(config, log, now)
   const outage = sentry ? undefined : createOutage({ ...shared, inbox })
+  const names = projects.all.map(({ name }) => name)
   const metrics = new Metrics({
     build: { version: manifest.version, revision: config.revision },
     inFlight: () => ingest.inFlight(),
@@ -107,12 +97,12 @@ export async function openServices(
     limits: () => limits.inForce(),
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
+    policies: policyGauges(() => policies, projects, now),
     projects,
     now,
   })
   const store = sentry?.spool.store ?? inbox
   const spool = sentry && (() => sentry.spool.totals())
-  const names = projects.all.map(({ name }) => name)
   const recorded = { metrics, spool, replica, now, logger: log.logger, projects: names }
   const records = {
     metrics,
@@ -124,24 +114,11 @@ export async function openServices(
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const policies = createPolicies({ ...shared, metrics, replica, sentry })
-  const services = {
-    config,
-    replica,
-    now,
-    clock,
-    log,
-    bodies,
-    sentry,
-    inbox,
-    outage,
-    ...records,
-    ...policies,
-  }
+  const services = { ...shared, replica, sentry, inbox, outage, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const ingest = new Ingest({
     ...services,
-    memory,
     openBodies: new OpenBodies(),
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
@@ -177,9 +154,7 @@ function createPolicies({
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
-    ...openQuotas({ config, ...deps }),
-    scrubbing:
-      config.scrub && new Scrubbing(config.scrub, (...found) => deps.metrics.countScrubbed(...found)),
+    ...openPolicies({ config, ...deps }),
   }
 }
 
@@ -195,30 +170,6 @@ function createOutage({
   if (!inbox || !file) return undefined
   const onError = (err: unknown) => log.logger.warn({ err }, 'the simulated outage failed')
   return new SimulatedOutage({ ...deps, inbox, file, maxAgeMs: spool.ageMs, onError })
-}
-
-type QuotaDeps = Pick<Services, 'config' | 'now' | 'metrics' | 'replica' | 'sentry'>
-
-/** An `error` quota needs the storms, too: they know the first occurrence of each error. */
-function openQuotas({
-  config,
-  now,
-  metrics,
-  replica,
-  sentry,
-}: QuotaDeps): Pick<Services, 'storms' | 'quotas' | 'quotaSharing'> {
-  const { storm, quota } = config
-  const limits = [...quota.limits.day, ...quota.limits.hour]
-  const hasStorms = storm.limit > 0 || limits.some(({ category }) => category === 'error')
-  const countFor = (policy: 'storm' | 'quota') => (mode: PolicyMode, project: string) =>
-    metrics.countPolicyItem(policy, mode, project)
-  const storms = hasStorms ? new Storms(storm, now, countFor('storm')) : undefined
-  if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined }
-  const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
-  const deps = { now, random: Math.random, isFirstOccurrence, onRemoved: countFor('quota') }
-  const quotas = new Quotas(quota, deps)
-  const values = sentry?.spool.store.values
-  return { storms, quotas, quotaSharing: values && new QuotaSharing({ values, quotas, replica, now }) }
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

@@ -46,6 +46,10 @@ const it = base.extend('exposed', perFile, async ({ sentry, tunnel }) => {
   return look()
 })
 
+it.override('tunnelOptions', ({ sentry }) => ({
+  env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000' },
+}))
+
 describe('The metrics in rules and dashboard', () => {
   it('exist in a tunnel, with the labels in use', ({ exposed }) => {
     const told = new Set(namesIn(exposed, /^(culvert_\w+)/gm))

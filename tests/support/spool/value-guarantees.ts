@@ -43,7 +43,13 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const now = () => Date.UTC(2026, 10, 23)
       const key = { project: 'p/1', category: 'error', period: 'day', start: now() } as const
       const open = async (replica: string) => {
-        const deps = { now, random: () => 0, isFirstOccurrence: () => false, onRemoved: () => {} }
+        const deps = {
+          now,
+          random: () => 0,
+          isFirstOccurrence: () => false,
+          onRemoved: () => {},
+          onCounted: () => {},
+        }
         const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
         const sharing = new QuotaSharing({ values: await another(), quotas, replica, now })
         return { sharing, counters: quotas.counters }

@@ -50,7 +50,13 @@ describe('QuotaSharing', () => {
 
   function open(replica: string) {
     const now = () => time
-    const deps = { now, random: () => 0, isFirstOccurrence: () => false, onRemoved: () => {} }
+    const deps = {
+      now,
+      random: () => 0,
+      isFirstOccurrence: () => false,
+      onRemoved: () => {},
+      onCounted: () => {},
+    }
     const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
     const sharing = new QuotaSharing({ values, quotas, replica, now })
     return {

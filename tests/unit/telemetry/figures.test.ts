@@ -57,6 +57,7 @@ function startMetrics() {
   if (!dsn) throw new Error('not a DSN')
   return new Metrics({
     ...{ inFlight: () => 0, bodyBytes: () => 0, limits: () => [], upstreams: () => [], spool: undefined },
+    policies: { quotas: () => [], storms: () => [] },
     ...{ projects: createProjects([dsn]), now: () => 0, build: { version: '1.2.3', revision: 'abc' } },
   })
 }

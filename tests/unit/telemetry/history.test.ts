@@ -60,6 +60,7 @@ function open(clock: Clock, store: HistoryStore, replica = 'r-1'): Opened {
   const dsns = [PROJECT, OTHER_PROJECT].flatMap((name) => parseDsn(`https://abc@${name}`) ?? [])
   const metrics = new Metrics({
     ...{ inFlight: () => 0, bodyBytes: () => 0, limits: () => [], upstreams: () => [], spool: undefined },
+    policies: { quotas: () => [], storms: () => [] },
     ...{ projects: createProjects(dsns), now: () => 0, build: { version: '1.2.3', revision: 'abc' } },
   })
   const log: string[] = []

@@ -6,13 +6,17 @@ import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
+import type { Quotas } from '../policy/quota/quotas.ts'
+import type { Storms } from '../policy/storm/storms.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { HistoryRecorder } from '../telemetry/history-recorder.ts'
+import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
 import type { Upstreams } from '../upstream/client.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
+import { describePolicies } from './policies.ts'
 
 type StatusDeps = {
   config: Config
@@ -27,6 +31,9 @@ type StatusDeps = {
   proxyFaults: ProxyFaults
   doctorFindings: DoctorFindings
   sentry: Forwarding | undefined
+  storms: Storms | undefined
+  quotas: Quotas | undefined
+  ruleHits: RuleHits
   history: Pick<HistoryRecorder, 'storeId' | 'warning'> | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
@@ -49,6 +56,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     ...(history && { history_store: history.storeId }),
     addresses: throttle.addresses(),
+    policies: describePolicies(deps),
     warnings: [
       ...listWarnings(throttle),
       ...deps.proxyFaults.warnings(),

@@ -24,3 +24,42 @@ export type StormStatus = {
   seen: number
   sent: number
 }
+
+/** Quota of one project, category and period. */
+export type QuotaStatus = {
+  project: string
+  category: string
+  period: QuotaPeriod
+  limit: number
+  /** Forwarded or spooled by all replicas; in the mode `observe` what would have been. */
+  used: number
+  /** Removed, or what would have been. */
+  saved: number
+  /** End of the period. */
+  resets: number
+  /** Time at which the quota ends at the rate of the last hour. Absent when that is after the period, or it is used up. */
+  ends?: number
+}
+
+export const POLICIES = ['scrub', 'storm', 'quota'] as const
+export type PolicyName = (typeof POLICIES)[number]
+
+/** Rule that an operator has written, or that has matched something. */
+export type RuleStatus = {
+  policy: PolicyName
+  rule: string
+  /** Values or items that it redacted or removed in the last hour, or would have. */
+  last_hour: number
+  /** Last time at which it matched something; absent for never since the replica started. */
+  last?: number
+  /** It has matched nothing for a day, and an operator has written it. */
+  unmatched?: true
+}
+
+/** Policies of a replica. Absent ones are off. */
+export type PolicyStatus = {
+  scrub?: { level: 'default' | 'strict'; mode: PolicyMode }
+  storm?: { limit: number; mode: PolicyMode; storms: StormStatus[] }
+  quota?: { mode: PolicyMode; quotas: QuotaStatus[] }
+  rules: RuleStatus[]
+}

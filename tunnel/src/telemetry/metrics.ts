@@ -17,6 +17,7 @@ import type { RejectionCode } from '../rejections.ts'
 import type { SpoolStatus } from '../spool-contract.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { readFigures } from './figures.ts'
+import { type PolicyGauges, PolicyMetrics } from './policies/policy-metrics.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
 
 /** Values that are read on each scrape. */
@@ -28,6 +29,7 @@ type Gauges = {
   upstreams: () => UpstreamState[]
   /** Absent in inbox mode. */
   spool: (() => Promise<SpoolStatus>) | undefined
+  policies: PolicyGauges
   projects: Projects
   /** Milliseconds since 1970. */
   now: () => number
@@ -89,11 +91,7 @@ export class Metrics {
     'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
     ['result', 'project'],
   )
-  readonly #policyItems = this.#counter(
-    'culvert_policy_items_total',
-    'Items that a policy removed, or would remove in the mode `observe`.',
-    ['policy', 'mode', 'project'],
-  )
+  readonly policies: PolicyMetrics
   readonly #spool: SpoolMetrics | undefined
   /** Origin of the upstream, by project. */
   readonly #origins: ReadonlyMap<string, string>
@@ -138,6 +136,7 @@ export class Metrics {
       },
     )
     this.#addUpstreamErrors(gauges.upstreams)
+    this.policies = new PolicyMetrics(this.#registry, gauges.policies)
     this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
 
@@ -170,11 +169,6 @@ export class Metrics {
   /** Counts the reach test of a browser. */
   countReach(result: ReachResult, project: string): void {
     this.#reachTests.inc({ result, project })
-  }
-
-  /** Counts an item that a policy removed, or would remove. */
-  countPolicyItem(policy: 'storm' | 'quota', mode: PolicyMode, project: string): void {
-    this.#policyItems.inc({ policy, mode, project })
   }
 
   /** Returns all metrics in the text format of Prometheus. */

@@ -43,6 +43,7 @@ export class QuotaTest {
         random: () => 0.5,
         isFirstOccurrence: () => this.isNew,
         onRemoved: () => void this.observed++,
+        onCounted: () => {},
       },
     )
   }

@@ -18,8 +18,10 @@ export type QuotaDeps = {
   random: () => number
   /** Reports whether an error is the first of its kind. */
   isFirstOccurrence: (item: Item) => boolean
-  /** Counts an item that is removed, or would be. */
-  onRemoved: (mode: PolicyMode, project: string) => void
+  /** Counts an item that is removed, or would be. `category` is absent for one without a quota, which depends on another one. */
+  onRemoved: (mode: PolicyMode, project: string, category: string | undefined) => void
+  /** Called for each category with a quota of an item that passes. */
+  onCounted: (category: string) => void
 }
 
 /** Sender of an envelope. `network` is empty for an address that is private or unknown. */
@@ -97,16 +99,19 @@ export class Quotas {
         this.#networks.add(key, network, sign * quantity)
       }
     }
-    for (const checks of charged.values()) count(checks, 1)
+    for (const checks of charged.values()) {
+      count(checks, 1)
+      for (const { key } of checks) if (key.period === 'day') this.#deps.onCounted(key.category)
+    }
     return (item) => count(charged.get(item) ?? [], -1)
   }
 
   /** Counts items that are removed, or would be. */
   countRemoved(sender: Sender, items: Iterable<Item>): void {
     for (const item of items) {
-      this.#deps.onRemoved(this.mode, sender.project)
-      for (const { key, quantity } of this.#checksOf(sender, quotaQuantitiesOf(item)))
-        this.counters.add(key, 0, quantity)
+      const checks = this.#checksOf(sender, quotaQuantitiesOf(item))
+      this.#deps.onRemoved(this.mode, sender.project, checks[0]?.key.category)
+      for (const { key, quantity } of checks) this.counters.add(key, 0, quantity)
     }
   }
 

@@ -1,0 +1,63 @@
+/** Policies in the status and in the metrics of a tunnel. */
+
+import { describe, expect, it } from 'vitest'
+import type { ReplicaStatus } from '../../../tunnel/src/contract.ts'
+import { envelopeOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
+
+async function statusOf(env: Record<string, string>, messages: readonly string[] = []) {
+  await using sentry = await startSentry()
+  await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...env } })
+  for (const message of messages) {
+    const payload = JSON.stringify({ message })
+    const body = envelopeOf({ dsn: sentry.dsn() }, [{ header: { type: 'event' }, payload }])
+    await post(tunnel.url, { body })
+  }
+  const status = (await (await tunnel.admin('/status')).json()) as ReplicaStatus
+  const metrics = await tunnel.services.metrics.expose()
+  return { project: status.projects[0], policies: status.policies, metrics, text: JSON.stringify(status) }
+}
+
+describe('The status', () => {
+  it('by default shows storm protection that observes, and no other policy', async () => {
+    const { policies } = await statusOf({})
+    expect(policies).toEqual({ storm: { limit: 100, mode: 'observe', storms: [] }, rules: [] })
+  })
+
+  it('shows rules, quotas and storms, and never a message', async () => {
+    const secret = 'mail of jane@mail.example'
+    const env = { SCRUB: 'default', DAILY_QUOTA: 'error=1000,replay=5', STORM_LIMIT: '2' }
+    const { project, policies, metrics, text } = await statusOf(env, Array(5).fill(secret))
+    expect(policies).toMatchObject({
+      scrub: { level: 'default', mode: 'enforce' },
+      storm: { limit: 2, mode: 'observe', storms: [{ project, title: 'Message', seen: 5, sent: 2 }] },
+      quota: {
+        mode: 'enforce',
+        quotas: [
+          { project, category: 'error', period: 'day', limit: 1000, used: 5, saved: 0 },
+          { project, category: 'replay', period: 'day', limit: 5, used: 0 },
+        ],
+      },
+      rules: expect.arrayContaining([
+        { policy: 'scrub', rule: '@email:replace', last_hour: 5, last: expect.any(Number) },
+        { policy: 'storm', rule: 'identical errors', last_hour: 3, last: expect.any(Number) },
+        { policy: 'quota', rule: 'error', last_hour: 0, last: expect.any(Number) },
+        { policy: 'quota', rule: 'replay', last_hour: 0 },
+      ]),
+    })
+    expect(text).not.toContain('jane')
+    for (const line of [
+      `culvert_quota_used{project="${project}",category="error",period="day"} 5`,
+      `culvert_quota_limit{project="${project}",category="error",period="day"} 1000`,
+      `culvert_storms{project="${project}"} 1`,
+    ])
+      expect(metrics).toContain(line)
+  })
+
+  it('has no storm protection with STORM_LIMIT=0, although an error quota needs fingerprints', async () => {
+    const { policies } = await statusOf({ STORM_LIMIT: '0', DAILY_QUOTA: 'error=10' })
+    expect(policies).not.toHaveProperty('storm')
+  })
+})

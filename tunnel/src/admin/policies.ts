@@ -1,0 +1,31 @@
+/** Policies of a replica, as operators see them. */
+
+import type { Config } from '../config/config.ts'
+import type { PolicyStatus } from '../contract/policies.ts'
+import { describeQuotas } from '../policy/quota/forecast.ts'
+import type { Quotas } from '../policy/quota/quotas.ts'
+import type { Storms } from '../policy/storm/storms.ts'
+import type { Projects } from '../projects.ts'
+import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
+
+export type PolicyStatusDeps = {
+  config: Pick<Config, 'scrub' | 'storm'>
+  projects: Projects
+  storms: Storms | undefined
+  quotas: Quotas | undefined
+  ruleHits: RuleHits
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+export function describePolicies(deps: PolicyStatusDeps): PolicyStatus {
+  const { config, projects, storms, quotas, ruleHits, now } = deps
+  const { scrub, storm } = config
+  const names = projects.all.map(({ name }) => name)
+  return {
+    ...(scrub && { scrub: { level: scrub.level, mode: scrub.mode } }),
+    ...(storms && storm.limit > 0 && { storm: { ...storm, storms: storms.active() } }),
+    ...(quotas && { quota: { mode: quotas.mode, quotas: describeQuotas(quotas, names, now()) } }),
+    rules: ruleHits.all(),
+  }
+}

@@ -1,0 +1,99 @@
+/** Creates the policies of a tunnel from its settings. */
+
+import type { Config } from '../config/config.ts'
+import type { PolicyMode } from '../contract/policies.ts'
+import type { Item } from '../envelope/items.ts'
+import type { Forwarding } from '../forwarding.ts'
+import { describeQuotas } from '../policy/quota/forecast.ts'
+import { Quotas } from '../policy/quota/quotas.ts'
+import { Scrubbing } from '../policy/scrub.ts'
+import { Storms } from '../policy/storm/storms.ts'
+import type { Projects } from '../projects.ts'
+import { QuotaSharing } from '../spool/quota-sharing.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { PolicyGauges } from '../telemetry/policies/policy-metrics.ts'
+import { type PolicyRule, RuleHits } from '../telemetry/policies/rule-hits.ts'
+
+export type PolicyServices = {
+  /** Absent: identical errors are not counted. */
+  storms: Storms | undefined
+  /** Absent without a quota. */
+  quotas: Quotas | undefined
+  /** Absent without a quota or a spool: each replica counts for itself. */
+  quotaSharing: QuotaSharing | undefined
+  /** Absent: payloads are forwarded unmodified. */
+  scrubbing: Scrubbing | undefined
+  ruleHits: RuleHits
+}
+
+const STORM_RULE = 'identical errors'
+
+/** Returns the rules that the operator has written. */
+function listRules({ scrub, quota }: Config): PolicyRule[] {
+  const scrubRules = scrub?.selected.flatMap(({ rules }) => rules.map(({ id }) => id)) ?? []
+  const categories = [...quota.limits.day, ...quota.limits.hour].map(({ category }) => category)
+  return [
+    ...scrubRules.map((rule) => ({ policy: 'scrub' as const, rule })),
+    ...categories.map((rule) => ({ policy: 'quota' as const, rule })),
+  ]
+}
+
+function openScrubbing({ scrub }: Config, metrics: Metrics, ruleHits: RuleHits): Scrubbing | undefined {
+  if (!scrub) return undefined
+  return new Scrubbing(scrub, (rule, mode, count) => {
+    metrics.countScrubbed(rule, mode, count)
+    ruleHits.note('scrub', rule, count)
+  })
+}
+
+type PolicyDeps = {
+  config: Config
+  /** Milliseconds since 1970. */
+  now: () => number
+  metrics: Metrics
+  replica: string
+  sentry: Forwarding | undefined
+}
+
+/** An `error` quota needs the storms, too: they know the first occurrence of each error. */
+export function openPolicies({ config, now, metrics, replica, sentry }: PolicyDeps): PolicyServices {
+  const { storm, quota } = config
+  const ruleHits = new RuleHits(listRules(config), now)
+  const scrubbing = openScrubbing(config, metrics, ruleHits)
+  const limits = [...quota.limits.day, ...quota.limits.hour]
+  const hasStorms = storm.limit > 0 || limits.some(({ category }) => category === 'error')
+  const onStorm = (mode: PolicyMode, project: string) => {
+    metrics.policies.countItem('storm', mode, project)
+    ruleHits.note('storm', STORM_RULE, 1)
+  }
+  const storms = hasStorms ? new Storms(storm, now, onStorm) : undefined
+  if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
+  const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
+  const quotas = new Quotas(quota, {
+    ...{ now, random: Math.random, isFirstOccurrence },
+    onRemoved(mode, project, category) {
+      metrics.policies.countItem('quota', mode, project)
+      if (category !== undefined) ruleHits.note('quota', category, 1)
+    },
+    onCounted: (category) => void ruleHits.match('quota', category),
+  })
+  const values = sentry?.spool.store.values
+  const quotaSharing = values && new QuotaSharing({ values, quotas, replica, now })
+  return { storms, quotas, quotaSharing, scrubbing, ruleHits }
+}
+
+/** Returns the values for metrics. The policies need the metrics: they are opened later. */
+export function policyGauges(
+  policies: () => Pick<PolicyServices, 'storms' | 'quotas'>,
+  projects: Projects,
+  now: () => number,
+): PolicyGauges {
+  const names = projects.all.map(({ name }) => name)
+  return {
+    storms: () => policies().storms?.active() ?? [],
+    quotas: () => {
+      const { quotas } = policies()
+      return quotas ? describeQuotas(quotas, names, now()) : []
+    },
+  }
+}
