@@ -46,8 +46,8 @@ function schema(): string {
 }
 
 /**
- * Reads the values with their comments in the format of helm-docs: `# -- text` in one or more lines above a value,
- * and `# @default -- text` for a default that the table shows in other words.
+ * Reads the values with their comments in the format of helm-docs: a line `# -- text` above a value, and a line
+ * `# @default -- text` for a default that the table shows in other words.
  */
 export function readValues(yaml: string): Value[] {
   const values = parse(yaml)

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { ROOT, UserError } from '../environment.ts'
 
 const USAGE = `npm run release-notes -- TAG
-Prints the section of CHANGELOG.md for a tag such as v0.1.0. It fails if package.json, the chart or the images have another version.`
+Prints the section of CHANGELOG.md for a tag such as v0.1.0. It fails if a package, the chart or an image has another version.`
 
 /** Returns the text of the section for a version, without its heading; `undefined` when there is none. */
 export function takeSection(changelog: string, version: string): string | undefined {
@@ -41,7 +41,12 @@ export function readVersions(): Record<string, string> {
   const ofImage = (file: string) => /^ARG .*\bVERSION=(\S+)/m.exec(read(file))?.[1] ?? 'none'
   const chart: { version: string; appVersion: string } = parse(read('deploy/helm/culvert/Chart.yaml'))
   return {
-    'package.json': JSON.parse(read('package.json')).version,
+    ...Object.fromEntries(
+      ['package.json', 'package-lock.json', 'tunnel/package.json', 'web/package.json'].map((file) => [
+        file,
+        JSON.parse(read(file)).version,
+      ]),
+    ),
     'Chart.yaml (version)': chart.version,
     'Chart.yaml (appVersion)': chart.appVersion,
     'Dockerfile.tunnel': ofImage('Dockerfile.tunnel'),

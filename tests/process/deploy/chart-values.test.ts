@@ -73,7 +73,7 @@ describe('The chart', requires('helm'), () => {
         tolerations: [{ operator: 'Exists' }],
         imagePullSecrets: ['registry'],
         monitoring: { dashboard: true },
-      } as unknown as Values,
+      },
       {
         ...TUNNEL_ONLY,
         ...{
@@ -346,7 +346,7 @@ describe('Values of the chart', requires('helm'), () => {
 
   it('allow the tunnels one address and port of a private Sentry', () => {
     const all = renderChart({
-      networkPolicy: { egress: [{ cidr: '10.1.2.3/32', port: 9000 }] } as unknown as Values,
+      networkPolicy: { egress: [{ cidr: '10.1.2.3/32', port: 9000 }] },
     })
     expect(policyOf(all, 'tunnel').spec?.egress).toContainEqual({
       to: [{ ipBlock: { cidr: '10.1.2.3/32' } }],

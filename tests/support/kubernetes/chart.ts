@@ -9,7 +9,8 @@ import { type Manifest, parseDocuments } from './manifests.ts'
 
 export const CHART = resolve(ROOT, 'deploy/helm/culvert')
 
-export type Values = { [name: string]: string | number | boolean | Values | Values[] }
+type Value = string | number | boolean | Values | Value[]
+export type Values = { [name: string]: Value }
 
 /** Values that the chart requires. */
 export const REQUIRED: Values = {

@@ -85,7 +85,12 @@ describe('A release', () => {
       { contents: 'write', packages: 'write', 'id-token': 'write' },
     ])
     expect(image).toMatchObject({ needs: 'test' })
-    expect(publish).toMatchObject({ needs: 'image' })
+    expect(publish).toMatchObject({ needs: ['test', 'image'] })
+  })
+
+  it('runs no package of npm in the job that signs', () => {
+    const { publish } = workflowOf('release.yml').jobs
+    expect(publish?.steps.filter(({ run = '' }) => /\b(npm|npx|node)\b/.test(run))).toEqual([])
   })
 
   it('publishes both images for both architectures, with SBOM, provenance and signature', () => {
