@@ -62,6 +62,8 @@ describe('The location of the docs for another nginx', requires('nginx', 'proc')
     expect(headers).toMatchObject({ 'x-forwarded-for': VISITOR })
     for (const path of ['/', '/monitoring-room', '/monitoring/room'])
       expect(await (await fetch(`http://127.0.0.1:${port}${path}`)).text()).toBe('the shop')
+    const reports = await fetch(`http://127.0.0.1:${port}/monitoring/reports`)
+    expect(await reports.json()).toMatchObject({ code: 'method-unknown' })
     const loader = await fetch(`http://127.0.0.1:${port}/monitoring/sdk.js?p=0`)
     expect(await loader.json()).toMatchObject({
       code: expect.stringMatching(/^(project-unknown|sdk-missing)$/),
