@@ -51,7 +51,7 @@ export const RECIPES: readonly Recipe[] = [
     requirement: 'caddy',
     site: '\nshop.example {',
     siteAt: (listen) => `\nhttp://${listen} {`,
-    surround: (recipe) => `{\n\tadmin off\n\tdefault_bind 127.0.0.1\n}\n${recipe}`,
+    surround: (recipe) => `{\n\tadmin off\n\tgrace_period 1s\n\tdefault_bind 127.0.0.1\n}\n${recipe}`,
     command: (file) => [CADDY_PROGRAM, 'run', '--adapter', 'caddyfile', '--config', file],
     needsHealthCheck: true,
   },
@@ -76,10 +76,18 @@ export const RECIPES: readonly Recipe[] = [
 ]
 
 /** Starts the program of `recipe` on a free port of 127.0.0.1, and waits until it listens. `await using` stops it. */
-export async function startRecipe(recipe: Recipe, { tunnels: [first, second], app }: Addresses) {
+export async function startRecipe(recipe: Recipe, addresses: Addresses) {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await startOn(await freePort(), recipe, addresses)
+    } catch (error) {
+      if (attempt === 3 || !/in use/i.test(String(error))) throw error // another program has taken the port meanwhile
+    }
+}
+
+async function startOn(port: number, recipe: Recipe, { tunnels: [first, second], app }: Addresses) {
   await using starting = new AsyncDisposableStack()
   const { path: folder } = starting.use(await makeFolder())
-  const port = await freePort()
   const listen = `127.0.0.1:${port}`
   const replaced = [
     [recipe.site, recipe.siteAt(listen)],
@@ -93,7 +101,7 @@ export async function startRecipe(recipe: Recipe, { tunnels: [first, second], ap
   starting.defer(() => program.stop().catch(() => {})) // HAProxy ends with the signal, not with 0
   await untilListening(recipe.file, port, program)
   const started = starting.move()
-  return { url: `http://${listen}`, port, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { url: `http://${listen}`, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 export function readRecipe({ file }: Pick<Recipe, 'file'>): string {
@@ -141,7 +149,7 @@ function surroundApache(recipe: string, { folder, listen }: Place): string {
     DefaultRuntimeDir ${folder}
     PidFile ${folder}/apache.pid
     Mutex file:${folder}
-    ErrorLog ${folder}/error.log
+    ErrorLog "|/bin/cat"
     ServerTokens Prod
     ${process.getuid?.() === 0 ? 'User nobody\nGroup nogroup' : ''}
     Listen ${listen}
