@@ -7,10 +7,7 @@ import { type Site, startSite } from '../../tests/support/site.ts'
 import { spreadOf } from '../report/statistics.ts'
 
 /** Returns the transferred bytes of JavaScript until the page is idle, and the files. */
-export async function scriptBytes(
-  chromium: Chromium,
-  url: string,
-): Promise<{ bytes: number; files: string[] }> {
+async function scriptBytes(chromium: Chromium, url: string): Promise<{ bytes: number; files: string[] }> {
   await using visitor = await chromium.visitor()
   visitor.allowTrouble(/./)
   const scripts: Request[] = []

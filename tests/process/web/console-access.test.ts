@@ -315,7 +315,9 @@ describe('A link to the console', () => {
     const asked = await get(web.url + path)
     const signInPage = new URL(asked.headers.get('location') ?? '', web.url)
     const to = signInPage.searchParams.get('to') ?? ''
-    expect((await signIn(web.url, { to, headers: fromElsewhere() })).location).toBe(path)
+    const { location, cookie } = await signIn(web.url, { to, headers: fromElsewhere() })
+    expect(location).toBe(path)
+    expect((await get(signInPage.href, cookie)).headers.get('location')).toBe(path)
   })
 })
 

@@ -42,6 +42,7 @@ const WEB: Order = [
     'compress-static',
     'build-replay-frame',
     'copy-source-maps',
+    'copy-styles',
     'app',
     'pages',
   ],
