@@ -70,8 +70,8 @@ function OpenBreakers({ open: { shown, total } }: { open: Listed<string> }) {
 
 function Host({ name, problem }: { name: string; problem?: string }) {
   return (
-    <li className="flex items-center gap-1.5">
-      <StateMark state={problem ? 'bad' : 'good'} className="size-3.5" />
+    <li className="flex items-start gap-1.5">
+      <StateMark state={problem ? 'bad' : 'good'} className="mt-1 size-3.5" />
       <span className="min-w-0 wrap-anywhere">
         {name}
         {problem && <span className="text-bad"> {problem}</span>}
