@@ -1,7 +1,7 @@
 /** Times in the reader's time zone, some relative to now. */
 'use client'
 
-import { formatDateTime, formatDuration, formatTimestamp } from '../lib/format.ts'
+import { formatDateTime, formatDuration, formatTimestamp, formatWhen } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 
 type Props = { time: number }
@@ -16,6 +16,11 @@ export function In({ time }: Props) {
   const format = (now: number) =>
     time - now < 1_000 ? 'now' : `in ${formatDuration(Math.ceil((time - now) / 1000) * 1000)}`
   return <Time time={time} title={formatDateTime} format={format} />
+}
+
+/** Time of day, with the day unless it is today: "16:40". */
+export function When({ time }: Props) {
+  return <Time time={time} title={formatDateTime} format={(now) => formatWhen(time, now)} />
 }
 
 /** Date and time, with the time since then. */

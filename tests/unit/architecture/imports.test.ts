@@ -57,7 +57,7 @@ const CONSOLE: Order = [
   ['data-access'], // loads what each page shows
   ['shared-monitor'], // also keeps the history of rejections
   ['overview', 'setup'], // sum up the other pages
-  ['live-feed', 'rejections', 'projects', 'spool', 'inbox', 'replicas'],
+  ['live-feed', 'policies', 'rejections', 'projects', 'spool', 'inbox', 'replicas'],
   ['.'], // what several pages show, and the session
 ]
 

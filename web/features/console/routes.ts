@@ -4,12 +4,22 @@ export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
 export const SETUP = '/console/setup'
 
-export type Place = 'overview' | 'feed' | 'rejections' | 'projects' | 'spool' | 'inbox' | 'replicas' | 'setup'
+export type Place =
+  | 'overview'
+  | 'feed'
+  | 'rejections'
+  | 'policies'
+  | 'projects'
+  | 'spool'
+  | 'inbox'
+  | 'replicas'
+  | 'setup'
 
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
   { place: 'feed', href: `${CONSOLE}/live-feed`, name: 'Live feed' },
   { place: 'rejections', href: `${CONSOLE}/rejections`, name: 'Rejections' },
+  { place: 'policies', href: `${CONSOLE}/policies`, name: 'Policies' },
   { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
   { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
   { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },

@@ -11,6 +11,7 @@ const KEYS: Record<Place, string> = {
   overview: 'o',
   feed: 'f',
   rejections: 'r',
+  policies: 'l',
   projects: 'p',
   spool: 's',
   inbox: 'i',

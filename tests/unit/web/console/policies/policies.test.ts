@@ -1,0 +1,94 @@
+/** Policies of several replicas together. */
+
+import { describe, expect, it } from 'vitest'
+import type { PolicyStatus, QuotaStatus, StormStatus } from '../../../../../tunnel/src/contract/policies.ts'
+import {
+  mergePolicies,
+  quotaName,
+  readPolicies,
+} from '../../../../../web/features/console/policies/policies.ts'
+
+const storm = (parts: Partial<StormStatus>): StormStatus => ({
+  ...{ fingerprint: 'f', project: 'p', title: 'TypeError', since: 10, seen: 100, sent: 10 },
+  ...parts,
+})
+const quota = (parts: Partial<QuotaStatus>): QuotaStatus => ({
+  ...{ project: 'p', category: 'error', period: 'day', limit: 100, used: 10, saved: 0, resets: 1_000 },
+  ...parts,
+})
+const withStorms = (storms: StormStatus[]): PolicyStatus => ({
+  storm: { limit: 100, mode: 'enforce', storms },
+  rules: [],
+})
+const withQuotas = (quotas: QuotaStatus[]): PolicyStatus => ({
+  quota: { mode: 'observe', quotas },
+  rules: [],
+})
+
+describe('mergePolicies', () => {
+  it('adds up the storms of replicas, the largest first', () => {
+    const merged = mergePolicies([
+      withStorms([storm({}), storm({ fingerprint: 'g', seen: 150 })]),
+      withStorms([storm({ since: 5, seen: 200, sent: 1 })]),
+    ])
+    expect(merged.storm).toEqual({
+      limit: 100,
+      mode: 'enforce',
+      storms: [storm({ since: 5, seen: 300, sent: 11 }), storm({ fingerprint: 'g', seen: 150 })],
+    })
+  })
+
+  it('takes the latest use of a shared quota, the most used first', () => {
+    const merged = mergePolicies([
+      withQuotas([quota({ used: 10 }), quota({ category: 'replay', used: 50 })]),
+      withQuotas([quota({ used: 12 }), quota({ category: 'replay', used: 1, resets: 2_000 })]),
+    ])
+    expect(merged.quota?.quotas).toEqual([
+      quota({ used: 12 }),
+      quota({ category: 'replay', used: 1, resets: 2_000 }),
+    ])
+  })
+
+  it('adds up the hits of rules, and shows a rule as unmatched only if it is so everywhere', () => {
+    const rule = { policy: 'scrub', last_hour: 0 } as const
+    const merged = mergePolicies([
+      {
+        rules: [
+          { ...rule, rule: 'a', unmatched: true },
+          { ...rule, rule: 'b', unmatched: true },
+        ],
+      },
+      {
+        rules: [
+          { ...rule, rule: 'a', last_hour: 3, last: 7 },
+          { ...rule, rule: 'b', unmatched: true },
+        ],
+      },
+      { rules: [{ ...rule, rule: 'a', last_hour: 2, last: 9 }] },
+    ])
+    expect(merged.rules).toEqual([
+      { ...rule, rule: 'b', unmatched: true },
+      { ...rule, rule: 'a', last_hour: 5, last: 9 },
+    ])
+  })
+
+  it('leaves out policies that are off', () => {
+    expect(mergePolicies([{ rules: [] }])).toEqual({ rules: [] })
+  })
+})
+
+describe('readPolicies', () => {
+  const replica = { origin: 'http://a', rate: 0, state: 'responding' } as const
+
+  it('returns undefined without a replica that reports policies', () => {
+    expect(readPolicies({ replicas: [replica] })).toBeUndefined()
+    expect(readPolicies({ replicas: [] })).toBeUndefined()
+  })
+})
+
+it('quotaName names category and period', () => {
+  expect([quotaName(quota({})), quotaName(quota({ period: 'hour' }))]).toEqual([
+    'error, a day',
+    'error, an hour',
+  ])
+})

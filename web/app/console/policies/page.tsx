@@ -1,0 +1,37 @@
+/** Policies: scrubbing, quotas and storm protection, with their modes and effects. */
+
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
+import { ConsoleShell } from '../../../features/console/console-shell.tsx'
+import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { NoReplica } from '../../../features/console/notices.tsx'
+import { readPolicies } from '../../../features/console/policies/policies.ts'
+import { PolicyList } from '../../../features/console/policies/policy-list.tsx'
+import { QuotaBars } from '../../../features/console/policies/quota-bars.tsx'
+import { RuleTable } from '../../../features/console/policies/rule-table.tsx'
+import { StormList } from '../../../features/console/policies/storm-list.tsx'
+
+export const metadata = { title: 'Policies · Console' }
+
+export default async function PoliciesPage() {
+  const data = await requireConsoleData('/console/policies')
+  const policies = readPolicies(await data.snapshot())
+  return (
+    <ConsoleShell at="policies" title="Policies">
+      <AutoRefresh />
+      {policies ? (
+        <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
+          <div className="min-w-0 desk:col-span-2">
+            <PolicyList policies={policies} />
+          </div>
+          <QuotaBars quota={policies.quota} />
+          <StormList storm={policies.storm} />
+          <div className="min-w-0 desk:col-span-2">
+            <RuleTable {...policies} />
+          </div>
+        </div>
+      ) : (
+        <NoReplica />
+      )}
+    </ConsoleShell>
+  )
+}

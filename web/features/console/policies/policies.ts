@@ -1,0 +1,77 @@
+/** Policies of all replicas together. */
+
+import type { PolicyStatus, QuotaStatus, RuleStatus, StormStatus } from 'tunnel/policies'
+import type { Snapshot } from '../monitor/replica-monitor.ts'
+
+const MAX_STORMS = 20
+
+/** Returns `undefined` when no replica has reported its policies. */
+export function readPolicies({ replicas }: Pick<Snapshot, 'replicas'>): PolicyStatus | undefined {
+  const reported = replicas.flatMap(({ state, status }) =>
+    state === 'responding' && status?.policies ? [status.policies] : [],
+  )
+  return reported.length > 0 ? mergePolicies(reported) : undefined
+}
+
+/** Modes and limits are those of the first replica: all have the same, except during a deploy. */
+export function mergePolicies(all: readonly PolicyStatus[]): PolicyStatus {
+  const scrub = all.find((each) => each.scrub)?.scrub
+  const storm = all.find((each) => each.storm)?.storm
+  const quota = all.find((each) => each.quota)?.quota
+  return {
+    ...(scrub && { scrub }),
+    ...(storm && {
+      storm: { ...storm, storms: mergeStorms(all.flatMap((each) => each.storm?.storms ?? [])) },
+    }),
+    ...(quota && {
+      quota: { ...quota, quotas: mergeQuotas(all.flatMap((each) => each.quota?.quotas ?? [])) },
+    }),
+    rules: mergeRules(all.map(({ rules }) => rules)),
+  }
+}
+
+/** Each replica counts the errors that it has received. */
+function mergeStorms(storms: readonly StormStatus[]): StormStatus[] {
+  const groups = Map.groupBy(storms, ({ project, fingerprint }) => `${project} ${fingerprint}`)
+  const sum = (group: readonly StormStatus[], read: (storm: StormStatus) => number) =>
+    group.reduce((total, storm) => total + read(storm), 0)
+  const merged = [...groups.values()].flatMap((group) =>
+    group.slice(0, 1).map((first) => ({
+      ...first,
+      since: Math.min(...group.map(({ since }) => since)),
+      seen: sum(group, ({ seen }) => seen),
+      sent: sum(group, ({ sent }) => sent),
+    })),
+  )
+  return merged.sort((a, b) => b.seen - a.seen).slice(0, MAX_STORMS)
+}
+
+/** Each replica knows the use by all, one a little later than another. The most used are first. */
+function mergeQuotas(quotas: readonly QuotaStatus[]): QuotaStatus[] {
+  const groups = Map.groupBy(quotas, ({ project, category, period }) => `${project} ${category} ${period}`)
+  const merged = [...groups.values()].map((group) =>
+    group.reduce((a, b) => (b.resets > a.resets || (b.resets === a.resets && b.used > a.used) ? b : a)),
+  )
+  return merged.sort((a, b) => b.used / b.limit - a.used / a.limit)
+}
+
+/** A rule is unmatched if it is so on every replica that knows it. */
+function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
+  const groups = Map.groupBy(all.flat(), ({ policy, rule }) => `${policy} ${rule}`)
+  return [...groups.values()]
+    .map((group) => {
+      const [{ policy, rule } = { policy: 'scrub' as const, rule: '' }] = group
+      const times = group.flatMap(({ last }) => last ?? [])
+      return {
+        ...{ policy, rule, last_hour: group.reduce((sum, { last_hour: hits }) => sum + hits, 0) },
+        ...(times.length > 0 && { last: Math.max(...times) }),
+        ...(group.every(({ unmatched }) => unmatched) && { unmatched: true as const }),
+      }
+    })
+    .sort((a, b) => Number(b.unmatched ?? 0) - Number(a.unmatched ?? 0) || b.last_hour - a.last_hour)
+}
+
+/** Returns the quota as a sentence part: "error, a day". */
+export function quotaName({ category, period }: Pick<QuotaStatus, 'category' | 'period'>): string {
+  return `${category}, ${period === 'day' ? 'a day' : 'an hour'}`
+}

@@ -1,0 +1,95 @@
+/** Use of each quota as a bar, with the time at which it ends. */
+
+import type { PolicyMode, PolicyStatus, QuotaStatus } from 'tunnel/policies'
+import { formatCount, formatPercent } from '../../../lib/format.ts'
+import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
+import { When } from '../../../ui/relative-time.tsx'
+import { quotaName } from './policies.ts'
+
+const MAX_SHOWN = 50
+const SOFT_SHARE = 0.8
+
+export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
+  const quotas = quota?.quotas ?? []
+  const shown = quotas.slice(0, MAX_SHOWN)
+  return (
+    <Panel title="Quotas" note="days and hours are those of UTC">
+      {quota && quotas.length > 0 ? (
+        <>
+          <ul className="grid grid-cols-1 gap-4">
+            {shown.map((each) => (
+              <QuotaBar
+                key={`${each.project} ${each.category} ${each.period}`}
+                quota={each}
+                mode={quota.mode}
+              />
+            ))}
+          </ul>
+          <Showing shown={shown} total={quotas.length} of="quotas" />
+        </>
+      ) : (
+        <Empty>
+          No quota is set. <code>DAILY_QUOTA</code> and <code>HOURLY_QUOTA</code> bound what is forwarded by
+          data category, like <code>error=50000,transaction=100000,replay=500</code>.
+        </Empty>
+      )}
+    </Panel>
+  )
+}
+
+function QuotaBar({ quota, mode }: { quota: QuotaStatus; mode: PolicyMode }) {
+  const { project, used, limit, saved } = quota
+  const share = used / limit
+  return (
+    <li className="min-w-0 text-note tabular-nums">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-4">
+        <h3 className="min-w-0 font-semibold wrap-anywhere">
+          {quotaName(quota)} <span className="font-normal text-quiet">{project}</span>
+        </h3>
+        <p>
+          {formatCount(used)} of {formatCount(limit)} ({formatPercent(share)})
+        </p>
+      </div>
+      <Bar share={share} />
+      <p className="mt-1 text-quiet">
+        <Forecast quota={quota} />
+        {saved > 0 && ` ${formatCount(saved)} ${mode === 'enforce' ? 'saved' : 'would have been saved'}.`}
+      </p>
+    </li>
+  )
+}
+
+/** Bar of a width that a policy for inline styles does not forbid. The text beside it says the same. */
+function Bar({ share }: { share: number }) {
+  const colour = share < SOFT_SHARE ? 'fill-good' : share < 1 ? 'fill-wait' : 'fill-bad'
+  return (
+    <svg
+      viewBox="0 0 100 1"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      className="mt-1 block h-2 w-full rounded-full bg-sunken"
+    >
+      <rect width={Math.min(100, share * 100)} height="1" className={colour} />
+    </svg>
+  )
+}
+
+function Forecast({ quota: { used, limit, ends, resets } }: { quota: QuotaStatus }) {
+  if (used >= limit)
+    return (
+      <strong className="text-ink">
+        Used up. It begins anew at <When time={resets} />.
+      </strong>
+    )
+  if (ends === undefined)
+    return (
+      <>
+        It lasts at the rate of the last hour, and begins anew at <When time={resets} />.
+      </>
+    )
+  return (
+    <strong className="text-ink">
+      At the rate of the last hour it ends at <When time={ends} />.
+    </strong>
+  )
+}
