@@ -31,11 +31,12 @@ export type Judgement = {
   removed: ReadonlyMap<Item, RemovalReason>
   /** Limits for the SDK, on categories that are used up. */
   limits: readonly RateLimit[]
+  /** Of each item that has a quota. */
+  checks: ReadonlyMap<Item, readonly Check[]>
 }
 
-/** Use that takes part in a decision, and properties of the item. */
+/** Counter of an item, and what the item adds to it. */
 type Check = { key: CounterKey; limit: number; quantity: number; network: string }
-type Candidate = { isImportant: boolean; position: number }
 
 /** Part of a quota from which on items are sampled. */
 const SOFT_SHARE = 0.8
@@ -74,45 +75,35 @@ export class Quotas {
   judge(sender: Sender, envelope: Envelope): Judgement {
     const removed = new Map<Item, RemovalReason>()
     const limits: RateLimit[] = []
+    const checks = new Map<Item, readonly Check[]>()
     for (const item of envelope.items) {
-      const candidate = {
-        isImportant: this.#isImportant(item, envelope),
-        position: positionOf(item, envelope, this.#deps.random),
-      }
-      const found = this.#checksOf(sender, quotaQuantitiesOf(item)).flatMap((check) => {
-        const reason = this.#reasonFor(check, candidate)
+      const its = this.#checksOf(sender, quotaQuantitiesOf(item))
+      if (its.length === 0) continue
+      checks.set(item, its)
+      const found = its.flatMap((check) => {
+        const reason = this.#reasonFor(check, item, envelope)
         if (reason && reason !== 'quota-sampled') limits.push(this.#announce(check.key))
         return reason ?? []
       })
       const reason = REASONS.find((each) => found.includes(each))
       if (reason) removed.set(item, reason)
     }
-    return { removed: withDependants(envelope.items, removed), limits }
+    return { removed: withDependants(envelope.items, removed), limits, checks }
   }
 
-  /** Counts items that are forwarded. Returns a function that takes one of them back. */
-  charge(sender: Sender, items: readonly Item[]): (item: Item) => void {
-    const charged = new Map(items.map((item) => [item, this.#checksOf(sender, quotaQuantitiesOf(item))]))
-    const count = (checks: readonly Check[], sign: 1 | -1) => {
-      for (const { key, quantity, network } of checks) {
-        this.counters.add(key, sign * quantity, 0)
-        this.#networks.add(key, network, sign * quantity)
-      }
+  /** Counts an item that is forwarded, or takes it back if `sign` is -1. */
+  count(checks: readonly Check[], sign: 1 | -1): void {
+    for (const { key, quantity, network } of checks) {
+      this.counters.add(key, sign * quantity, 0)
+      this.#networks.add(key, network, sign * quantity)
+      if (key.period === 'day' && sign === 1) this.#deps.onCounted(key.category)
     }
-    for (const checks of charged.values()) {
-      count(checks, 1)
-      for (const { key } of checks) if (key.period === 'day') this.#deps.onCounted(key.category)
-    }
-    return (item) => count(charged.get(item) ?? [], -1)
   }
 
-  /** Counts items that are removed, or would be. */
-  countRemoved(sender: Sender, items: Iterable<Item>): void {
-    for (const item of items) {
-      const checks = this.#checksOf(sender, quotaQuantitiesOf(item))
-      this.#deps.onRemoved(this.mode, sender.project, checks[0]?.key.category)
-      for (const { key, quantity } of checks) this.counters.add(key, 0, quantity)
-    }
+  /** Counts an item that is removed, or would be. */
+  countRemoved(project: string, checks: readonly Check[]): void {
+    this.#deps.onRemoved(this.mode, project, checks[0]?.key.category)
+    for (const { key, quantity } of checks) this.counters.add(key, 0, quantity)
   }
 
   /** Returns the number of limits on a category. */
@@ -151,17 +142,21 @@ export class Quotas {
     })
   }
 
-  #reasonFor({ key, limit, quantity, network }: Check, candidate: Candidate): RemovalReason | undefined {
+  #reasonFor(
+    { key, limit, quantity, network }: Check,
+    item: Item,
+    envelope: Envelope,
+  ): RemovalReason | undefined {
     if (limit === Infinity) return undefined
     const { used } = this.counters.read(key)
     if (used + Math.max(1, quantity) > limit) return 'quota'
     const usedByNetwork = network === '' ? 0 : this.#networks.of(key, network)
     const share = (limit * NETWORK_SHARE) / this.replicas
     if (usedByNetwork > 0 && usedByNetwork + quantity > share) return 'quota-address'
-    if (candidate.isImportant) return undefined
     const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
     const rate = (end - used) / (end - limit * SOFT_SHARE)
-    return candidate.position < rate ? undefined : 'quota-sampled'
+    if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
+    return positionOf(item, envelope, this.#deps.random) < rate ? undefined : 'quota-sampled'
   }
 
   #announce({ category, period, start }: CounterKey): RateLimit {

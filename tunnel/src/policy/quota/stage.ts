@@ -15,12 +15,13 @@ export function quotaStage(quotas: Quotas | undefined): Stage {
     if (!quotas) return undefined
     const envelope = ctx.remaining()
     const sender = { project: ctx.project.name, network: networkOf(ctx.client.address) }
-    const { removed, limits } = quotas.judge(sender, envelope)
-    const kept = envelope.items.filter((item) => !removed.has(item))
-    const takeBack = quotas.charge(sender, kept)
-    quotas.countRemoved(sender, removed.keys())
+    const { removed, limits, checks } = quotas.judge(sender, envelope)
+    const charged = [...checks].filter(([item]) => !removed.has(item))
+    for (const [, its] of charged) quotas.count(its, 1)
+    for (const item of removed.keys()) quotas.countRemoved(sender.project, checks.get(item) ?? [])
     ctx.onOutcome = ({ outcome }) => {
-      for (const item of kept) if (!COUNTED.has(outcome) || ctx.removed.has(item)) takeBack(item)
+      for (const [item, its] of charged)
+        if (!COUNTED.has(outcome) || ctx.removed.has(item)) quotas.count(its, -1)
     }
     if (quotas.mode === 'observe') return undefined
     for (const [item, reason] of removed) ctx.remove([item], reason)

@@ -18,7 +18,7 @@ const MAX_FRAMES = 3
 const MAX_TEXT = 300
 const MAX_TITLE = 120
 /** Numbers, and IDs in hex. */
-const NUMBERS = /\b(?=[a-f]*\d)[\da-f]{8,}\b|\d+/gi
+const NUMBERS = /[\da-f]{8,}|\d+/gi
 
 /** Returns `undefined` for a payload that is no JSON, takes too long to parse, or has neither an exception nor a message. */
 export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
@@ -36,7 +36,7 @@ export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
 }
 
 function parse(payload: Buffer): Json | undefined {
-  if (maxValues(payload) > MAX_VALUES) return undefined
+  if (payload.length > MAX_VALUES && maxValues(payload) > MAX_VALUES) return undefined
   try {
     return object(JSON.parse(payload.toString()))
   } catch {
@@ -71,7 +71,9 @@ function titleOf(types: readonly string[], frame: Json | undefined): string {
 
 /** Returns the last part of a path or URL, without its query. */
 function fileNameOf(path: string): string {
-  return path.replace(/[?#].*$/s, '').replace(/^.*[/\\]/s, '')
+  const end = path.search(/[?#]/)
+  const plain = end < 0 ? path : path.slice(0, end)
+  return plain.slice(Math.max(plain.lastIndexOf('/'), plain.lastIndexOf('\\')) + 1)
 }
 
 function object(value: unknown): Json {
