@@ -85,16 +85,11 @@ export async function startRecipe(recipe: Recipe, addresses: Addresses) {
     }
 }
 
-async function startOn(port: number, recipe: Recipe, { tunnels: [first, second], app }: Addresses) {
+async function startOn(port: number, recipe: Recipe, addresses: Addresses) {
   await using starting = new AsyncDisposableStack()
   const { path: folder } = starting.use(await makeFolder())
   const listen = `127.0.0.1:${port}`
-  const replaced = [
-    [recipe.site, recipe.siteAt(listen)],
-    ['127.0.0.1:9090', first],
-    ['127.0.0.1:9190', second],
-    ['127.0.0.1:3000', app],
-  ].reduce((text, [from = '', to = '']) => replaceOnce(text, from, to), readRecipe(recipe))
+  const replaced = replaceAddresses(recipe, listen, addresses)
   const file = join(folder, recipe.file)
   writeFileSync(file, recipe.surround(replaced, { folder, listen }))
   const program = run(recipe, file, folder)
@@ -113,10 +108,22 @@ function run(recipe: Recipe, file: string, folder: string): Program {
   return startProgram(recipe.file, program, args, { HOME: folder })
 }
 
-function replaceOnce(text: string, from: string, to: string): string {
-  const parts = text.split(from)
-  if (parts.length !== 2) throw new Error(`A recipe contains "${from}" ${parts.length - 1} times, not once`)
-  return parts.join(to)
+/** Replaces all addresses in one pass: a new one may contain the text of another. Throws when the file does not name each of them once. */
+function replaceAddresses(recipe: Recipe, listen: string, { tunnels, app }: Addresses): string {
+  const addresses = new Map([
+    [recipe.site, recipe.siteAt(listen)],
+    ['127.0.0.1:9090', tunnels[0]],
+    ['127.0.0.1:9190', tunnels[1]],
+    ['127.0.0.1:3000', app],
+  ])
+  const missing = new Set(addresses.keys())
+  const pattern = new RegExp([...addresses.keys()].map((text) => RegExp.escape(text)).join('|'), 'g')
+  const replaced = readRecipe(recipe).replace(pattern, (found) => {
+    if (!missing.delete(found)) throw new Error(`${recipe.file} contains "${found}" twice`)
+    return addresses.get(found) ?? ''
+  })
+  if (missing.size > 0) throw new Error(`${recipe.file} does not contain "${[...missing].join('", "')}"`)
+  return replaced
 }
 
 function surroundNginx(recipe: string, { folder }: Place): string {
