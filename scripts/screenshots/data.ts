@@ -29,9 +29,9 @@ const CAPTURES = [
   'session-1',
 ]
 const STRANGER_DSN = 'https://stranger@o9.ingest.us.sentry.io/9'
-const ROUNDS = 30
+const ROUNDS = 80 // seconds: the history stores each minute, and the overview shows an error of Sentry for one
+const OUTAGE = { from: 5, to: 10 }
 const BLOCKED = 31 // of 100 reach tests
-const STORED_MS = 61_000 // the history stores each minute
 
 /** Starts a site that forwards to a Sentry, with an inbox beside it, and one in inbox mode. */
 export async function startDemoSites() {
@@ -64,7 +64,6 @@ export async function startDemoSites() {
 export async function fillSites(sites: DemoSites): Promise<void> {
   const { site, inbox, dsn, sentry } = sites
   const url = `http://127.0.0.1:${site.port}`
-  const began = Date.now()
   for (let test = 0; test < 100; test++)
     await send(url, { path: '/monitoring/reach', body: test < BLOCKED ? 'blocked' : 'reachable' })
   for (const name of CAPTURES) await send(url, { body: captureFor(dsn, `browser-11.12.0-${name}`) })
@@ -74,13 +73,12 @@ export async function fillSites(sites: DemoSites): Promise<void> {
   })
   await send(url, { body: '{"dsn":' })
   for (let round = 0; round < ROUNDS; round++) {
-    if (round === ROUNDS / 3) await sentry.away()
-    if (round === ROUNDS / 2) await sentry.back()
+    if (round === OUTAGE.from) await sentry.away()
+    if (round === OUTAGE.to) await sentry.back()
     for (let n = 0; n <= round % 5; n++) await send(url, { body: checkoutError(dsn) })
     await wait(1_000)
   }
   await send(`http://127.0.0.1:${inbox.port}`, { body: checkoutError(INBOX_DSN) })
-  await wait(Math.max(0, began + STORED_MS - Date.now()))
 }
 
 /** Posts as a visitor with a public address. */

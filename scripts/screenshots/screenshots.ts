@@ -1,4 +1,4 @@
-/** Takes a screenshot of every page: on a desktop and a phone, in light and dark, and those of `docs/images`. */
+/** Takes a screenshot of every page, or of those whose names are given: on a desktop and a phone, in light and dark, and those of `docs/images`. */
 
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,6 +16,8 @@ const DEVICES: Record<string, BrowserContextOptions> = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 }
 const THEMES = ['light', 'dark'] as const
+const names = process.argv.slice(2)
+const isWanted = ({ name }: Shot) => names.length === 0 || names.includes(name)
 
 /** Page, and what to do before its picture is taken. */
 type Shot = { name: string; path: string; prepare?: (page: Page) => Promise<unknown>; inInbox?: true }
@@ -111,7 +113,7 @@ async function breakPage(page: Page): Promise<void> {
 
 async function takeAll(chromium: Chromium, sites: DemoSites, shots: readonly Shot[]): Promise<void> {
   for (const [device, options] of Object.entries(DEVICES))
-    for (const shot of shots)
+    for (const shot of shots.filter(isWanted))
       await take(chromium, sites, shot, device, options).catch((error: unknown) => {
         console.error(`${shot.name}, ${device}: ${error}`)
         process.exitCode = 1
@@ -135,7 +137,7 @@ async function take(
 
 /** Writes WebP, which Playwright does not. */
 async function takeForDocs(chromium: Chromium, sites: DemoSites): Promise<void> {
-  for (const { height, ...shot } of DOCS) {
+  for (const { height, ...shot } of DOCS.filter(isWanted)) {
     const options = { viewport: { width: 1280, height }, deviceScaleFactor: DOCS_SCALE }
     await using visitor = await visit(chromium, sites, shot, options)
     const session = await visitor.page.context().newCDPSession(visitor.page)
@@ -167,9 +169,9 @@ const SETTLED_MS = 1_500 // charts and live parts are drawn after the page has l
 console.log('Starting two sites …')
 await using sites = await startDemoSites()
 await using chromium = await startChromium()
-console.log('Sending envelopes for a minute …')
+console.log('Sending envelopes for 80 s …')
 await fillSites(sites)
-await rm(FOLDER, { recursive: true, force: true })
+if (names.length === 0) await rm(FOLDER, { recursive: true, force: true })
 await takeForDocs(chromium, sites)
 await takeAll(chromium, sites, [...PUBLIC, ...CONSOLE])
 await beginOutage(sites)
