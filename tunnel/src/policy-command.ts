@@ -1,4 +1,4 @@
-/** Command that shows what scrubbing would change in an envelope: `node tunnel/src/policy-command.ts try FILE`. */
+/** Command that shows what the policies make of an envelope: `node tunnel/src/policy-command.ts try FILE`. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { diff } from 'node:util'
@@ -8,12 +8,15 @@ import { readConfigOrExit } from './config/startup-errors.ts'
 import { DEFAULT_HEADER_LIMITS } from './envelope/headers.ts'
 import type { Item } from './envelope/items.ts'
 import { EnvelopeReader } from './envelope/reader.ts'
+import { quotaQuantitiesOf } from './policy/quota/sampling.ts'
 import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
+import { fingerprintOf } from './policy/storm/fingerprint.ts'
 import { Rejection } from './rejections.ts'
 
 const USAGE = `npm run policy -- try FILE
-  prints what scrubbing would change in an envelope, as a diff without _meta, and what each rule finds. FILE is an envelope as the inbox
-  has it. SCRUB, SCRUB_RULES and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
+  prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,
+  and the fingerprint of its error for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES and
+  SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/policy-command.ts try FILE`
 
 const DEFAULT: ScrubSettings = { level: 'default', mode: 'observe', attachments: 'pass', selected: [] }
@@ -22,12 +25,33 @@ const DEFAULT: ScrubSettings = { level: 'default', mode: 'observe', attachments:
 export function describeChanges(envelope: Buffer, settings: ScrubSettings): string {
   const hits = new Map<string, number>()
   const scrubbing = new Scrubbing(settings, (rule, _, count) => hits.set(rule, (hits.get(rule) ?? 0) + count))
-  const keep = (type: string) => scrubbing.reads(type)
-  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
-  reader.push(envelope)
-  const items = reader.end().items.map((item) => describeItem(item, scrubbing))
+  const items = readItems(envelope, (type) => scrubbing.reads(type)).map((item) =>
+    describeItem(item, scrubbing),
+  )
   const counts = Array.from(hits, ([rule, count]) => `  ${rule}: ${count}`)
   return [...items, counts.length > 0 ? 'Found by rule:' : 'No rule finds anything.', ...counts].join('\n')
+}
+
+/** Describes what an envelope counts for quotas, and the error that storm protection sees. */
+export function describeCounts(envelope: Buffer): string {
+  const items = readItems(envelope, () => true)
+  const sums = new Map<string, number>()
+  for (const { category, quantity } of items.flatMap(quotaQuantitiesOf))
+    sums.set(category, (sums.get(category) ?? 0) + quantity)
+  const counts = Array.from(sums, ([category, sum]) => `${category} ${sum}`).join(', ') || 'nothing'
+  const errors = items
+    .filter(({ type }) => type === 'event')
+    .map(({ payload }) => fingerprintOf(Buffer.concat(payload)))
+    .map((found) => (found ? `${found.key} (${found.title})` : 'none: neither an exception nor a message'))
+  return [`Counts for quotas: ${counts}`, ...errors.map((error) => `Fingerprint for storms: ${error}`)].join(
+    '\n',
+  )
+}
+
+function readItems(envelope: Buffer, keep: (type: string) => boolean): Item[] {
+  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
+  reader.push(envelope)
+  return reader.end().items
 }
 
 function describeItem(item: Item, scrubbing: Scrubbing): string {
@@ -61,7 +85,8 @@ function describeFile(file: string): string {
   try {
     const envelope = readEnvelope(file)
     if (existsSync('.env')) process.loadEnvFile('.env')
-    return describeChanges(envelope, readConfigOrExit(process.env).scrub ?? DEFAULT)
+    const { scrub = DEFAULT } = readConfigOrExit(process.env)
+    return `${describeChanges(envelope, scrub)}\n${describeCounts(envelope)}`
   } catch (error) {
     process.exitCode = 1
     if (error instanceof Rejection) return `culvert: ${file} is not an envelope (${error.code})`

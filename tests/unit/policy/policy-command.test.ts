@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ScrubSettings } from '../../../tunnel/src/policy/scrub.ts'
-import { describeChanges } from '../../../tunnel/src/policy-command.ts'
+import { describeChanges, describeCounts } from '../../../tunnel/src/policy-command.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -43,6 +43,15 @@ describe('describeChanges', () => {
   })
 })
 
+describe('describeCounts', () => {
+  it('returns what the envelope counts for quotas, and the fingerprint of its error', () => {
+    expect(describeCounts(ENVELOPE).split('\n')).toEqual([
+      'Counts for quotas: error 1, feedback 2, attachment 1, attachment_item 1, session 1',
+      expect.stringMatching(/^Fingerprint for storms: [\w-]{16} \(Message\)$/),
+    ])
+  })
+})
+
 describe('npm run policy', () => {
   function run(args: string[], env: Record<string, string> = {}) {
     const { status, stdout, stderr } = spawnSync(
@@ -63,7 +72,9 @@ describe('npm run policy', () => {
     await writeFile(file, envelopeOf({}, [{ header: { type: 'event' }, payload: '{"message":"10.0.0.1"}' }]))
     expect(run(['try', file], { SCRUB: 'strict' })).toEqual({
       status: 0,
-      text: 'event:\n-   "message": "10.0.0.1"\n+   "message": "[ip]"\nFound by rule:\n  @ip:replace: 1\n',
+      text: expect.stringMatching(
+        /^event:\n- {3}"message": "10\.0\.0\.1"\n\+ {3}"message": "\[ip\]"\nFound by rule:\n {2}@ip:replace: 1\nCounts for quotas: error 1\n/,
+      ),
     })
     expect(run(['try', file], { SCRUB: 'loud' })).toMatchObject({
       status: 1,

@@ -59,7 +59,9 @@ describe('DAILY_QUOTA', () => {
     expect(JSON.parse(String(report))).toMatchObject({
       rate_limited_events: [{ reason: 'quota', category: 'error', quantity: 1 }],
     })
-    await tunnel.receipt(({ outcome, reason }) => outcome === 'rate_limited' && reason === 'quota')
+    expect(await tunnel.receipt(({ reason }) => reason === 'quota')).toMatchObject({
+      outcome: 'rate_limited',
+    })
   })
 
   it('is shared by replicas, and kept over a restart', async () => {
