@@ -41,7 +41,9 @@ const [project] = createProjects(['https://a@sentry.example/1'].flatMap((dsn) =>
 /** Returns a function that parses an envelope, and runs the stages. */
 function createRun(body: Buffer, { hasStorms, limits }: Policies): () => void {
   const onRemoved = () => {}
-  const storms = hasStorms ? new Storms({ limit: 100, mode: 'enforce' }, Date.now, onRemoved) : undefined
+  const storms = hasStorms
+    ? new Storms({ limit: 100, mode: 'enforce' }, { now: Date.now, onRemoved, scrub: (title) => title })
+    : undefined
   const day = parseQuota(limits ?? '').limits
   const isFirstOccurrence = () => false
   const deps = { now: Date.now, random: Math.random, isFirstOccurrence, onRemoved, onCounted: onRemoved }

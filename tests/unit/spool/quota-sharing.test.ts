@@ -167,6 +167,18 @@ describe('QuotaSharing', () => {
     expect([Object.keys(writers), uses.length]).toEqual([['b'], 1])
   })
 
+  it('keeps the most used of too many counters', async () => {
+    const a = open('a')
+    for (let n = 0; n < 4_100; n++) a.quotas.counters.add({ ...KEY, project: `p/${n}` }, n, 0)
+    await a.exchange()
+    expect(values.value?.length).toBeLessThan(300_000)
+    const { uses } = JSON.parse(values.value ?? '')
+    expect(uses.length).toBeGreaterThan(1_000)
+    expect(uses.map(({ used }: { used: number }) => used)).toEqual(
+      uses.map((_: unknown, n: number) => 4_099 - n),
+    )
+  })
+
   it('begins anew when the value cannot be read', async () => {
     values.value = 'broken'
     const a = open('a')

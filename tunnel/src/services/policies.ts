@@ -62,11 +62,12 @@ export function openPolicies({ config, now, metrics, replica, sentry }: PolicyDe
   const scrubbing = openScrubbing(config, metrics, ruleHits)
   const limits = [...quota.limits.day, ...quota.limits.hour]
   const hasStorms = storm.limit > 0 || limits.some(({ category }) => category === 'error')
-  const onStorm = (mode: PolicyMode, project: string) => {
+  const onRemoved = (mode: PolicyMode, project: string) => {
     metrics.policies.countItem('storm', mode, project)
     ruleHits.note('storm', STORM_RULE, 1)
   }
-  const storms = hasStorms ? new Storms(storm, now, onStorm) : undefined
+  const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
+  const storms = hasStorms ? new Storms(storm, { now, onRemoved, scrub }) : undefined
   if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
   const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
   const quotas = new Quotas(quota, {

@@ -24,6 +24,8 @@ const ACTIVE_MS = 5_000
 /** A batch may be repeated for so long after its response was lost. */
 const WRITER_MS = 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
+/** Of the value, without its writers: it shares a bucket of 1 MiB on NATS, where the old and the new value need room. */
+const MAX_BYTES = 256 * 1024
 const KEY = 'quota'
 
 /** When the store fails, each replica counts for itself, and shares the sum when the store works again. */
@@ -93,8 +95,19 @@ function merge({ writers, uses }: SharedUse, { replica, batch, time, uses: own }
   const recent = Object.entries(writers).filter(([, writer]) => Math.abs(time - writer.time) < WRITER_MS)
   return {
     writers: { ...Object.fromEntries(recent), [replica]: { batch, time } },
-    uses: sumUses([...uses, ...own], time),
+    uses: mostUsed(sumUses([...uses, ...own], time)),
   }
+}
+
+/** Leaves out the least used if there are too many. */
+function mostUsed(uses: QuotaUse[]): QuotaUse[] {
+  let bytes = 0
+  return uses
+    .sort((a, b) => b.used - a.used)
+    .filter((use) => {
+      bytes += JSON.stringify(use).length + 1
+      return bytes <= MAX_BYTES
+    })
 }
 
 /** Begins anew when the value cannot be read. */

@@ -64,6 +64,30 @@ describe('DAILY_QUOTA', () => {
     })
   })
 
+  it('gives each post one outcome, and never removes other categories', async () => {
+    const tunnel = await open({
+      DAILY_QUOTA: 'error=5,transaction=5',
+      STORM_LIMIT: '2',
+      STORM_MODE: 'enforce',
+    })
+    const types = ['event', 'session', 'event', 'transaction', 'feedback']
+    const posts = Array.from({ length: 100 }, (_, n) => types[n % types.length] ?? '')
+    for (const [n, type] of posts.entries()) {
+      const part = {
+        header: { type },
+        payload: JSON.stringify({ message: n % 3 === 0 ? 'same' : `other ${n}` }),
+      }
+      const { status } = await post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, [part]) })
+      if (type === 'session' || type === 'feedback') expect(status).toBe(200)
+    }
+    const { outcomes } = await tunnel.services.metrics.figures()
+    expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(posts.length)
+    const forwarded = sentry.requests.flatMap(({ items }) => items.map(({ header }) => header.type))
+    const delivered = outcomes.filter(({ outcome }) => outcome === 'delivered')
+    expect(forwarded).toHaveLength(delivered.reduce((sum, { count }) => sum + count, 0))
+    expect(await used(tunnel)).toBe(forwarded.filter((type) => type === 'event').length)
+  })
+
   it('is shared by replicas, and kept over a restart', async () => {
     const [one, other] = [await open(), await open()]
     await statuses(one, 1)

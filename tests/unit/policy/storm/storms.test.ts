@@ -24,7 +24,8 @@ describe('Storm protection', () => {
   const set = (settings: Partial<StormSettings>) => {
     observed = []
     const onRemoved = (...removed: string[]) => observed.push(removed.join(' '))
-    storms = new Storms({ limit: 100, mode: 'enforce', ...settings }, () => time, onRemoved)
+    const deps = { now: () => time, onRemoved, scrub: (title: string) => title.replace('jane', '[name]') }
+    storms = new Storms({ limit: 100, mode: 'enforce', ...settings }, deps)
   }
 
   beforeEach(() => {
@@ -33,8 +34,8 @@ describe('Storm protection', () => {
   })
 
   /** Runs the stage on an error with an attachment and a session, and returns the types of the items that are left. */
-  function send(message: string, project = 0): string[] {
-    const payload = JSON.stringify({ exception: { values: [{ type: 'TypeError', value: message }] } })
+  function send(message: string, project = 0, type = 'TypeError'): string[] {
+    const payload = JSON.stringify({ exception: { values: [{ type, value: message }] } })
     const body = envelopeOf({ event_id: EVENT_ID }, [
       { header: { type: 'event' }, payload },
       { header: { type: 'attachment', length: 1 }, payload: 'a' },
@@ -96,6 +97,12 @@ describe('Storm protection', () => {
         sent: 203,
       },
     ])
+  })
+
+  it('scrubs the title, since a page may choose the type of an error', () => {
+    set({ limit: 1 })
+    for (let i = 0; i < 2; i++) send('a', 0, 'Error of jane')
+    expect(storms.active()).toMatchObject([{ title: 'Error of [name]' }])
   })
 
   it('ends a storm after a minute with fewer errors than the limit', () => {

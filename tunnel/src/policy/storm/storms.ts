@@ -10,8 +10,14 @@ export type StormSettings = {
   mode: PolicyMode
 }
 
-/** Counts an item that a policy removes, or would remove. */
-export type OnRemoved = (mode: PolicyMode, project: string) => void
+export type StormDeps = {
+  /** Milliseconds since 1970. */
+  now: () => number
+  /** Counts an error that is removed, or would be. */
+  onRemoved: (mode: PolicyMode, project: string) => void
+  /** Scrubs a title, which an operator sees. */
+  scrub: (title: string) => string
+}
 
 type Storm = Pick<StormStatus, 'since' | 'seen' | 'sent'>
 
@@ -26,17 +32,14 @@ const MAX_LISTED = 20
 
 export class Storms {
   readonly #settings: StormSettings
-  readonly #now: () => number
-  readonly #onRemoved: OnRemoved
+  readonly #deps: StormDeps
   /** By project and fingerprint; the least recently seen first. */
   readonly #counters = new Map<string, Counter>()
   readonly #firstOccurrences = new WeakSet<Item>()
 
-  /** `now` is in milliseconds since 1970. */
-  constructor(settings: StormSettings, now: () => number, onRemoved: OnRemoved) {
+  constructor(settings: StormSettings, deps: StormDeps) {
     this.#settings = settings
-    this.#now = now
-    this.#onRemoved = onRemoved
+    this.#deps = deps
   }
 
   get mode(): PolicyMode {
@@ -63,7 +66,7 @@ export class Storms {
       return false
     }
     const isExcess = this.#isExcess(counter)
-    if (isExcess) this.#onRemoved(this.mode, project)
+    if (isExcess) this.#deps.onRemoved(this.mode, project)
     return isExcess
   }
 
@@ -88,7 +91,7 @@ export class Storms {
     const name = `${project} ${key}`
     const minute = this.#minute()
     const known = this.#counters.get(name)
-    const counter = known ?? { title, project, minute, count: 0, storm: undefined }
+    const counter = known ?? { title: this.#deps.scrub(title), project, minute, count: 0, storm: undefined }
     this.#counters.delete(name) // to the end
     this.#counters.set(name, counter)
     if (this.#counters.size > MAX_FINGERPRINTS) this.#forgetOldest()
@@ -108,7 +111,7 @@ export class Storms {
   #isExcess(counter: Counter): boolean {
     const { limit } = this.#settings
     const excess = limit === 0 ? 0 : counter.count - limit
-    if (excess > 0) counter.storm ??= { since: this.#now(), seen: limit, sent: limit }
+    if (excess > 0) counter.storm ??= { since: this.#deps.now(), seen: limit, sent: limit }
     const isRemoved = excess > 0 && excess % SAMPLE_SIZE !== 0
     if (counter.storm) {
       counter.storm.seen++
@@ -123,6 +126,6 @@ export class Storms {
   }
 
   #minute(): number {
-    return Math.floor(this.#now() / MINUTE_MS)
+    return Math.floor(this.#deps.now() / MINUTE_MS)
   }
 }
