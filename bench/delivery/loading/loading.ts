@@ -70,7 +70,7 @@ export async function runLoading(
   const skipReason = (situation: Situation) =>
     wanted(situation) ? situation.needs && unmet(situation.needs) : 'left out'
   const sequences = SEQUENCES.map((sequence) =>
-    sequence.filter((each: Situation) => skipReason(each) === undefined),
+    sequence.filter((situation) => skipReason(situation) === undefined),
   )
   const visits = await runSequences(stack, testbed, sequences, options)
   await untilDelivered(testbed, visits)

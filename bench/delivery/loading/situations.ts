@@ -112,7 +112,11 @@ export const SITUATIONS: readonly Situation[] = [
 ]
 
 /** Sequences run in parallel, and the situations of a sequence one after the other. */
-export const SEQUENCES = [[NOTHING_WRONG, OFFLINE, CLOSED], [BLOCKED, FIRST_SCRIPT], [DIALOG]] as const
+export const SEQUENCES: readonly (readonly Situation[])[] = [
+  [NOTHING_WRONG, OFFLINE, CLOSED],
+  [BLOCKED, FIRST_SCRIPT],
+  [DIALOG],
+]
 
 /** Opens the page, and stays there until the SDK has started, unless it was blocked. */
 async function open({ page, url, blocked }: Visit): Promise<void> {
