@@ -29,12 +29,12 @@ const DEFAULT: Plan = {
   bodies: BODY_KINDS,
   rounds: 8,
   warmUp: { seconds: 1.5 }, // until then V8 still optimizes
-  measured: { cpuSeconds: 0.2, seconds: 1, least: 4 },
+  measured: { cpuSeconds: 0.15, seconds: 1, least: 4 },
   projects: [1, 100, 1_000],
   replicas: [1, 2],
   fewerRounds: 3,
   spooled: 3_000,
-  steady: { posts: 4_000, times: 3 },
+  steady: { posts: 3_000, times: 3 },
   growth: { from: 50_000, to: 100_000, looks: 5 },
   starts: 5,
 }
