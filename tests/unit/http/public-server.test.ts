@@ -148,7 +148,7 @@ describe('createPublicServer', () => {
 
   it('closes the connection of a sender whose rejected envelope never ends', async () => {
     const rejected = { status: 403, headers: {}, body: '{}' }
-    await using server = await startServer({}, async () => rejected)
+    await using server = await startServer({ keepAliveTimeout: 600_000 }, async () => rejected)
     const sender = connect(server.port, '127.0.0.1').resume()
     sender.write('POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx')
     await once(sender, 'close')
