@@ -3,6 +3,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const LONGEST = [
+  'tests/process/doctor/doctor.test.ts',
+  'tests/browser/sdk.test.ts',
   'tests/browser/lab.test.ts',
   'tests/process/outage/outage.test.ts',
   'tests/contract/jetstream/server.test.ts',
@@ -10,7 +12,8 @@ const LONGEST = [
   'tests/process/outage/full-disk.test.ts',
   'tests/contract/sqlite/recovery.test.ts',
   'tests/browser/next-noise.test.ts',
-  'tests/process/doctor/doctor.test.ts',
+  'tests/browser/console-newcomer.test.ts',
+  'tests/browser/console-replay.test.ts',
   'tests/contract/sqlite/guarantees.test.ts',
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
