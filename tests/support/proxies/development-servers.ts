@@ -2,7 +2,6 @@
 
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { untilListening } from '../listening.ts'
 import { NODE, ROOT } from '../node.ts'
 import { freePort } from '../ports.ts'
 import { startProgram } from '../program.ts'
@@ -38,7 +37,9 @@ export const DEVELOPMENT_SERVERS: readonly DevelopmentServer[] = [
   },
 ]
 
-/** Starts the server on a free port of 127.0.0.1, and waits until it listens. `await using` stops it. */
+const STARTS_WITHIN = 60_000 // ms: the machine may be busy
+
+/** Starts the server on a free port of 127.0.0.1, and waits until it is ready. `await using` stops it. */
 export async function startDevelopmentServer({ file, app, command }: DevelopmentServer, tunnel: string) {
   const folder = join(ROOT, '.culvert/recipes', file) // inside of the repository, where it finds packages
   await rm(folder, { recursive: true, force: true })
@@ -49,9 +50,12 @@ export async function startDevelopmentServer({ file, app, command }: Development
   const port = await freePort()
   const program = startProgram(file, NODE, command(folder, port), { NEXT_TELEMETRY_DISABLED: '1' })
   const stop = () => program.stop().catch(() => {}) // not every one ends with 0
-  await untilListening(file, port, program).catch(async (error) => {
-    await stop()
-    throw error
-  })
+  // Vite opens the port once before, to see whether it is free.
+  await program
+    .line((line) => /ready in/i.test(line), STARTS_WITHIN)
+    .catch(async (error) => {
+      await stop()
+      throw error
+    })
   return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: stop }
 }
