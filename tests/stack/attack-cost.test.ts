@@ -45,6 +45,10 @@ const WORST: readonly Entry[] = [
   'zstd, 6 MB twice, reserved key',
 ].map(findEntry)
 
+/** Lines: its process, then each address. */
+const STATE =
+  '{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}} {{.State.OOMKilled}}\n{{range .NetworkSettings.Networks}}{{.IPAddress}}\n{{end}}'
+
 describe('The tunnel in a container', requires('docker', 'proc'), () => {
   const started = new AsyncDisposableStack()
   const costs: Cost[] = []
@@ -98,27 +102,31 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
 
   /** Returns the running container. Waits for the restart of one that died, so that an attack has a tunnel of its own. */
   async function target(): Promise<Target> {
-    await until(isReady)
-    const before = await state()
-    const init = Number(before.split(' ')[0])
-    const isAlive = async () => (await state()) === before && (await isReady())
+    let process = ''
+    await until(async () => {
+      const now = await state()
+      process = now.process
+      return now.isReady
+    })
+    const init = Number(process.split(' ')[0])
+    const isAlive = async () => {
+      const now = await state()
+      return now.process === process && now.isReady
+    }
     return { url, pid: programOf(init), cgroup: memoryCgroup(init), sentry, isAlive }
   }
 
-  function state(): Promise<string> {
-    const template = '{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}} {{.State.OOMKilled}}'
-    return stack.docker('inspect', '--format', template, container)
-  }
-
-  /** Queries each of its addresses: the admin port listens on one of them. */
-  async function isReady(): Promise<boolean> {
-    const template = '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}'
-    const addresses = (await stack.docker('inspect', '--format', template, container)).split(' ')
+  /** Queries each address of the container: the admin port listens on one of them. */
+  async function state(): Promise<{ process: string; isReady: boolean }> {
+    const [process = '', ...addresses] = (await stack.docker('inspect', '--format', STATE, container)).split(
+      '\n',
+    )
     const asked = addresses.filter(Boolean).map((address) => fetch(`http://${address}:9091/livez`))
-    return Promise.any(asked).then(
+    const isReady = Promise.any(asked).then(
       ({ ok }) => ok,
       () => false,
     )
+    return { process, isReady: await isReady }
   }
 
   /** Returns the guarantees that did not hold. */
