@@ -161,8 +161,10 @@ describe('QuotaSharing', () => {
     await a.exchange()
     time += 2 * DAY
     const b = open('b')
-    b.quotas.counters.add({ ...KEY, start: KEY.start + 2 * DAY }, 1, 0)
-    await b.exchange()
+    for (let i = 0; i < 2; i++) {
+      b.quotas.counters.add({ ...KEY, start: KEY.start + 2 * DAY }, 1, 0)
+      await b.exchange()
+    }
     const { writers, uses } = JSON.parse(values.value ?? '')
     expect([Object.keys(writers), uses.length]).toEqual([['b'], 1])
   })
@@ -177,6 +179,20 @@ describe('QuotaSharing', () => {
     expect(uses.map(({ used }: { used: number }) => used)).toEqual(
       uses.map((_: unknown, n: number) => 4_099 - n),
     )
+  })
+
+  it('keeps the use of today when the clock of a replica is days ahead', async () => {
+    const [a, b] = [open('a'), open('b')]
+    for (let i = 0; i < 3; i++) {
+      a.count(1)
+      await a.exchange()
+      time += 3 * DAY
+      b.quotas.counters.add({ ...KEY, start: KEY.start + 3 * DAY }, 1, 0)
+      await b.exchange()
+      time -= 3 * DAY
+    }
+    await a.exchange()
+    expect(a.use().used).toBe(3)
   })
 
   it('begins anew when the value cannot be read', async () => {

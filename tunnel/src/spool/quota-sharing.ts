@@ -19,7 +19,7 @@ type SharedUse = { writers: Record<string, { batch: number; time: number }>; use
 /** Twice a second: a replica knows what the others have counted until a second ago. */
 const INTERVAL_MS = 500
 const START_MS = 1_000
-/** A replica that has written for the last time before that does not count now. */
+/** A replica that has not written for longer is not active. */
 const ACTIVE_MS = 5_000
 /** A batch may be repeated for so long after its response was lost. */
 const WRITER_MS = 60 * 60 * 1000
@@ -93,9 +93,10 @@ type Batch = { replica: string; batch: number; time: number; uses: readonly Quot
 
 function merge({ writers, uses }: SharedUse, { replica, batch, time, uses: own }: Batch): SharedUse {
   const recent = Object.entries(writers).filter(([, writer]) => Math.abs(time - writer.time) < WRITER_MS)
+  const earliest = Math.min(time, ...Object.values(writers).map((writer) => writer.time)) // a clock may be ahead
   return {
     writers: { ...Object.fromEntries(recent), [replica]: { batch, time } },
-    uses: mostUsed(sumUses([...uses, ...own], time)),
+    uses: mostUsed(sumUses([...uses, ...own], earliest)),
   }
 }
 

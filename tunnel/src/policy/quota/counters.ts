@@ -42,7 +42,7 @@ export class QuotaCounters {
     this.#now = now
   }
 
-  /** Adds to a counter. What is taken back is negative. */
+  /** Adds to a counter. A negative number takes back. */
   add(key: CounterKey, used: number, saved: number): void {
     const name = nameOf(key)
     const known = this.#unshared.get(name)

@@ -7,8 +7,8 @@ import type { Quotas } from './quotas.ts'
 const COUNTED = new Set<string | undefined>(['delivered', 'spooled'])
 
 /**
- * Removes the items that exceed a quota, and counts the others. What Sentry does not get is taken back with the outcome, so that a
- * spooled envelope counts once. In the mode `observe` it only counts.
+ * Removes the items that exceed a quota, and counts the others. The outcome takes back those that Sentry does not get. A spooled
+ * envelope counts once. In the mode `observe` it only counts.
  */
 export function quotaStage(quotas: Quotas | undefined): Stage {
   return function applyQuotas(ctx) {
