@@ -2,8 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { NetworkShares } from '../../../../tunnel/src/policy/quota/network-shares.ts'
 import { typesOf } from '../../../support/read-envelope.ts'
-import { DAY, HOUR, NOON, QuotaTest, type Sent } from './fixtures.ts'
+import { DAY, HOUR, NOON, PROJECT, QuotaTest, type Sent } from './fixtures.ts'
 
 const ERROR = { type: 'event' }
 const TRANSACTION = { type: 'transaction' }
@@ -139,6 +140,13 @@ describe('A quota', () => {
     expect(test.sendMany(60, ERROR)).toEqual({ delivered: 60 })
     test.quotas.replicas = 2
     expect(test.sendMany(60, ERROR, { address: '203.0.113.8' }).delivered).toBe(25)
+  })
+
+  it('counts the 50,000 addresses of which it has heard last', () => {
+    const shares = new NetworkShares()
+    const key = { project: PROJECT, category: 'error', period: 'day', start: 0 } as const
+    for (let n = 0; n < 50_001; n++) shares.add(key, `network ${n}`, 1)
+    expect([0, 1, 50_000].map((n) => shares.of(key, `network ${n}`))).toEqual([0, 1, 1])
   })
 
   it('lets at least one item of an address pass', () => {
