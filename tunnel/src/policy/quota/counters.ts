@@ -36,6 +36,7 @@ export class QuotaCounters {
   readonly #now: () => number
   #shared = new Map<string, QuotaUse>()
   #unshared = new Map<string, QuotaUse>()
+  #latestStart = 0
 
   /** `now` is in milliseconds since 1970. */
   constructor(now: () => number) {
@@ -51,7 +52,10 @@ export class QuotaCounters {
       known.saved += saved
       return
     }
-    this.#unshared = byName(sumUses([...this.#unshared.values(), { ...key, used, saved }], this.#now()))
+    this.#unshared.set(name, { ...key, used, saved })
+    if (key.start <= this.#latestStart) return
+    this.#latestStart = key.start
+    this.#unshared = byName(sumUses([...this.#unshared.values()], this.#now()))
   }
 
   /** Returns the use by all replicas, as far as it is known. */
