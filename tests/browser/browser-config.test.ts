@@ -80,7 +80,7 @@ describe('The browser settings', () => {
 
 describe('An error thrown in the browser is reported to the tunnel path', requires('chromium'), () => {
   it.each([
-    ['of a page', '/console', 200],
+    ['of a page', '/', 200],
     ['of the not-found page', '/no-such-page', 404],
     ['of the error page that Next.js renders', '/?break', 500],
     ['of the fallback error page of Next.js', '/?break=next', 500],
@@ -92,6 +92,7 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
     if (path === '/?break') visitor.expectTrouble(/Minified|Server Components render/)
     visitor.expectTrouble(/uncaught Error: after the page/)
     await page.route('**/monitoring**', (route) => route.fulfill({ json: {} }))
+    await page.route('https://o123.ingest.us.sentry.io/**', (route) => route.fulfill({ json: {} })) // the connection check
 
     expect((await page.goto(staging.url + path))?.status()).toBe(status)
     const reported = page.waitForRequest((request) => Boolean(request.postData()?.includes('after the page')))
