@@ -49,7 +49,7 @@ export function Row({ name, about, outcome, children }: RowProps) {
   return (
     <li
       aria-label={name}
-      className="grid content-start gap-x-6 gap-y-3 border-t border-line py-4 first:border-t-0 wide:grid-cols-[18rem_1fr] desk:grid-cols-[18rem_1fr_18.5rem]"
+      className="grid content-start gap-x-6 gap-y-3 border-t border-line py-4 first:border-t-0 wide:grid-cols-[18.5rem_1fr] desk:grid-cols-[18.5rem_1fr_18.5rem]"
     >
       <div className="grid content-start">{children}</div>
       <p className="text-quiet wide:pt-2">{about}</p>
