@@ -3,6 +3,7 @@
 import { describe, expect } from 'vitest'
 import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
+import { waitForSdk, waitForTracing } from '../support/browser/web-sdk.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Item, type Received } from '../support/sentry/received-request.ts'
 import { cloud } from '../support/site.ts'
@@ -39,7 +40,8 @@ describe('The environment "lab"', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/uncaught Error: Thrown/)
     visitor.expectTrouble(/status of 500/)
     visitor.allowTrouble(/ERR_ABORTED/)
-    await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
+    await page.goto(`${site.url}/lab`)
+    await waitForTracing(page)
     for (const name of BUTTONS) {
       await page.getByRole('button', { name }).click()
       const outcome = page.getByRole('listitem', { name }).getByRole('status')
@@ -73,7 +75,7 @@ describe('The environment "lab"', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/ERR_ABORTED/)
     await page.goto(await labUrl(page, site.url, 'Fail in a server component', '/lab/server-component'))
     await page.getByText('Application error: a server-side exception').waitFor()
-    await page.waitForLoadState('networkidle') // the SDK of the error page has loaded
+    await waitForSdk(page)
     await page.evaluate(
       () =>
         void setTimeout(() => {

@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { it } from '../support/browser/fixtures.ts'
+import { waitForTracing } from '../support/browser/web-sdk.ts'
 import { startUpstream, type Upstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, parseEnvelope } from '../support/sentry/received-request.ts'
@@ -48,7 +49,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     expect(await metaOf('baggage')).toContain(`sentry-trace_id=${trace}`)
     expect(await metaOf('baggage')).toContain('sentry-environment=lab')
 
-    await page.waitForLoadState('networkidle') // the tracing of clicks is loaded later than the page
+    await waitForTracing(page)
     const asked = page.waitForRequest(/\?call/)
     await page.evaluate(() =>
       document.querySelector('h1')?.addEventListener('click', () => fetch('/lab?call')),
@@ -111,10 +112,8 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     const trace = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
     expect(eventOf(received).contexts.trace.trace_id).toBe(trace?.slice(0, 32))
 
-    const loaded = page.waitForResponse((response) => !html.includes(new URL(response.url()).pathname))
     late.resolve()
-    await loaded
-    await page.waitForLoadState('networkidle')
+    await waitForTracing(page)
     await hide(page)
     await until(async () => posts.some((post) => segmentsIn(post.postDataBuffer()).includes('/lab')))
     const told = posts.find((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
@@ -124,7 +123,11 @@ describe('A trace', requires('chromium', 'nginx'), () => {
   it('starts anew with each navigation, and the server continues it', async ({ sentry, site, visitor }) => {
     const { page, posts } = visitor
     visitor.allowTrouble(/ERR_ABORTED/) // Next.js aborts a request when it has the part that it needs
-    await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
+    await page.goto(`${site.url}/lab`)
+    await waitForTracing(page)
+    await expect
+      .poll(() => page.evaluate(() => 'router' in (window as unknown as NextWindow).next))
+      .toBe(true)
     const first = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
     const asked = page.waitForRequest(/\/lab\?on&_rsc=/)
     await page.evaluate(() => (window as unknown as NextWindow).next.router.push('/lab?on'))
@@ -150,7 +153,8 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     await fetch(`http://127.0.0.1:${site.port}/healthz`, { method: 'HEAD' })
     await page.evaluate(() => fetch('/lab/report.json?reference=01234567'))
     await hide(page)
-    await page.goto(`${site.url}/lab`, { waitUntil: 'networkidle' })
+    await page.goto(`${site.url}/lab`)
+    await waitForTracing(page)
     await hide(page)
     const names = () => transactionsOf(sentry, before).map(({ transaction }) => transaction)
     await until(async () => names().includes('GET /lab'))
