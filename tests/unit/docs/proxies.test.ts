@@ -24,6 +24,13 @@ describe('docs/proxies.md', () => {
 })
 
 describe('deploy/proxies', () => {
+  // The tests of the recipe run nginx 1.22, which asks for it by default.
+  it('has a file for nginx that closes connections to tunnels also with nginx 1.29.7 and newer', () => {
+    const [, location] =
+      /location ~ \^\/monitoring\(.+? \{\n([\s\S]+?)\n {2}\}/.exec(read('nginx.conf')) ?? []
+    expect(location).toMatch(/^ *proxy_set_header Connection close;$/m)
+  })
+
   it('has a Compose file whose tunnels trust the network that they share with Traefik', () => {
     const { services, networks } = parse(read('traefik.yml'))
     expect(services.tunnel.environment.EDGE).toBe(networks.ingest.ipam.config[0].subnet)
