@@ -164,6 +164,12 @@ describe('A proxy in front of a tunnel without nginx', () => {
       /“A body of 2 MiB reaches the tunnel” failed/,
     ],
     [
+      'sends no X-Forwarded-For',
+      { headers: ({ 'x-forwarded-for': _, ...headers }) => headers },
+      { 'client-address': /^fail: The tunnel receives no address/ },
+      /Most requests have no X-Forwarded-For/,
+    ],
+    [
       'sends two addresses in X-Forwarded-For',
       {
         headers: (headers, given) => ({

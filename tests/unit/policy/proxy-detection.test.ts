@@ -36,6 +36,7 @@ describe('ProxyFaults', () => {
   })
 
   it.each([
+    ['address-missing', /no X-Forwarded-For/],
     ['address-list', /several addresses in X-Forwarded-For/],
     ['peer-unknown', /a proxy that is not trusted/],
   ] as const)('warns when most requests have the flag %s', (flag, words) => {

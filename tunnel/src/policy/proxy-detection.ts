@@ -55,6 +55,8 @@ const CREDENTIALS: Partial<Record<RequestFlag, string>> = {
 
 /** Flags for a warning when most requests have them: single ones come from clients that write the header themselves. */
 const OF_MOST: Partial<Record<RequestFlag, string>> = {
+  'address-missing':
+    'Most requests have no X-Forwarded-For, and Sentry sees the address of Culvert for all visitors. Let the proxy in front of Culvert set the header.',
   'address-list':
     'Most requests have several addresses in X-Forwarded-For that TRUSTED_PROXIES does not explain. Either a proxy is missing in TRUSTED_PROXIES, and Sentry gets its address, or the proxy in front of Culvert keeps what clients write: let it overwrite the header.',
   'peer-unknown':
