@@ -119,7 +119,7 @@ describe('The flags of a request', () => {
     ['address-made-up', { 'x-forwarded-for': '203.0.113.7' }],
     ['address-made-up', { 'x-forwarded-for': '2001:DB8::7' }],
   ])('are: %s', (remark, headers) => {
-    expect(meet('10.1.2.3', headers).flags).toEqual([remark])
+    expect(meet('10.1.2.3', headers)).toMatchObject({ flags: [remark], isPeerTrusted: true })
   })
 
   it('contain retried for a retry of nginx, and not when another peer sends the header', () => {
@@ -131,6 +131,13 @@ describe('The flags of a request', () => {
 
   it('contain peer-unknown for X-Forwarded-For of a peer outside EDGE', () => {
     expect(meet('9.9.9.9', { ...told, cookie: 'session=1' }).flags).toEqual(['peer-unknown', 'cookie'])
+  })
+
+  it.each([
+    ['with credentials', { cookie: 'session=1' }],
+    ['with X-Forwarded-For', told],
+  ])('are those of a peer that is not trusted for a client outside EDGE %s', (_, headers) => {
+    expect(meet('9.9.9.9', headers)).toMatchObject({ isPeerTrusted: false })
   })
 
   it('are empty for a client that connects to the tunnel itself', () => {

@@ -1,6 +1,7 @@
 /** Warnings about the proxy in front, from the flags of requests. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { RequestFlag } from '../../../tunnel/src/contract.ts'
 import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
 
 const MINUTE_MS = 60_000
@@ -14,9 +15,14 @@ describe('ProxyFaults', () => {
     faults = new ProxyFaults(() => time)
   })
 
+  /** Counts a request of a trusted proxy. */
+  function note(...flags: RequestFlag[]): void {
+    faults.note({ flags, isPeerTrusted: true })
+  }
+
   it('warns of nothing without requests, and for requests without flags', () => {
     expect(faults.warnings()).toEqual([])
-    faults.note([])
+    note()
     expect(faults.warnings()).toEqual([])
   })
 
@@ -24,14 +30,14 @@ describe('ProxyFaults', () => {
     ['cookie', /passes the header Cookie of visitors on/],
     ['authorization', /passes the header Authorization of visitors on/],
   ] as const)('warns of one request with the flag %s', (flag, words) => {
-    for (let n = 0; n < 10; n++) faults.note([])
-    faults.note([flag])
+    for (let n = 0; n < 10; n++) note()
+    note(flag)
     expect(faults.warnings()).toEqual([expect.stringMatching(words)])
   })
 
   it('ignores credentials of a peer that is not trusted', () => {
-    for (let n = 0; n < 10; n++) faults.note([])
-    faults.note(['peer-unknown', 'cookie', 'authorization'])
+    for (let n = 0; n < 10; n++) note()
+    faults.note({ flags: ['cookie', 'authorization'], isPeerTrusted: false })
     expect(faults.warnings()).toEqual([])
   })
 
@@ -40,21 +46,21 @@ describe('ProxyFaults', () => {
     ['address-list', /several addresses in X-Forwarded-For/],
     ['peer-unknown', /a proxy that is not trusted/],
   ] as const)('warns when most requests have the flag %s', (flag, words) => {
-    faults.note([])
-    faults.note([flag])
+    note()
+    note(flag)
     expect(faults.warnings()).toEqual([])
-    faults.note([flag])
+    note(flag)
     expect(faults.warnings()).toEqual([expect.stringMatching(words)])
   })
 
   it('forgets a fault after twenty minutes, with and without requests meanwhile', () => {
     for (const isBusy of [true, false]) {
-      faults.note(['cookie'])
+      note('cookie')
       time += 15 * MINUTE_MS
-      if (isBusy) faults.note([])
+      if (isBusy) note()
       expect(faults.warnings()).toHaveLength(1)
       time += 15 * MINUTE_MS
-      if (isBusy) faults.note([])
+      if (isBusy) note()
       expect(faults.warnings()).toEqual([])
     }
   })

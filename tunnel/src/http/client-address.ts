@@ -9,6 +9,7 @@ import { randomHex } from '../telemetry/random-hex.ts'
 export type ResolvedClient = Client & {
   /** Anomalies of the request; for most requests none. */
   flags: readonly RequestFlag[]
+  isPeerTrusted: boolean
 }
 
 export type ClientResolver = (incoming: IncomingMessage) => ResolvedClient
@@ -26,13 +27,14 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
     const peer = plainAddress(socket.remoteAddress ?? '')
     if (!isTrusted(socket, peer)) {
       const flags = flagsOf(headers, headers['x-forwarded-for'] !== undefined && 'peer-unknown')
-      return { address: peer || undefined, requestId: randomHex(), isRetry: false, flags }
+      const address = peer || undefined
+      return { address, requestId: randomHex(), isRetry: false, flags, isPeerTrusted: false }
     }
     const { address, flag } = readForwardedFor(headers['x-forwarded-for'], trustedInList)
     const requestId = validRequestId(headers['x-request-id']) ?? randomHex()
     const isRetry = headers['x-culvert-retry'] !== undefined
     const flags = flagsOf(headers, flag, isRetry && 'retried')
-    return { address, requestId, isRetry, flags }
+    return { address, requestId, isRetry, flags, isPeerTrusted: true }
   }
 
   function isTrusted(socket: Socket, peer: string): boolean {

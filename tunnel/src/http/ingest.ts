@@ -142,7 +142,7 @@ export class Ingest {
 
   async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<HttpResponse> {
     const client = this.#services.resolveClient(incoming)
-    this.#services.proxyFaults.note(client.flags)
+    this.#services.proxyFaults.note(client)
     const ctx = this.#createContext(incoming, client)
     this.#inFlight++
     try {
@@ -177,7 +177,7 @@ export class Ingest {
     }
   }
 
-  #createContext(incoming: IncomingMessage, client: ResolvedClient): Context {
+  #createContext(incoming: IncomingMessage, client: Omit<ResolvedClient, 'isPeerTrusted'>): Context {
     const { replica, now, clock } = this.#services
     const id = `${replica}-${(++this.#requests).toString(36)}`
     const receipt: PendingReceipt = { id, time: now(), items: [], bytes: 0, replica }

@@ -47,7 +47,7 @@ function isPublicName(host = ''): boolean {
 
 const SPAN_MS = 10 * 60_000
 
-/** Flags of which one is enough for a warning. A peer that is not trusted may send them as it likes. */
+/** Flags of which one is enough for a warning. From a peer that is not trusted they say nothing: it may be a client. */
 const CREDENTIALS: Partial<Record<RequestFlag, string>> = {
   cookie: 'Cookie',
   authorization: 'Authorization',
@@ -62,6 +62,8 @@ const OF_MOST: Partial<Record<RequestFlag, string>> = {
   'peer-unknown':
     'Most requests come from a proxy that is not trusted, and Sentry gets its address for all visitors. Add it to TRUSTED_PROXIES, or to EDGE where that is set.',
 }
+
+type Peer = { flags: readonly RequestFlag[]; isPeerTrusted: boolean }
 
 type Span = { start: number; requests: number; counts: Map<RequestFlag, number> }
 
@@ -78,13 +80,12 @@ export class ProxyFaults {
     this.#past = this.#newSpan()
   }
 
-  note(flags: readonly RequestFlag[]): void {
+  note({ flags, isPeerTrusted }: Peer): void {
     this.#advance()
     const { counts } = this.#present
     this.#present.requests++
-    const isUntrusted = flags.includes('peer-unknown')
     for (const flag of flags)
-      if (!(isUntrusted && flag in CREDENTIALS)) counts.set(flag, (counts.get(flag) ?? 0) + 1)
+      if (isPeerTrusted || !(flag in CREDENTIALS)) counts.set(flag, (counts.get(flag) ?? 0) + 1)
   }
 
   warnings(): string[] {
