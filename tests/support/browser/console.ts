@@ -15,8 +15,8 @@ import { type Chromium, SITE_HOST, type Visitor } from './chromium.ts'
 
 export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 
-/** Starts the site with an inbox beside its Sentry. `await using` stops it. */
-export async function startConsole(chromium: Chromium) {
+/** Starts the site with an inbox beside its Sentry. `settings` add to those of the tests. `await using` stops it. */
+export async function startConsole(chromium: Chromium, settings: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const sentry = starting.use(await startSentry())
@@ -27,6 +27,7 @@ export async function startConsole(chromium: Chromium) {
     INBOX_FILE: join(folder.path, 'inbox.db'),
     OPERATOR_PASSWORD: PASSWORD,
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+    ...settings,
   }
   const site = starting.use(await startSite({ env, replicas: 3 }))
   const started = starting.move()

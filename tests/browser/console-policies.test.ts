@@ -1,0 +1,46 @@
+/** Page of the policies in Chromium. */
+
+import { describe, expect } from 'vitest'
+import { findingsInBothThemes } from '../support/browser/axe.ts'
+import { startConsole } from '../support/browser/console.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { endWith, perFile } from '../support/lifetime.ts'
+import { requires } from '../support/requirements.ts'
+
+const SOON = { timeout: 40_000 }
+const ERRORS = 12
+const SETTINGS = {
+  DAILY_QUOTA: 'error=40,replay=500',
+  QUOTA_MODE: 'observe',
+  STORM_LIMIT: '2',
+  SCRUB: 'default',
+}
+
+const it = base.extend('policySite', perFile, async ({ chromium }, lifetime) =>
+  endWith(lifetime, await startConsole(chromium, SETTINGS)),
+)
+
+describe('The page of the policies', requires('chromium', 'nginx'), () => {
+  it('shows quotas, storms and rules of all replicas, on desktops and phones', async ({ policySite }) => {
+    await policySite.sendMany(ERRORS, policySite.newError, 200)
+    await using visitor = await policySite.operator('/policies')
+    const { page } = visitor
+    const panel = (name: string) => page.getByRole('region', { name })
+    await expect.poll(() => panel('Quotas').innerText(), SOON).toMatch(/error, a day[\s\S]*12 of 40 \(30 %\)/)
+    expect(await panel('Quotas').innerText()).toMatch(/replay, a day[\s\S]*0 of 500/)
+    await expect
+      .poll(() => panel('Storms now').innerText(), SOON)
+      .toMatch(/Message[\s\S]*×\d+, \d+ would have been sent/)
+    const rows = page.getByRole('table', { name: 'Rules with their hits in the last hour' }).getByRole('row')
+    await expect
+      .poll(() => rows.allInnerTexts(), SOON)
+      .toContainEqual(expect.stringMatching(/^identical errors\s+Storms/))
+    expect(await panel('Policies').innerText()).toMatch(
+      /Scrubbing[\s\S]*enforced[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
+    )
+    expect(await findingsInBothThemes(page)).toEqual([])
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    expect(await findingsInBothThemes(page)).toEqual([])
+  })
+})
