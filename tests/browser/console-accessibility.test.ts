@@ -10,7 +10,17 @@ import { captureFor } from '../support/sdk-captures.ts'
 
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
-const PAGES = ['', '/live-feed', '/rejections', '/projects', '/spool', '/inbox', '/replicas', '/setup']
+const PAGES = [
+  '',
+  '/live-feed',
+  '/rejections',
+  '/policies',
+  '/projects',
+  '/spool',
+  '/inbox',
+  '/replicas',
+  '/setup',
+]
 
 describe('The console', requires('chromium', 'nginx'), () => {
   it('has no axe finding on any page in either theme, and fits a phone screen', async ({ consoleSite }) => {
