@@ -192,19 +192,21 @@ describe('Secrets of the chart', requires('helm'), () => {
   })
 
   it('and settings replace the pods that read them when they change', () => {
-    const annotationsOf = (values: Values) =>
-      ['nginx', 'tunnel', 'web'].map(
-        (name) => componentIn(workloadsOf(renderChart(values)), name).spec?.template.metadata?.annotations,
-      )
+    const annotationsOf = (values: Values) => {
+      const workloads = workloadsOf(renderChart(values)).filter((each) => componentOf(each) !== 'nats')
+      return new Map(workloads.map((each) => [componentOf(each), each.spec?.template.metadata?.annotations]))
+    }
     const before = annotationsOf({})
+    expect([...before.keys()].sort()).toEqual(['nginx', 'tunnel', 'web'])
     expect(annotationsOf({})).toEqual(before) // generated passwords do not count
     for (const values of [
       { settings: { LAB: 'on' } },
       { secrets: { SENTRY_DSN: 'https://other@o1.ingest.us.sentry.io/2' } },
       { scrubRules: '{}' },
+      { nginx: { enabled: false } }, // changes EDGE
     ])
-      for (const [index, annotations] of annotationsOf(values).entries())
-        expect(annotations).not.toEqual(before[index])
+      for (const [name, annotations] of annotationsOf(values))
+        expect(annotations, name).not.toEqual(before.get(name))
   })
 })
 

@@ -111,9 +111,31 @@ topologySpreadConstraints:
 securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } }
 {{- end -}}
 
+{{/* Data of the ConfigMap of the settings, and below of that of the files that they name. */}}
+{{- define "culvert.settings" -}}
+{{- with .Values.settings.EDGE | default (ternary "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7" "" .Values.nginx.enabled) }}
+EDGE: {{ . | quote }}
+{{- end }}
+{{- range $name, $value := omit .Values.settings "EDGE" }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- with .Values.app.url }}
+APP_URL: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "culvert.files" -}}
+{{- with .Values.caFile }}
+ca.pem: {{ . | quote }}
+{{- end }}
+{{- with .Values.scrubRules }}
+scrub-rules.json: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
 {{/* Annotations that replace the pods when settings or secrets change. */}}
 {{- define "culvert.checksums" -}}
-checksum/settings: {{ list .Values.settings .Values.app.url .Values.caFile .Values.scrubRules | toJson | sha256sum }}
+checksum/settings: {{ print (include "culvert.settings" .) (include "culvert.files" .) | sha256sum }}
 checksum/secrets: {{ .Values.secrets | toJson | sha256sum }}
 {{- end -}}
 
