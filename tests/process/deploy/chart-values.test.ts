@@ -1,7 +1,7 @@
 /** Values of the Helm chart, as helm renders them. */
 
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { ISecret } from 'kubernetes-models/v1'
@@ -35,6 +35,7 @@ import {
 } from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
 
 const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
@@ -207,6 +208,24 @@ describe('Secrets of the chart', requires('helm'), () => {
     ])
       for (const [name, annotations] of annotationsOf(values))
         expect(annotations, name).not.toEqual(before.get(name))
+  })
+})
+
+describe('An upgrade to another version of the chart', requires('helm'), () => {
+  it('replaces no pods when the images stay', async () => {
+    await using folder = await makeFolder()
+    cpSync(CHART, folder.path, { recursive: true, dereference: true })
+    const file = join(folder.path, 'Chart.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^(version|appVersion): .*$/gm, '$1: 99.0.0'))
+    const podsOf = (chart: string) => {
+      const { stdout } = helm(['template', 'culvert', chart], {
+        image: { prefix: 'registry.example/culvert', tag: '1.2.3' },
+      })
+      return workloadsOf(parseDocuments(stdout)).map(({ metadata, spec }) => [metadata.name, spec?.template])
+    }
+    const pods = podsOf(CHART)
+    expect(pods).toHaveLength(4)
+    expect(podsOf(folder.path)).toEqual(pods)
   })
 })
 
