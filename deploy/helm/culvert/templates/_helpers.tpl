@@ -133,10 +133,10 @@ scrub-rules.json: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* Annotations that replace the pods when settings or secrets change. */}}
+{{/* Annotations that replace the pods when settings or DSNs change. They contain no hash of a password: it could be guessed offline. */}}
 {{- define "culvert.checksums" -}}
 checksum/settings: {{ print (include "culvert.settings" .) (include "culvert.files" .) | sha256sum }}
-checksum/secrets: {{ .Values.secrets | toJson | sha256sum }}
+checksum/dsn: {{ .Values.secrets.SENTRY_DSN | sha256sum }}
 {{- end -}}
 
 {{/* Environment of the tunnel and web that comes from the Secret. */}}
