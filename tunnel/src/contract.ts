@@ -1,8 +1,8 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
 import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
-import type { SpoolStatus } from './spool-contract.ts'
-import type { LastUpstreamError, ReceiptUpstreamError } from './upstream-contract.ts'
+import type { SpoolStatus } from './contract/spool.ts'
+import type { LastUpstreamError, ReceiptUpstreamError } from './contract/upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [

@@ -30,7 +30,6 @@ const TUNNEL: Order = [
   ['envelope'],
   ['body'],
   ['contract', 'rejections'],
-  ['inbox-contract', 'spool-contract', 'upstream-contract'],
 ]
 
 const WEB: Order = [

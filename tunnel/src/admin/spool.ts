@@ -3,11 +3,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
-import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
-import type { Projects } from '../projects.ts'
-import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import type { EntryFilter, ListedEntry, Spool, StoredBody } from '../spool/spool.ts'
-import { showCategory, showPauses } from '../spool/status.ts'
 import type {
   SpoolEntryDetails,
   SpoolListEntry,
@@ -15,7 +10,12 @@ import type {
   SpoolPaused,
   SpoolPurged,
   SpoolRetried,
-} from '../spool-contract.ts'
+} from '../contract/spool.ts'
+import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
+import type { Projects } from '../projects.ts'
+import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
+import type { EntryFilter, ListedEntry, Spool, StoredBody } from '../spool/spool.ts'
+import { showCategory, showPauses } from '../spool/status.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError } from './responses.ts'
 import { readRef, SELECTION, SpoolQueries } from './spool-query.ts'

@@ -2,11 +2,11 @@
 
 import { buildBody, compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
 import type { Bodies, Body } from '../body/receive.ts'
+import type { AttemptResult, SpoolAttempts } from '../contract/spool.ts'
 import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
-import type { AttemptResult, SpoolAttempts } from '../spool-contract.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { ServerErrors } from './server-errors.ts'

@@ -1,7 +1,7 @@
 /** Status of the spool: pending entries by project and category, bounds, delivery attempts. */
 
+import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../contract/spool.ts'
 import type { Projects } from '../projects.ts'
-import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../spool-contract.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'
 import type { PartitionTotals, Pause, SpoolDisk } from './spool.ts'

@@ -2,6 +2,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { PolicyMode } from '../contract/policies.ts'
+import type { SpoolStatus } from '../contract/spool.ts'
 import {
   FINAL_OUTCOMES,
   type LimitInForce,
@@ -14,7 +15,6 @@ import { ITEM_TYPES } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { RejectionCode } from '../rejections.ts'
-import type { SpoolStatus } from '../spool-contract.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { readFigures } from './figures.ts'
 import { type PolicyGauges, PolicyMetrics } from './policies/policy-metrics.ts'

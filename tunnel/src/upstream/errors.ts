@@ -4,7 +4,7 @@ import {
   type ReceiptUpstreamError,
   UPSTREAM_ERROR_CLASSES,
   type UpstreamErrorClass,
-} from '../upstream-contract.ts'
+} from '../contract/upstream.ts'
 import { BREAKER_OPEN, DEADLINE, type DeliveryResult, NOT_SENT, TOO_LARGE, UNREADABLE } from './request.ts'
 
 /** Error of one attempt. `code` is undici's, Node's or OpenSSL's; `status` that of the response. */

@@ -1,6 +1,6 @@
 /** Envelopes in the inboxes of all replicas. */
 
-import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/inbox-contract'
+import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
 import type { InboxQuery } from '../inbox/list/query.ts'

@@ -1,7 +1,7 @@
 /** Envelopes that Culvert lost: good ones that never reach Sentry, although no policy, operator or Sentry decided so. */
 
+import type { SpoolStatus } from 'tunnel/contract/spool'
 import { REJECTIONS } from 'tunnel/rejections'
-import type { SpoolStatus } from 'tunnel/spool-contract'
 import { type Figures, sumCounts } from './figures.ts'
 
 /** Lost envelopes by kind. */

@@ -1,8 +1,8 @@
 /** Problems of the site's error reporting, from the state of all replicas. */
 
 import type { LimitInForce } from 'tunnel/contract'
-import type { SpoolStatus } from 'tunnel/spool-contract'
-import type { LastUpstreamError } from 'tunnel/upstream-contract'
+import type { SpoolStatus } from 'tunnel/contract/spool'
+import type { LastUpstreamError } from 'tunnel/contract/upstream'
 import { type LossCounts, sumLosses } from './losses.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamView } from './upstreams.ts'

@@ -9,8 +9,8 @@ import type {
   OutcomeCount,
   ProjectSdks,
 } from 'tunnel/contract'
+import type { SpoolPartition } from 'tunnel/contract/spool'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
-import type { SpoolPartition } from 'tunnel/spool-contract'
 import { ROWS } from '../bounds.ts'
 import { countBy, type Figures } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'

@@ -1,6 +1,6 @@
 /** Projects of a spool: those with pending envelopes, and those whose delivery is paused. */
 
-import type { SpoolPartition, SpoolStatus } from 'tunnel/spool-contract'
+import type { SpoolPartition, SpoolStatus } from 'tunnel/contract/spool'
 
 export type SpoolProject = {
   name: string

@@ -2,7 +2,7 @@
 'use client'
 
 import { captureException } from '@sentry/nextjs'
-import type { SimulatedOutageStatus } from 'tunnel/inbox-contract'
+import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
 import { formatQuantity } from '../../../lib/format.ts'
 import { useHydrated } from '../../../lib/use-hydrated.ts'
 import { Button } from '../../../ui/button.tsx'

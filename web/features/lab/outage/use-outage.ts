@@ -1,7 +1,7 @@
 /** Tracks the simulated outage. */
 
 import { useCallback, useEffect, useState } from 'react'
-import type { SimulatedOutageStatus } from 'tunnel/inbox-contract'
+import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
 import { describeOutcome } from '../outcome.ts'
 import type { Asked } from '../server-errors.ts'
 

@@ -1,8 +1,8 @@
 /** The sentence of the status banner for each state of the site. */
 
 import { describe, expect, it } from 'vitest'
-import type { SpoolStatus } from '../../../../../tunnel/src/spool-contract.ts'
-import type { UpstreamErrorClass } from '../../../../../tunnel/src/upstream-contract.ts'
+import type { SpoolStatus } from '../../../../../tunnel/src/contract/spool.ts'
+import type { UpstreamErrorClass } from '../../../../../tunnel/src/contract/upstream.ts'
 import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {

@@ -2,7 +2,7 @@
 
 import { deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { InboxEntry } from '../../../../../../tunnel/src/inbox-contract.ts'
+import type { InboxEntry } from '../../../../../../tunnel/src/contract/inbox.ts'
 import { parseEnvelope } from '../../../../../../web/features/console/inbox/envelope.ts'
 import {
   MAX_RECORDING_BYTES,
