@@ -1,7 +1,8 @@
 /** History of one replica, and of several that share a store. */
 
 import { describe, expect, it } from 'vitest'
-import type { HistoryPoint, HistoryRange, Receipt } from '../../../tunnel/src/contract.ts'
+import type { HistoryPoint, HistoryRange } from '../../../tunnel/src/contract/history.ts'
+import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import {

@@ -1,7 +1,8 @@
 /** Rows of the history, and the sums over the replicas that wrote them. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { HistoryCounts, HistoryPoint, HistoryRange, ReplicaFigures } from '../contract.ts'
+import type { HistoryCounts, HistoryPoint, HistoryRange } from '../contract/history.ts'
+import type { ReplicaFigures } from '../contract.ts'
 import { REJECTIONS } from '../rejections.ts'
 
 /** Row of one replica, for the step that begins at `time`. `data` is a `HistoryRecord` as JSON. Times are in milliseconds. */

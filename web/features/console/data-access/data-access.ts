@@ -2,7 +2,8 @@
 
 import 'server-only'
 import { redirect } from 'next/navigation'
-import type { HistoryRange, ProjectSdks, Rejections } from 'tunnel/contract'
+import type { ProjectSdks, Rejections } from 'tunnel/contract'
+import type { HistoryRange } from 'tunnel/contract/history'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
