@@ -57,9 +57,9 @@ describe('The status', () => {
 
   it('warns of a proxy that passes cookies on', async () => {
     await post(tunnel.url, { path: '/t', headers: { cookie: 'session=1' }, body: '{}' })
-    expect((await status()).warnings).toEqual([
+    expect((await status()).warnings).toContainEqual(
       expect.stringMatching(/passes the header Cookie of visitors on/),
-    ])
+    )
   })
 
   it('returns the last 50 changes by operators, newest first', async () => {
