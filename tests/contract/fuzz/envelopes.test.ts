@@ -5,7 +5,7 @@ import { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type App, createApp } from '../../../tunnel/src/http/app.ts'
+import { type App, createApp, servedPaths } from '../../../tunnel/src/http/app.ts'
 import { type Input, inputsFor } from '../../support/fuzz/inputs.ts'
 import { decode, type RecordingUpstream, startRecordingUpstream } from '../../support/fuzz/upstream.ts'
 import { faultOf } from '../../support/security/attack.ts'
@@ -23,6 +23,7 @@ describe('The tunnel', () => {
   let upstream: RecordingUpstream
   let tunnel: Tunnel
   let app: App
+  let envelopePaths: Set<string>
   let dsn: string
   let sent = 0
 
@@ -32,6 +33,7 @@ describe('The tunnel', () => {
     const unlimited = { ADDRESS_RATE: '0', ADDRESS_BYTES: '0', PROJECT_RATE: '0' }
     tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: dsn, LOG_LEVEL: 'error', ...unlimited } }))
     app = createApp({ ...tunnel.services.config, ...tunnel.services })
+    envelopePaths = new Set(servedPaths({ ...tunnel.services.config, ...tunnel.services }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -73,15 +75,24 @@ describe('The tunnel', () => {
     incoming.push(body)
     incoming.push(null)
     const began = performance.now()
-    const response = await app.request(path, { method: 'POST' }, { incoming })
-    const answer = response.body ? await text(response.body) : ''
+    const { status, answer } = await ask(path, incoming)
     const seconds = (performance.now() - began) / 1000
     const attack = { name, headers, body, isValid: true }
-    const outcome = { status: response.status, text: answer, seconds, sentBytes: body.length }
+    const outcome = { status, text: answer, seconds, sentBytes: body.length }
     const isRoute = path.startsWith('/monitoring')
-    const fault = isRoute || response.status !== 404 ? faultOf(attack, outcome) : undefined
+    const fault = isRoute || status !== 404 ? faultOf(attack, outcome) : undefined
     const encoded = { encoding: headers['content-encoding'], body }
     return { input, fault: fault ?? inventedIn(encoded, upstream.take(name)), seconds }
+  }
+
+  /** Passes a request to the pipeline or to Hono, as the public server does. */
+  async function ask(path: string, incoming: IncomingMessage): Promise<{ status: number; answer: string }> {
+    if (envelopePaths.has(path.split('?')[0] ?? '')) {
+      const { status, body } = await tunnel.services.ingest.handle(incoming)
+      return { status, answer: body ?? '' }
+    }
+    const response = await app.request(path, { method: 'POST' }, { incoming })
+    return { status: response.status, answer: response.body ? await text(response.body) : '' }
   }
 })
 
