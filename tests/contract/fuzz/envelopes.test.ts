@@ -89,7 +89,7 @@ describe('The tunnel', () => {
   async function ask(path: string, incoming: IncomingMessage): Promise<{ status: number; answer: string }> {
     if (envelopePaths.has(path.split('?')[0] ?? '')) {
       const { status, body } = await tunnel.services.ingest.handle(incoming)
-      return { status, answer: body ?? '' }
+      return { status, answer: String(body ?? '') }
     }
     const response = await app.request(path, { method: 'POST' }, { incoming })
     return { status: response.status, answer: response.body ? await text(response.body) : '' }
