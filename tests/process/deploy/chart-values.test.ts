@@ -41,7 +41,13 @@ const SECRETS = {
   SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2',
   OPERATOR_PASSWORD: 'a password of twelve',
 }
-const TUNNEL_ONLY = { nginx: { enabled: false }, web: { enabled: false } }
+const WITHOUT_NGINX = { nginx: { enabled: false }, settings: { TRUSTED_PROXIES: '10.0.0.0/8' } }
+const TUNNEL_ONLY = { ...WITHOUT_NGINX, web: { enabled: false } }
+/** Returns the annotations of the pods that read settings, by component. */
+const annotationsOf = (values: Values) => {
+  const workloads = workloadsOf(renderChart(values)).filter((each) => componentOf(each) !== 'nats')
+  return new Map(workloads.map((each) => [componentOf(each), each.spec?.template.metadata?.annotations]))
+}
 const ofKind = <T>(all: Manifest[], kind: string) =>
   all.filter((each) => each.kind === kind) as (T & Manifest)[]
 const policyOf = (all: Manifest[], component: string) =>
@@ -99,6 +105,7 @@ describe('The chart', requires('helm'), () => {
     ['Set spool.url, or nats.enabled', { nats: { enabled: false } }],
     ['Set either nats.enabled or spool.url', { spool: { url: 'nats://nats.example:4222' } }],
     ['Set ingress.host', { ingress: { enabled: true } }],
+    ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
     ['TUNEL_PATHS', { settings: { TUNEL_PATHS: '/monitoring' } }],
@@ -193,10 +200,6 @@ describe('Secrets of the chart', requires('helm'), () => {
   })
 
   it('and settings replace the pods that read them when they change, except for passwords', () => {
-    const annotationsOf = (values: Values) => {
-      const workloads = workloadsOf(renderChart(values)).filter((each) => componentOf(each) !== 'nats')
-      return new Map(workloads.map((each) => [componentOf(each), each.spec?.template.metadata?.annotations]))
-    }
     const before = annotationsOf({})
     expect([...before.keys()].sort()).toEqual(['nginx', 'tunnel', 'web'])
     const passwords = {
@@ -210,10 +213,15 @@ describe('Secrets of the chart', requires('helm'), () => {
       { settings: { LAB: 'on' } },
       { secrets: { SENTRY_DSN: 'https://other@o1.ingest.us.sentry.io/2' } },
       { scrubRules: '{}' },
-      { nginx: { enabled: false } }, // changes EDGE
     ])
       for (const [name, annotations] of annotationsOf(values))
         expect(annotations, name).not.toEqual(before.get(name))
+  })
+
+  it('and settings replace the tunnels when nginx is switched off, which changes EDGE', () => {
+    const { settings } = WITHOUT_NGINX
+    const before = annotationsOf({ settings }).get('tunnel')
+    expect(annotationsOf(WITHOUT_NGINX).get('tunnel')).not.toEqual(before)
   })
 })
 
@@ -254,9 +262,9 @@ describe('Tunnels only', requires('helm'), () => {
 
   it('get a console from web', () => {
     const manifests = renderChart({
-      nginx: { enabled: false },
+      ...WITHOUT_NGINX,
       ingress: { enabled: true, host: 'a.example' },
-      settings: { TUNNEL_PATHS: '/a|/b' },
+      settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/a|/b' },
     })
     expect(pathsOf(manifests)).toEqual([
       ['/a', 'culvert'],
