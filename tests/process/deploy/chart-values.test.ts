@@ -42,6 +42,7 @@ const SECRETS = {
   OPERATOR_PASSWORD: 'a password of twelve',
 }
 const WITHOUT_NGINX = { nginx: { enabled: false }, settings: { TRUSTED_PROXIES: '10.0.0.0/8' } }
+const INGRESS_PODS = { podSelector: { matchLabels: { app: 'ingress' } } }
 const TUNNEL_ONLY = { ...WITHOUT_NGINX, web: { enabled: false } }
 /** Returns the annotations of the pods that read settings, by component. */
 const annotationsOf = (values: Values) => {
@@ -106,6 +107,7 @@ describe('The chart', requires('helm'), () => {
     ['Set either nats.enabled or spool.url', { spool: { url: 'nats://nats.example:4222' } }],
     ['Set ingress.host', { ingress: { enabled: true } }],
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
+    ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
     ['TUNEL_PATHS', { settings: { TUNEL_PATHS: '/monitoring' } }],
@@ -221,7 +223,7 @@ describe('Secrets of the chart', requires('helm'), () => {
   it('and settings replace the tunnels when nginx is switched off, which changes EDGE', () => {
     const { settings } = WITHOUT_NGINX
     const before = annotationsOf({ settings }).get('tunnel')
-    expect(annotationsOf(WITHOUT_NGINX).get('tunnel')).not.toEqual(before)
+    expect(annotationsOf(TUNNEL_ONLY).get('tunnel')).not.toEqual(before)
   })
 })
 
@@ -265,6 +267,7 @@ describe('Tunnels only', requires('helm'), () => {
       ...WITHOUT_NGINX,
       ingress: { enabled: true, host: 'a.example' },
       settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/a|/b' },
+      networkPolicy: { ingressFrom: [INGRESS_PODS] },
     })
     expect(pathsOf(manifests)).toEqual([
       ['/a', 'culvert'],
@@ -274,6 +277,9 @@ describe('Tunnels only', requires('helm'), () => {
     const web = componentIn(workloadsOf(manifests), 'web')
     const { TUNNEL_ORIGIN } = environmentOf(manifests, web, SECRETS)
     expect(TUNNEL_ORIGIN).toBe('http://culvert-tunnel.culvert.svc.cluster.local:9090')
+    const from = [INGRESS_PODS]
+    expect(policyOf(manifests, 'web').spec?.ingress).toEqual([{ ports: [{ port: 'http' }], from }])
+    expect(policyOf(manifests, 'tunnel').spec?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }], from })
     expect(policyOf(manifests, 'web').spec?.egress?.[0]?.ports).toEqual([
       { port: 'admin' },
       { port: 'envelopes' },
@@ -377,6 +383,13 @@ describe('Values of the chart', requires('helm'), () => {
     const { ingress, egress } = policyOf(all, 'nginx').spec ?? {}
     expect(ingress).toContainEqual({ from: [peer], ports: [{ port: 'inner' }] })
     expect(egress).toContainEqual({ to: [peer], ports: [{ protocol: 'TCP', port: 8000 }] })
+  })
+
+  it('allow only networkPolicy.ingressFrom to reach nginx', () => {
+    const all = renderChart({ networkPolicy: { ingressFrom: [INGRESS_PODS] } })
+    const rule = { ports: [{ port: 'http' }], from: [INGRESS_PODS] }
+    expect(policyOf(all, 'nginx').spec?.ingress).toContainEqual(rule)
+    expect(policyOf(all, 'web').spec?.ingress).not.toContainEqual(rule) // only nginx
   })
 
   it('allow the tunnels one address and port of a private Sentry', () => {

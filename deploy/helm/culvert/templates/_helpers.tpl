@@ -163,6 +163,13 @@ checksum/dsn: {{ .Values.secrets.SENTRY_DSN | sha256sum }}
 {{- end }}
 {{- end -}}
 
+{{/* Peers that may reach the ports for visitors, in a NetworkPolicy. Empty: all. */}}
+{{- define "culvert.ingressFrom" -}}
+{{- with .Values.networkPolicy.ingressFrom -}}
+from: {{ toJson . }}
+{{- end }}
+{{- end -}}
+
 {{/* Ingress rule of a path. Argument: list of the root, the path and the suffix of the Service's name. */}}
 {{- define "culvert.ingressPath" -}}
 - path: {{ index . 1 }}
