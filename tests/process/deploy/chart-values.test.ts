@@ -109,6 +109,7 @@ describe('The chart', requires('helm'), () => {
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],
+    ['Set web.enabled or app.url', { web: { enabled: false } }],
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
     ['TUNEL_PATHS', { settings: { TUNEL_PATHS: '/monitoring' } }],
     ['replicas', { tunnel: { replicas: 0 } }],
