@@ -108,6 +108,14 @@ describe('The chart', requires('helm'), () => {
     ['Set ingress.host', { ingress: { enabled: true } }],
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
+    [
+      'settings.DERIVED_PATHS needs nginx.enabled',
+      {
+        ...TUNNEL_ONLY,
+        ingress: { enabled: true, host: 'a.example' },
+        settings: { ...WITHOUT_NGINX.settings, DERIVED_PATHS: 'on' },
+      },
+    ],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],
     ['Set web.enabled or app.url', { web: { enabled: false } }],
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
