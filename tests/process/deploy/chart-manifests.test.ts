@@ -168,7 +168,7 @@ describe('The manifests of the chart', requires('helm'), () => {
         })
       }
       // Envelopes are served while ordinary pods are evicted; pages of web may wait.
-      expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert')
+      expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert-culvert')
       const ports = (container?.ports ?? []).map(({ name }) => name)
       for (const probe of [container?.readinessProbe, container?.livenessProbe])
         expect(ports).toContain((probe?.httpGet ?? probe?.tcpSocket)?.port)

@@ -126,7 +126,10 @@ describe('The chart', requires('helm'), () => {
   })
 
   it('names all objects after the release, so that two releases can share a namespace', () => {
-    const all = renderChart({}, 'shop')
+    const rendered = renderChart({}, 'shop')
+    const all = rendered.filter(({ kind }) => kind !== 'PriorityClass')
+    const priorities = ofKind(rendered, 'PriorityClass').map(({ metadata }) => metadata.name)
+    expect(priorities).toEqual(['culvert-shop-culvert']) // begins with the namespace: it is in none
     expect(
       all.map(({ metadata }) => metadata.name).filter((name) => !/^shop-culvert(-|$)/.test(name)),
     ).toEqual([])
@@ -448,5 +451,16 @@ describe('Values of the chart', requires('helm'), () => {
     const notes = output.slice(output.indexOf('\nNOTES:'))
     expect(notes).toContain('kubectl -n culvert get service culvert')
     expect(notes).toContain('npm run doctor')
+  })
+
+  it('are explained with the scheme of the Ingress', async () => {
+    await using cluster = await startApiServer(renderChart(), {})
+    const notesFor = (...values: string[]) =>
+      helmInCluster(cluster.url, [
+        ...['install', 'culvert', CHART, '--dry-run=client', '--set', 'ingress.enabled=true'],
+        ...['--set', 'ingress.host=shop.example', ...values],
+      ])
+    expect(await notesFor()).toContain('- Open http://shop.example/.')
+    expect(await notesFor('--set', 'ingress.tlsSecret=tls')).toContain('- Open https://shop.example/.')
   })
 })

@@ -62,6 +62,11 @@ labels:
 {{- .Values.nats.existingSecret | default (printf "%s-nats" (include "culvert.fullname" .)) -}}
 {{- end -}}
 
+{{/* Name of the PriorityClass: it belongs to no namespace. */}}
+{{- define "culvert.priorityClass" -}}
+{{- printf "%s-%s" .Release.Namespace (include "culvert.fullname" .) -}}
+{{- end -}}
+
 {{/* Fields that all pods have. Argument: list of the root, the component, the user and the priority: "urgent" or "normal". */}}
 {{- define "culvert.pod" -}}
 {{- $root := index . 0 -}}
@@ -70,7 +75,7 @@ labels:
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- if eq (index . 3) "urgent" }}
-{{- with ternary (include "culvert.fullname" $root) $root.Values.priorityClass.name $root.Values.priorityClass.create }}
+{{- with ternary (include "culvert.priorityClass" $root) $root.Values.priorityClass.name $root.Values.priorityClass.create }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
