@@ -16,6 +16,9 @@ const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'SCRUB_RULES', 'SENTRY_DSN
 /** Setting of a process that an operator may have to change. */
 const OPEN_OF_PROCESSES: string[] = ['EDGE']
 
+/** Pattern of URLs without a login: `settings` are in a ConfigMap. */
+const NO_LOGIN = '^[^@]*$'
+
 type Value = { path: string; default: string; help: string }
 
 /** Returns the text of each generated file by its path in the repository. */
@@ -39,7 +42,10 @@ export function settingsOfChart(): SettingName[] {
 function schema(): string {
   const written: { properties: Record<string, unknown> } = JSON.parse(read('values.schema.json'))
   const properties = Object.fromEntries(
-    settingsOfChart().map((name) => [name, { type: 'string', description: rowOf(name).help }]),
+    settingsOfChart().map((name) => {
+      const { help, isProxy } = rowOf(name)
+      return [name, { type: 'string', ...(isProxy && { pattern: NO_LOGIN }), description: help }]
+    }),
   )
   written.properties.settings = { type: 'object', additionalProperties: false, properties }
   return `${JSON.stringify(written, null, 2)}\n`

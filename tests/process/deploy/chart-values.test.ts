@@ -377,6 +377,16 @@ describe('Values of the chart', requires('helm'), () => {
     })
   })
 
+  it('keep a proxy with a login in the Secret', () => {
+    const HTTPS_PROXY = 'http://user:password@proxy.example:3128'
+    const all = renderChart({ secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, HTTPS_PROXY } })
+    const { data } = named(ofKind<ISecret>(all, 'Secret'), 'culvert')
+    expect(atob(data?.HTTPS_PROXY ?? '')).toBe(HTTPS_PROXY)
+    const tunnel = componentIn(workloadsOf(all), 'tunnel')
+    expect(environmentOf(all, tunnel, { ...SECRETS, HTTPS_PROXY })).toMatchObject({ HTTPS_PROXY })
+    expect(JSON.stringify(all.filter(({ kind }) => kind !== 'Secret'))).not.toContain('user:password')
+  })
+
   it('put nginx in front of an app that may send reports to it', () => {
     const app = {
       url: 'http://shop.default.svc.cluster.local:3000',

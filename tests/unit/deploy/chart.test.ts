@@ -41,6 +41,9 @@ describe('The schema of the values', () => {
     ['/tunnel/resources/limits', { tunnel: { resources: { limits: { ram: '1Gi' } } } }],
     ['/nats/storageGiB', { nats: { storageGiB: '10Gi' } }],
     ['/spool/url', { spool: { url: 'file:///spool/spool.db' } }],
+    ['/spool/url', { spool: { url: 'nats://culvert:password@nats.example:4222' } }],
+    ['/settings/HTTPS_PROXY', { settings: { HTTPS_PROXY: 'http://user:password@proxy.example:3128' } }],
+    ['/settings/HTTP_PROXY', { settings: { HTTP_PROXY: 'http://user:password@proxy.example:3128' } }],
     ['/app/url', { app: { url: 'https://shop.example' } }],
     ['/service/type', { service: { type: 'ExternalName' } }],
     ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.3', port: 9000 }] } }],
@@ -57,6 +60,8 @@ describe('The schema of the values', () => {
     { nginx: { image: 'registry.example:5000/nginx:1.30' } },
     { spool: { url: 'nats://nats-0.example:4222,nats-1.example:4222?replicas=3' } },
     { app: { url: 'http://shop.default.svc.cluster.local:3000' } },
+    { settings: { HTTPS_PROXY: 'http://proxy.example:3128' } },
+    { secrets: { HTTPS_PROXY: 'http://user:password@proxy.example:3128' } },
     { networkPolicy: { egress: [{ cidr: 'fd00::1/128', port: 9000 }] } },
   ])('accepts %j', (values) => {
     expect([validate(values), validate.errors]).toEqual([true, null])
