@@ -10,7 +10,14 @@ import { browserReports } from './checks/browser-reports.ts'
 import { crossOrigin, foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
 import { adminPort } from './checks/ports.ts'
 import { proxy } from './checks/proxy.ts'
-import { clientAddress, credentials, delivery, replicas, tunnelState } from './checks/replicas.ts'
+import {
+  clientAddress,
+  credentials,
+  delivery,
+  proxyHeaders,
+  replicas,
+  tunnelState,
+} from './checks/replicas.ts'
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
 import { sdk, sdkBundles, sdkOrigin, sdkPaths, sdkProject } from './checks/sdk.ts'
@@ -40,6 +47,7 @@ export const CHECKS: readonly Check[] = [
   adminPort,
   clientAddress,
   credentials,
+  proxyHeaders,
   delivery,
   replicas,
   burst,

@@ -14,9 +14,11 @@ import {
 } from '../check.ts'
 import { type Deployment, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
+import type { HttpResponse } from '../request.ts'
 
-// A documentation address (RFC 5737), and credentials that are valid nowhere.
+// A documentation address (RFC 5737), credentials that are valid nowhere, and headers that the tunnel accepts from a proxy.
 const SPOOFED_ADDRESS = '192.0.2.77'
+const SPOOFED_REQUEST_ID = 'c0ffee'.padEnd(32, '0')
 const SPOOFED_HEADERS = {
   'x-forwarded-for': SPOOFED_ADDRESS,
   'x-real-ip': SPOOFED_ADDRESS,
@@ -25,6 +27,8 @@ const SPOOFED_HEADERS = {
   'x-sentry-forwarded-for': SPOOFED_ADDRESS,
   cookie: 'culvert-doctor=1',
   authorization: 'Bearer culvert-doctor',
+  'x-request-id': SPOOFED_REQUEST_ID,
+  'x-culvert-retry': '1',
 }
 const SPOOFED_POST = 'the spoofed post'
 
@@ -92,19 +96,40 @@ export const credentials: Check = {
   ),
 }
 
-/** Judges the flags that a tunnel put on the post with spoofed headers, which is made once for all checks. */
+export const proxyHeaders: Check = {
+  name: 'proxy-headers',
+  after: ['tunnel', 'error'],
+  title: 'Clients cannot set headers that the tunnel accepts from the proxy',
+  verifies: 'The proxy removes or replaces X-Request-Id and X-Culvert-Retry of clients.',
+  remedy:
+    'Clear both headers in the proxy (nginx: proxy_set_header X-Request-Id $request_id; proxy_set_header X-Culvert-Retry "";).',
+  run: withDsn(async (deployment, dsn) =>
+    withSpoofedFlags(deployment, dsn, (flags, { headers }) => {
+      const received = [
+        ...(headers['x-request-id'] === SPOOFED_REQUEST_ID ? ['X-Request-Id'] : []),
+        ...(flags.includes('retried') ? ['X-Culvert-Retry'] : []),
+      ]
+      return received.length > 0
+        ? fail(`The tunnel accepts ${received.join(' and ')} of a client.`)
+        : pass('The tunnel receives neither.')
+    }),
+  ),
+}
+
+/** Judges the flags that a tunnel put on the post with spoofed headers, which is made once for all checks, and the response. */
 async function withSpoofedFlags(
   deployment: Deployment,
   dsn: string,
-  judge: (flags: readonly RequestFlag[]) => Finding,
+  judge: (flags: readonly RequestFlag[], response: HttpResponse) => Finding,
 ): Promise<Finding> {
   return withAdmin(async (admin, { posts, post, run }) => {
     const earlier = posts.find(({ label }) => label === SPOOFED_POST)?.response
     const options = { label: SPOOFED_POST, headers: SPOOFED_HEADERS }
-    const token = receiptToken(earlier ?? (await post(reportEnvelope(dsn, run), options)))
+    const response = earlier ?? (await post(reportEnvelope(dsn, run), options))
+    const token = receiptToken(response)
     if (token === undefined) return NO_TOKEN
     const receipt = await admin.receipt(token)
-    return receipt ? judge(receipt.flags ?? []) : NO_RECEIPT
+    return receipt ? judge(receipt.flags ?? [], response) : NO_RECEIPT
   })(deployment)
 }
 

@@ -116,7 +116,7 @@ describe('npm run doctor', requires('nginx'), () => {
       const { code, text } = await doctor(url)
       expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
       expect(text).toMatch(/pass {2}The start page loads: 200 after \d+ ms\.\n {6}Checks: The proxy \(nginx/)
-      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 7 not checkable from here\n$/)
+      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 8 not checkable from here\n$/)
       expect(code).toBe(0)
     })
 
@@ -452,7 +452,7 @@ describe('npm run doctor', requires('nginx'), () => {
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([asked]))
     const unknown = checks.filter(({ result }) => result !== 'pass')
     expect(unknown.map(({ name, result }) => [name, result])).toEqual(
-      ['client-address', 'credentials', 'delivery'].map((name) => [name, 'unknown']),
+      ['client-address', 'credentials', 'proxy-headers', 'delivery'].map((name) => [name, 'unknown']),
     )
     for (const { message } of unknown) expect(message).toMatch(/^Not checkable: .+; name every replica/)
     expect(checks.find(({ name }) => name === 'replicas')?.message).toMatch(

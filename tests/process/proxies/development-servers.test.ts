@@ -49,10 +49,10 @@ describe.each(DEVELOPMENT_SERVERS)('deploy/proxies/$file', (recipe) => {
     expect(tunnel.asked).toEqual([])
   })
 
-  it('removes credentials, and replaces the client address', async () => {
-    const headers = { cookie: 'session=1', authorization: 'Bearer 1', 'x-forwarded-for': '198.51.100.7' }
-    await post(url, { headers })
+  it('removes credentials and headers of Culvert, and replaces the client address', async () => {
+    const removed = { cookie: '1', authorization: '1', 'x-request-id': '1', 'x-culvert-retry': '1' }
+    await post(url, { headers: { ...removed, 'x-forwarded-for': '198.51.100.7' } })
     expect(tunnel.asked[0]?.headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1' })
-    for (const name of ['cookie', 'authorization']) expect(tunnel.asked[0]?.headers).not.toHaveProperty(name)
+    for (const name of Object.keys(removed)) expect(tunnel.asked[0]?.headers).not.toHaveProperty(name)
   })
 })

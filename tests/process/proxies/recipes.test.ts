@@ -25,6 +25,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const VISITOR = '127.0.0.9'
 const FORGED = '198.51.100.7'
+const FORGED_ID = 'f'.repeat(32)
 /** Statuses of an envelope that Sentry or the spool has. */
 const ACKNOWLEDGED = [200, 202]
 /** Stands for a connection that was closed without a response. */
@@ -72,15 +73,20 @@ for (const recipe of RECIPES)
     it.each([
       ['forges headers', {}],
       ['asks for their removal too', { connection: 'close, x-forwarded-for' }],
-    ])('forwards the address of a visitor who %s, and no credentials', async (_, more) => {
-      const event_id = randomHex()
-      const body = errorOf(sentry.dsn(), { event_id })
-      expect(await postForged(proxy.url, body, more)).toBeOneOf(ACKNOWLEDGED)
-      const { headers } = await sentry.next(({ header }) => header.event_id === event_id)
-      expect(headers['x-forwarded-for']).toBe(VISITOR)
-      expect(JSON.stringify(headers)).not.toContain(FORGED)
-      expect(await receiptOf(event_id)).not.toHaveProperty('flags')
-    })
+    ])(
+      'forwards the address of a visitor who %s, no credentials and no headers of Culvert',
+      async (_, more) => {
+        const event_id = randomHex()
+        const body = errorOf(sentry.dsn(), { event_id })
+        const answer = await postForged(proxy.url, body, more)
+        expect(answer.status).toBeOneOf(ACKNOWLEDGED)
+        expect(answer.requestId).not.toBe(FORGED_ID)
+        const { headers } = await sentry.next(({ header }) => header.event_id === event_id)
+        expect(headers['x-forwarded-for']).toBe(VISITOR)
+        expect(JSON.stringify(headers)).not.toContain(FORGED)
+        expect(await receiptOf(event_id)).not.toHaveProperty('flags')
+      },
+    )
 
     it.each([
       ['a gzip body', (dsn: string) => gzipSync(errorOf(dsn)), { 'content-encoding': 'gzip' }],
@@ -213,7 +219,7 @@ async function postForged(
   url: string,
   body: Buffer,
   more: Record<string, string>,
-): Promise<number | undefined> {
+): Promise<{ status: number; requestId: string | undefined }> {
   const headers = {
     origin: url, // without Sec-Fetch-Site, the tunnel compares it with Host
     'x-forwarded-for': [FORGED, FORGED],
@@ -221,6 +227,7 @@ async function postForged(
     'x-sentry-forwarded-for': FORGED,
     forwarded: `for=${FORGED}`,
     'x-culvert-retry': '1',
+    'x-request-id': FORGED_ID,
     cookie: 'session=1',
     authorization: 'Bearer 1',
     ...more,
@@ -228,7 +235,7 @@ async function postForged(
   const posting = request(`${url}/monitoring`, { method: 'POST', localAddress: VISITOR, headers }).end(body)
   const [response] = await once(posting, 'response')
   await once(response.resume(), 'end')
-  return response.statusCode
+  return { status: response.statusCode, requestId: response.headers['x-request-id'] }
 }
 
 type Sent = { event_id: string; status: number }

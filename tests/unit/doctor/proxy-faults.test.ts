@@ -16,7 +16,13 @@ import { bodyTooLarge, compression, error, largeBody, replay } from '../../../do
 import { crossOrigin, foreignOrigin, otherQuery } from '../../../doctor/checks/foreign-requests.ts'
 import { adminPort } from '../../../doctor/checks/ports.ts'
 import { proxy } from '../../../doctor/checks/proxy.ts'
-import { clientAddress, credentials, delivery, tunnelState } from '../../../doctor/checks/replicas.ts'
+import {
+  clientAddress,
+  credentials,
+  delivery,
+  proxyHeaders,
+  tunnelState,
+} from '../../../doctor/checks/replicas.ts'
 import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
 import { listFindings } from '../../../doctor/report.ts'
@@ -29,7 +35,8 @@ const MEGABYTE = 1_000_000
 const GIB = 2 ** 30
 const CHECKS = [
   ...[proxy, page, tunnelPath, error, replay, compression, largeBody, bodyTooLarge, otherQuery],
-  ...[foreignOrigin, crossOrigin, adminPort, clientAddress, credentials, delivery, tunnelState],
+  ...[foreignOrigin, crossOrigin, adminPort, clientAddress, credentials, proxyHeaders, delivery],
+  tunnelState,
 ]
 
 type Headers = IncomingHttpHeaders
@@ -45,10 +52,10 @@ type Fault = {
   response?: (headers: Headers) => Headers
 }
 
-/** Passes a request on to `url`: streams bodies, and replaces the address and credentials of the visitor. */
+/** Passes a request on to `url`: streams bodies, and replaces the address and removes other headers that a visitor must not set. */
 async function forward(url: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault) {
-  const { cookie: _, authorization: __, ...kept } = incoming.headers
-  const own = { ...kept, 'x-forwarded-for': incoming.socket.remoteAddress }
+  const own: Headers = { ...incoming.headers, 'x-forwarded-for': incoming.socket.remoteAddress }
+  for (const name of ['cookie', 'authorization', 'x-request-id', 'x-culvert-retry']) delete own[name]
   const headers = fault.headers?.(own, incoming.headers) ?? own
   const path = fault.url?.(incoming.url ?? '') ?? incoming.url
   const method = incoming.method ?? 'GET'
@@ -189,6 +196,18 @@ describe('A proxy in front of a tunnel without nginx', () => {
       },
       { credentials: /^fail: The tunnel receives cookie and authorization/ },
       /passes the header Cookie of visitors on[\s\S]*passes the header Authorization/,
+    ],
+    [
+      'passes headers of Culvert on',
+      {
+        headers: (headers, { 'x-request-id': id, 'x-culvert-retry': retry }) => ({
+          ...headers,
+          ...(id && { 'x-request-id': id }),
+          ...(retry && { 'x-culvert-retry': retry }),
+        }),
+      },
+      { 'proxy-headers': /^fail: The tunnel accepts X-Request-Id and X-Culvert-Retry of a client/ },
+      /accepts X-Request-Id and X-Culvert-Retry of a client/,
     ],
     [
       'buffers whole uploads',
