@@ -81,24 +81,22 @@ export async function checkPorts(config: Config): Promise<void> {
   await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
 }
 
-async function checkPort(host: string, port: number, name: SettingName): Promise<void> {
+type PortName = Extract<SettingName, `${string}PORT`>
+
+/** Throws a `UserError` when `port` of `host` cannot be opened. `name` is the setting of the port. */
+export async function checkPort(host: string, port: number, name: PortName): Promise<void> {
   const server = await listen(host, port).catch((error: NodeJS.ErrnoException) => {
     throw new UserError(describeListenError(error.code, host, port, name))
   })
   await close(server)
 }
 
-function describeListenError(
-  code: string | undefined,
-  host: string,
-  port: number,
-  name: SettingName,
-): string {
+function describeListenError(code: string | undefined, host: string, port: number, name: PortName): string {
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is taken by another program; stop it, or set ${name} to a free port.`
   if (code === 'EACCES')
     return `port ${port} may not be opened by this user; set ${name} to one from 1024 up.`
-  return `HTTP_HOST: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
+  return `${name.replace('PORT', 'HOST')}: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
 }
 
 /** Listens on an address; port 0 means any free port. */

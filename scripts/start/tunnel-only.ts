@@ -3,15 +3,17 @@
 import { readConfig as readTunnelConfig } from '../../tunnel/src/config/config.ts'
 import { buildSdk } from '../build/sdk.ts'
 import type { Config } from '../environment.ts'
-import { isOk, LOOPBACK, siteUrl } from '../healthcheck.ts'
+import { checkPort, isOk, LOOPBACK, siteUrl } from '../healthcheck.ts'
 import type { Session } from '../output.ts'
 import { runServices, tunnelService } from '../processes.ts'
 
 /** Runs the tunnel until `stopped`. It listens where `HOST`, `PORT`, `ADMIN_HOST` and `ADMIN_PORT` say. */
 export async function runTunnelOnly(config: Config, session: Session): Promise<void> {
+  const { port, adminPort, adminUrl, hosts } = addressesOf(config)
+  await checkPort(hosts.HOST, port, 'PORT')
+  await checkPort(hosts.ADMIN_HOST, adminPort, 'ADMIN_PORT')
   await buildSdk(config.root, session.stopped)
   if (session.stopped.aborted) return
-  const { port, adminPort, adminUrl, hosts } = addressesOf(config)
   const service = tunnelService(config, { port, adminPort }, 'tunnel')
   const tunnel = {
     ...service,

@@ -58,6 +58,15 @@ describe('npm start -- --tunnel-only', requires('proc'), () => {
     await expect(fetch(`http://127.0.0.2:${adminPort}/metrics`)).rejects.toThrow()
   })
 
+  it.each(['PORT', 'ADMIN_PORT'])('ends with one sentence when another program has %s', async (name) => {
+    const ports = { PORT: `${await freePort()}`, ADMIN_PORT: `${await freePort()}`, [name]: `${adminPort}` }
+    await using second = runCommand(clone.path, COMMAND, { SENTRY_DSN: sentry.dsn(), ...ports })
+    expect(await second.exited).toBe(1)
+    expect(second.output()).toContain(
+      `culvert: port ${adminPort} of 127.0.0.1 is taken by another program; stop it, or set ${name} to a free port.`,
+    )
+  })
+
   it('runs neither nginx nor web, and leaves no process behind', async () => {
     const commands = processesIn(clone.path).map(({ command }) => command)
     expect(commands.filter((each) => /nginx|next/.test(each))).toEqual([])
