@@ -3,12 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { diff } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { createRangeRemover } from './body/ranges.ts'
 import { readConfigOrExit } from './config/startup-errors.ts'
-import { DEFAULT_HEADER_LIMITS } from './envelope/headers.ts'
 import type { Item } from './envelope/items.ts'
-import { EnvelopeReader } from './envelope/reader.ts'
 import { quotaQuantitiesOf } from './policy/quota/sampling.ts'
+import { applyEdits, readItems } from './policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
 import { fingerprintOf } from './policy/storm/fingerprint.ts'
 import { Rejection } from './rejections.ts'
@@ -48,20 +46,13 @@ export function describeCounts(envelope: Buffer): string {
   )
 }
 
-function readItems(envelope: Buffer, keep: (type: string) => boolean): Item[] {
-  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
-  reader.push(envelope)
-  return reader.end().items
-}
-
 function describeItem(item: Item, scrubbing: Scrubbing): string {
   const result = scrubbing.scrub(item)
   if (!result) return `${item.type}: passes without scrubbing`
   if (typeof result === 'string') return `${item.type}: removed (${result})`
   if (result.edits.length === 0) return `${item.type}: unchanged`
   const payload = Buffer.concat(item.payload)
-  const scrubbed = Buffer.concat(createRangeRemover(result.edits)(payload))
-  return [`${item.type}:`, ...changedLines(linesOf(payload), linesOf(scrubbed))].join('\n')
+  return [`${item.type}:`, ...changedLines(linesOf(payload), linesOf(applyEdits(payload, result)))].join('\n')
 }
 
 /** Returns the lines of a payload, without its remarks. */
