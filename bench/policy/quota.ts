@@ -42,7 +42,10 @@ const [project] = createProjects(['https://a@sentry.example/1'].flatMap((dsn) =>
 function createRun(body: Buffer, { hasStorms, limits }: Policies): () => void {
   const onRemoved = () => {}
   const storms = hasStorms
-    ? new Storms({ limit: 100, mode: 'enforce' }, { now: Date.now, onRemoved, scrub: (title) => title })
+    ? new Storms(
+        { limit: 100, mode: 'enforce', reading: 'all' },
+        { now: Date.now, onRemoved, scrub: (title) => title },
+      )
     : undefined
   const day = parseQuota(limits ?? '').limits
   const isFirstOccurrence = () => false

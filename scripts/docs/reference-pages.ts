@@ -157,7 +157,7 @@ async function exposeAll(): Promise<string> {
     ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
   }
   metrics.count(receipt)
-  metrics.policies.countItem('quota', 'enforce', project)
+  metrics.policies.countItems('quota', 'enforce', project, 1)
   metrics.countScrubbed('@email:replace', 'enforce', 1)
   const outcome = { receipt: 'r-1', final_outcome: 'delivered', time: 0, waited_ms: 0 } as const
   metrics.countFinalOutcome({ ...outcome, project, category: 'error', replica: 'r' })

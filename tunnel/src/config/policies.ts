@@ -32,5 +32,6 @@ function readLimits(settings: SettingsReader, name: 'DAILY_QUOTA' | 'HOURLY_QUOT
 }
 
 export function readStorm(settings: SettingsReader): StormSettings {
-  return { limit: settings.read('STORM_LIMIT'), mode: settings.read('STORM_MODE') }
+  const mode = settings.read('STORM_MODE')
+  return { limit: settings.read('STORM_LIMIT'), mode, reading: mode === 'enforce' ? 'all' : 'sample' }
 }

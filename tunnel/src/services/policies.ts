@@ -61,19 +61,23 @@ export function openPolicies({ config, now, metrics, replica, sentry }: PolicyDe
   const ruleHits = new RuleHits(listRules(config), now)
   const scrubbing = openScrubbing(config, metrics, ruleHits)
   const limits = [...quota.limits.day, ...quota.limits.hour]
-  const hasStorms = storm.limit > 0 || limits.some(({ category }) => category === 'error')
-  const onRemoved = (mode: PolicyMode, project: string) => {
-    metrics.policies.countItem('storm', mode, project)
-    ruleHits.note('storm', STORM_RULE, 1)
+  const hasErrorQuota = limits.some(({ category }) => category === 'error')
+  const onRemoved = (mode: PolicyMode, project: string, count: number) => {
+    metrics.policies.countItems('storm', mode, project, count)
+    ruleHits.note('storm', STORM_RULE, count)
   }
   const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
-  const storms = hasStorms ? new Storms(storm, { now, onRemoved, scrub }) : undefined
+  const reading = hasErrorQuota ? 'all' : storm.reading
+  const storms =
+    storm.limit > 0 || hasErrorQuota
+      ? new Storms({ ...storm, reading }, { now, onRemoved, scrub })
+      : undefined
   if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
   const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
   const quotas = new Quotas(quota, {
     ...{ now, random: Math.random, isFirstOccurrence },
     onRemoved(mode, project, category) {
-      metrics.policies.countItem('quota', mode, project)
+      metrics.policies.countItems('quota', mode, project, 1)
       if (category !== undefined) ruleHits.note('quota', category, 1)
     },
     onCounted: (category) => void ruleHits.match('quota', category),

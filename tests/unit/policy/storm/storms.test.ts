@@ -23,9 +23,10 @@ describe('Storm protection', () => {
 
   const set = (settings: Partial<StormSettings>) => {
     observed = []
-    const onRemoved = (...removed: string[]) => observed.push(removed.join(' '))
+    const onRemoved = (mode: string, project: string, count: number) =>
+      observed.push(`${mode} ${project} ${count}`)
     const deps = { now: () => time, onRemoved, scrub: (title: string) => title.replace('jane', '[name]') }
-    storms = new Storms({ limit: 100, mode: 'enforce', ...settings }, deps)
+    storms = new Storms({ limit: 100, mode: 'enforce', reading: 'all', ...settings }, deps)
   }
 
   beforeEach(() => {
@@ -124,8 +125,18 @@ describe('Storm protection', () => {
   it('removes nothing in the mode observe, and counts what it would remove', () => {
     set({ mode: 'observe' })
     expect(sendMany(250)).toBe(250)
-    expect(observed).toEqual(Array(149).fill('observe sentry.example/1'))
+    expect(observed).toEqual(Array(149).fill('observe sentry.example/1 1'))
     expect(storms.active()).toMatchObject([{ seen: 250, sent: 101 }])
+  })
+
+  it('reads one in ten of more than 1,000 errors of a project a minute, when a sample is enough', () => {
+    set({ mode: 'observe', reading: 'sample' })
+    expect(sendMany(11_000)).toBe(11_000)
+    expect(storms.active()).toMatchObject([{ seen: 11_000, sent: 209 }])
+    expect(observed).toHaveLength(1_891)
+    time += MINUTE
+    sendMany(1)
+    expect(storms.active()).toMatchObject([{ seen: 11_001, sent: 210 }])
   })
 
   it('removes nothing with the limit 0', () => {

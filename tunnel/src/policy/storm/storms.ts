@@ -8,13 +8,15 @@ export type StormSettings = {
   /** Identical errors a minute that pass; 0 for any number. */
   limit: number
   mode: PolicyMode
+  /** With `sample`, only some errors of a project are read while it has many, and count for the others. */
+  reading: 'all' | 'sample'
 }
 
 export type StormDeps = {
   /** Milliseconds since 1970. */
   now: () => number
-  /** Counts an error that is removed, or would be. */
-  onRemoved: (mode: PolicyMode, project: string) => void
+  /** Counts errors that are removed, or would be. */
+  onRemoved: (mode: PolicyMode, project: string, count: number) => void
   /** Scrubs a title, which an operator sees. */
   scrub: (title: string) => string
 }
@@ -26,6 +28,9 @@ type Counter = { title: string; project: string; minute: number; count: number; 
 
 /** One in so many passes beyond the limit. */
 export const SAMPLE_SIZE = 100
+/** Errors of a project a minute that are always read; beyond it one in `READ_ONE_IN`, if a sample is enough. */
+const ALWAYS_READ = 1_000
+const READ_ONE_IN = 10
 const MINUTE_MS = 60_000
 const MAX_FINGERPRINTS = 5_000
 const MAX_LISTED = 20
@@ -35,6 +40,8 @@ export class Storms {
   readonly #deps: StormDeps
   /** By project and fingerprint; the least recently seen first. */
   readonly #counters = new Map<string, Counter>()
+  /** Errors in a minute, by project. */
+  readonly #errors = new Map<string, { minute: number; count: number }>()
   readonly #firstOccurrences = new WeakSet<Item>()
 
   constructor(settings: StormSettings, deps: StormDeps) {
@@ -57,6 +64,8 @@ export class Storms {
 
   /** Counts an error. Returns `true` when it is to be removed. An error without a fingerprint passes. */
   isExcess(project: string, item: Item): boolean {
+    const weight = this.#weightOf(project)
+    if (weight === 0) return false
     const payload = Buffer.concat(item.payload)
     const fingerprint = payload.length < item.bytes ? undefined : fingerprintOf(payload)
     if (!fingerprint) return false
@@ -65,9 +74,9 @@ export class Storms {
       this.#firstOccurrences.add(item)
       return false
     }
-    const isExcess = this.#isExcess(counter)
-    if (isExcess) this.#deps.onRemoved(this.mode, project)
-    return isExcess
+    const removed = this.#count(counter, weight)
+    if (removed > 0) this.#deps.onRemoved(this.mode, project, removed)
+    return removed > 0
   }
 
   /** Reports whether no error with its fingerprint was counted before it, as far as this replica remembers. */
@@ -96,8 +105,22 @@ export class Storms {
     this.#counters.set(name, counter)
     if (this.#counters.size > MAX_FINGERPRINTS) this.#forgetOldest()
     if (counter.minute !== minute) this.#beginMinute(counter, minute)
-    counter.count++
+    if (!known) counter.count = 1
     return known
+  }
+
+  /** Returns the number of errors of a project for which this one counts; 0 when it is not read. */
+  #weightOf(project: string): number {
+    if (this.#settings.reading === 'all') return 1
+    const minute = this.#minute()
+    let errors = this.#errors.get(project)
+    if (errors?.minute !== minute) {
+      errors = { minute, count: 0 }
+      this.#errors.set(project, errors)
+    }
+    const beyond = ++errors.count - ALWAYS_READ
+    if (beyond <= 0) return 1
+    return beyond % READ_ONE_IN === 0 ? READ_ONE_IN : 0
   }
 
   /** A storm goes on while each minute has more errors than the limit. */
@@ -108,16 +131,25 @@ export class Storms {
     counter.count = 0
   }
 
-  #isExcess(counter: Counter): boolean {
-    const { limit } = this.#settings
-    const excess = limit === 0 ? 0 : counter.count - limit
-    if (excess > 0) counter.storm ??= { since: this.#deps.now(), seen: limit, sent: limit }
-    const isRemoved = excess > 0 && excess % SAMPLE_SIZE !== 0
+  /** Counts errors. Returns how many of them are removed, or would be. */
+  #count(counter: Counter, weight: number): number {
+    const before = counter.count
+    counter.count += weight
+    const sent = this.#passing(counter.count) - this.#passing(before)
+    if (this.#settings.limit > 0 && counter.count > this.#settings.limit)
+      counter.storm ??= { since: this.#deps.now(), seen: before, sent: before }
     if (counter.storm) {
-      counter.storm.seen++
-      if (!isRemoved) counter.storm.sent++
+      counter.storm.seen += weight
+      counter.storm.sent += sent
     }
-    return isRemoved
+    return weight - sent
+  }
+
+  /** Returns how many of so many identical errors a minute pass. */
+  #passing(count: number): number {
+    const { limit } = this.#settings
+    const excess = limit === 0 ? 0 : Math.max(0, count - limit)
+    return count - excess + Math.floor(excess / SAMPLE_SIZE)
   }
 
   #forgetOldest(): void {

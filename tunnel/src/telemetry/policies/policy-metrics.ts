@@ -47,8 +47,8 @@ export class PolicyMetrics {
     )
   }
 
-  countItem(policy: 'storm' | 'quota', mode: PolicyMode, project: string): void {
-    this.#items.inc({ policy, mode, project })
+  countItems(policy: 'storm' | 'quota', mode: PolicyMode, project: string, count: number): void {
+    this.#items.inc({ policy, mode, project }, count)
   }
 
   #gauge<Label extends string>(
