@@ -84,14 +84,34 @@ describe('CI', () => {
 
 describe('A release', () => {
   it('needs the tests, and gives each job no more than it writes', () => {
-    const { test, image, publish } = workflowOf('release.yml').jobs
-    expect([test?.permissions, image?.permissions, publish?.permissions]).toEqual([
+    const { test, stack, image, publish } = workflowOf('release.yml').jobs
+    expect([test, stack, image, publish].map((job) => job?.permissions)).toEqual([
+      { contents: 'read' },
       { contents: 'read' },
       { contents: 'read', packages: 'write' },
       { contents: 'write', packages: 'write', 'id-token': 'write' },
     ])
-    expect(image).toMatchObject({ needs: 'test' })
+    expect(stack?.steps.map(({ run }) => run)).toContain('sudo --preserve-env=CI npm run test:stack')
+    expect(image).toMatchObject({ needs: ['test', 'stack'] })
     expect(publish).toMatchObject({ needs: ['test', 'image'] })
+  })
+
+  it('is made only of a commit of main', () => {
+    const { test } = workflowOf('release.yml').jobs
+    expect(test?.steps[0]).toMatchObject({ with: { 'fetch-depth': 0 } }) // else main is missing
+    expect(test?.steps[1]?.run).toBe('git merge-base --is-ancestor HEAD origin/main')
+  })
+
+  it('joins the images by the digests that were pushed', () => {
+    const { image, publish } = workflowOf('release.yml').jobs
+    const names = ['tunnel-amd64', 'tunnel-arm64', 'web-amd64', 'web-arm64']
+    expect(image).toMatchObject({
+      outputs: Object.fromEntries(names.map((name) => [name, `\${{ steps.push.outputs.${name} }}`])),
+    })
+    const join = publish?.steps.find(({ run = '' }) => run.includes('imagetools create'))
+    expect(join).toMatchObject({ env: { DIGESTS: `\${{ toJSON(needs.image.outputs) }}` } })
+    expect(join?.run).toContain(`imagetools create --tag "$name:$VERSION" "\${parts[@]}"`)
+    expect(join?.run).not.toMatch(/-(amd64|arm64)"/)
   })
 
   it('runs no package of npm in the job that signs', () => {
