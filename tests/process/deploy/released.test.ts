@@ -8,27 +8,22 @@ import { requires } from '../../support/requirements.ts'
 
 type Service = { image: string; build?: object; pull_policy?: string }
 
+const RELEASE = { CULVERT_IMAGES: 'registry.example/culvert', CULVERT_VERSION: '0.1.0' }
+
+async function compose(env: Record<string, string>, ...args: string[]): Promise<string> {
+  const files = ['-f', 'docker-compose.yml', '-f', 'deploy/released.yml']
+  const options = { cwd: ROOT, env: { ...process.env, ...env } }
+  const { stdout } = await promisify(execFile)('docker', ['compose', ...files, ...args], options)
+  return stdout
+}
+
 async function readServices(env: Record<string, string>): Promise<Record<string, Service>> {
-  const args = [
-    'compose',
-    '-f',
-    'docker-compose.yml',
-    '-f',
-    'deploy/released.yml',
-    'config',
-    '--format',
-    'json',
-  ]
-  const { stdout } = await promisify(execFile)('docker', args, { cwd: ROOT, env: { ...process.env, ...env } })
-  return JSON.parse(stdout).services
+  return JSON.parse(await compose(env, 'config', '--format', 'json')).services
 }
 
 describe('deploy/released.yml', requires('docker'), () => {
   it('pulls the images of CULVERT_VERSION, and builds none', async () => {
-    const services = await readServices({
-      CULVERT_IMAGES: 'registry.example/culvert',
-      CULVERT_VERSION: '0.1.0',
-    })
+    const services = await readServices(RELEASE)
     const images = Object.entries({ 'nginx-config': 'tunnel', tunnel: 'tunnel', web: 'web' })
     for (const [name, image] of images) {
       expect(services[name]).toMatchObject({
@@ -40,8 +35,13 @@ describe('deploy/released.yml', requires('docker'), () => {
     expect(Object.values(services).filter(({ build }) => build)).toEqual([])
   })
 
+  it('has nothing to build, so that npm run deploy only replaces the containers', async () => {
+    await expect(compose(RELEASE, 'build', 'tunnel', 'web')).resolves.toEqual(expect.any(String))
+  })
+
   it.each(['CULVERT_IMAGES', 'CULVERT_VERSION'])('requires %s', async (missing) => {
-    const env = { CULVERT_IMAGES: 'registry.example/culvert', CULVERT_VERSION: '0.1.0', [missing]: '' }
-    await expect(readServices(env)).rejects.toThrow(`required variable ${missing} is missing a value`)
+    await expect(readServices({ ...RELEASE, [missing]: '' })).rejects.toThrow(
+      `required variable ${missing} is missing a value`,
+    )
   })
 })
