@@ -102,8 +102,8 @@ for (const recipe of RECIPES)
       await sentry.next((received) => received.body.equals(body))
     })
 
-    it('answers with 413 to a body of 1 GiB before it arrives', async () => {
-      const headers = { 'content-length': 2 ** 30, connection: 'close' } // else Caddy waits for the next bytes
+    it.each([1, 5])('answers with 413 to a body of %i GiB before it arrives', async (gib) => {
+      const headers = { 'content-length': gib * 2 ** 30, connection: 'close' } // else Caddy waits for the next bytes
       const upload = request(`${proxy.url}/monitoring`, { method: 'POST', headers }).on('error', () => {})
       upload.flushHeaders()
       const [response] = await once(upload, 'response')
