@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
-import { errorOf } from '../../support/envelopes.ts'
+import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -48,8 +48,10 @@ describe('docs/openapi.yaml', () => {
   beforeAll(async () => {
     const sentry = started.use(await startSentry())
     await sentry.away()
-    spooling = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
-    inbox = started.use(await startTunnel())
+    spooling = started.use(
+      await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=50000' } }),
+    )
+    inbox = started.use(await startTunnel({ env: { SCRUB: 'default', SCRUB_MODE: 'observe' } }))
     for (let n = 0; n < 3; n++)
       await post(spooling.url, { body: errorOf(sentry.dsn(), { event_id: String(n).repeat(32) }) })
     await post(spooling.url, { body: errorOf('https://stranger@elsewhere.example/1') })
@@ -133,6 +135,16 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'DELETE /inbox/{id}', 200, '', entries[0].id)
     await ask(inbox, 'DELETE /inbox', 400)
     await ask(inbox, 'DELETE /inbox', 200, '?all')
+  })
+
+  it('describes what scrubbing would change', async () => {
+    const payload = '{"message":"jane@mail.example"}'
+    await post(inbox.url, {
+      body: envelopeOf({ dsn: INBOX_DSN }, [{ header: { type: 'event' }, payload }]),
+    })
+    const { changes } = await ask(inbox, 'GET /policies/example', 200)
+    expect(changes).toHaveLength(1)
+    await ask(spooling, 'GET /policies/example', 404)
   })
 
   it('describes the simulated outage', async () => {

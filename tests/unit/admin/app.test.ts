@@ -19,6 +19,7 @@ const CLOSED = [
   '/figures',
   '/history',
   '/projects',
+  '/policies/example',
   '/rejections',
   '/receipts',
   '/receipts/x',

@@ -3,6 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
 import { HISTORY_RANGES } from '../contract/history.ts'
 import type { Rejections, ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
@@ -20,10 +21,12 @@ import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { createInboxAdmin } from './inbox.ts'
+import { PolicyExamples } from './policy-example.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 
 type AdminDeps = {
+  config: Pick<Config, 'scrub'>
   metrics: Metrics
   /** Absent without a spool and without an inbox. */
   history: HistoryRecorder | undefined
@@ -58,6 +61,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   const app = new Hono()
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
+  const policyExamples = new PolicyExamples({ ...deps.config, inbox, auditLog })
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (deps.isReady() ? c.text('ok') : c.text('stopping', 503)))
   app.get('/metrics', async (c) =>
@@ -73,6 +77,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
   app.get('/projects', (c) => c.json({ projects: deps.sdkInventory.all() }))
+  app.get('/policies/example', createHandler({ run: (c) => policyExamples.read(c) }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.route(

@@ -63,3 +63,26 @@ export type PolicyStatus = {
   quota?: { mode: PolicyMode; quotas: QuotaStatus[] }
   rules: RuleStatus[]
 }
+
+/** Value that scrubbing changes or would change. Texts of at most 300 characters, from an untrusted sender. */
+export type ScrubChange = {
+  /** Type of the item. */
+  item: string
+  /** Names and indexes from the payload to the value, joined by dots. */
+  path: string
+  before: string
+  after: string
+  /** Absent when the item has no remarks and several rules have found something. */
+  rule?: string
+}
+
+/** Changes of the newest envelope in the inbox that scrubbing would change, as `GET /policies/example` returns them. */
+export type ScrubExample = {
+  /** Envelopes that were searched, the newest ones. */
+  searched: number
+  /** Absent: it would change none of them. */
+  entry?: { id: string; time: number; title: string }
+  /** At most 50 of `total`. */
+  changes: ScrubChange[]
+  total: number
+}
