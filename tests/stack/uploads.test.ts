@@ -57,7 +57,8 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
       const timer = setInterval(() => sockets.forEach((socket) => void socket.write('c')), SILENCE_MS)
       await Promise.all(sending).finally(() => clearInterval(timer))
       const waiting = sockets.filter(({ readyState }) => readyState === 'open') // nginx ends a silent connection after 10 s
-      expect(waiting.length).toBeGreaterThan(2_500)
+      // One worker of nginx may accept all of them. Its 4,096 connections include those to web or the tunnels.
+      expect(waiting.length).toBeGreaterThan(2_000)
       const { status } = await post(stack.url, { body: Readable.from(upload(sink.dsn, 3_000, 0)) })
       expect([200, 202]).toContain(status)
       expect((await post(stack.url, { path: '/', method: 'GET' })).status).toBe(200)
