@@ -203,7 +203,7 @@ async function startReplica(env: Record<string, string>) {
 function startMortal(itself: () => Upstream): Promise<Upstream> {
   return startUpstream('mortal', ({ method }, response) => {
     if (method === 'POST') itself().die()
-    else response.writeHead(405).end()
+    else response.writeHead(method === 'OPTIONS' ? 204 : 405).end()
   })
 }
 
