@@ -47,7 +47,7 @@ const it = base.extend('exposed', perFile, async ({ sentry, tunnel }) => {
 })
 
 it.override('tunnelOptions', ({ sentry }) => ({
-  env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000' },
+  env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
 }))
 
 describe('The metrics in rules and dashboard', () => {
@@ -62,8 +62,11 @@ describe('The metrics in rules and dashboard', () => {
     expect(labels.filter((name) => !labelled.has(name))).toEqual([])
   })
 
-  it('are all that a tunnel exposes about envelopes, upstreams and the spool', ({ exposed }) => {
-    const types = namesIn(exposed, /^# TYPE (culvert_(?:envelope|item|upstream|spool|request)\w+)/gm)
+  it('are all that a tunnel exposes about envelopes, upstreams, the spool and storms', ({ exposed }) => {
+    const types = namesIn(
+      exposed,
+      /^# TYPE (culvert_(?:envelope|item|upstream|spool|request|policy|storm)\w+)/gm,
+    )
     const shown = namesIn(DASHBOARD, /\b(culvert_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
     expect(types.filter((name) => !shown.includes(name) && !NOT_SHOWN.includes(name))).toEqual([])
   })
