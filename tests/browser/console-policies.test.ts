@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { startConsole } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
+import { envelopeOf } from '../support/envelopes.ts'
 import { endWith, perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 
@@ -14,6 +15,7 @@ const SETTINGS = {
   QUOTA_MODE: 'observe',
   STORM_LIMIT: '2',
   SCRUB: 'default',
+  SCRUB_MODE: 'observe',
 }
 
 const it = base.extend('policySite', perFile, async ({ chromium }, lifetime) =>
@@ -21,7 +23,9 @@ const it = base.extend('policySite', perFile, async ({ chromium }, lifetime) =>
 )
 
 describe('The page of the policies', requires('chromium', 'nginx'), () => {
-  it('shows quotas, storms and rules of all replicas, on desktops and phones', async ({ policySite }) => {
+  it('shows quotas, storms, rules and an example of scrubbing, on desktops and phones', async ({
+    policySite,
+  }) => {
     await policySite.sendMany(ERRORS, policySite.newError, 200)
     await using visitor = await policySite.operator('/policies')
     const { page } = visitor
@@ -36,7 +40,23 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
       .poll(() => rows.allInnerTexts(), SOON)
       .toContainEqual(expect.stringMatching(/^identical errors\s+Storms/))
     expect(await panel('Policies').innerText()).toMatch(
-      /Scrubbing[\s\S]*enforced[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
+      /Scrubbing[\s\S]*observes[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
+    )
+    const secret = '<img src=x> jane@mail.example'
+    const payload = JSON.stringify({ message: secret })
+    const body = envelopeOf({ dsn: policySite.sentry.dsn() }, [{ header: { type: 'event' }, payload }])
+    expect((await policySite.send(body)).status).toBe(200)
+    const changes = page.getByRole('table', { name: 'Values before and after scrubbing' }).getByRole('row')
+    await expect
+      .poll(() => changes.allInnerTexts(), SOON)
+      .toEqual([
+        expect.stringMatching(/Value\s+Before\s+After/),
+        expect.stringMatching(
+          /message\s+event, @email:replace\s+<img src=x> jane@mail\.example\s+<img src=x> \[email\]/,
+        ),
+      ])
+    expect(await panel('Example').getByRole('link').getAttribute('href')).toMatch(
+      /^\/console\/inbox\/[\w-]+$/,
     )
     expect(await findingsInBothThemes(page)).toEqual([])
     await page.setViewportSize({ width: 390, height: 844 })

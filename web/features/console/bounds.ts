@@ -19,6 +19,8 @@ export const READ_BYTES = {
   spoolEntry: 1 * KIB * KIB,
   /** Response with a list of inbox entries, or of their groups. */
   inboxPage: 4 * KIB * KIB,
+  /** Response with an example of scrubbing: 50 values of 300 characters, before and after. */
+  scrubExample: 512 * KIB,
 } as const
 
 /** Characters that one page shows. */

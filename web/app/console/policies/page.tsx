@@ -4,6 +4,8 @@ import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { NoReplica } from '../../../features/console/notices.tsx'
+import { readExample } from '../../../features/console/policies/example.ts'
+import { ExamplePanel } from '../../../features/console/policies/example-panel.tsx'
 import { readPolicies } from '../../../features/console/policies/policies.ts'
 import { PolicyList } from '../../../features/console/policies/policy-list.tsx'
 import { QuotaBars } from '../../../features/console/policies/quota-bars.tsx'
@@ -15,6 +17,7 @@ export const metadata = { title: 'Policies · Console' }
 export default async function PoliciesPage() {
   const data = await requireConsoleData('/console/policies')
   const policies = readPolicies(await data.snapshot())
+  const examples = policies?.scrub?.mode === 'observe' ? await data.scrubExamples() : []
   return (
     <ConsoleShell at="policies" title="Policies">
       <AutoRefresh />
@@ -22,6 +25,9 @@ export default async function PoliciesPage() {
         <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
           <div className="min-w-0 desk:col-span-2">
             <PolicyList policies={policies} />
+          </div>
+          <div className="min-w-0 desk:col-span-2">
+            <ExamplePanel example={readExample(policies, examples)} />
           </div>
           <QuotaBars quota={policies.quota} />
           <StormList storm={policies.storm} />

@@ -4,8 +4,10 @@ import 'server-only'
 import { redirect } from 'next/navigation'
 import type { ProjectSdks, Rejections } from 'tunnel/contract'
 import type { HistoryRange } from 'tunnel/contract/history'
+import type { ScrubExample } from 'tunnel/contract/policies'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
+import { READ_BYTES } from '../bounds.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
@@ -15,7 +17,7 @@ import { mergeSdks } from '../projects/projects.ts'
 import { returnPath, SIGN_IN } from '../routes.ts'
 import { currentSession, isSessionOpen } from '../session/session.ts'
 import { readStatus, rejectionHistory, sharedMonitor } from '../shared-monitor.ts'
-import { AdminRequests } from './admin-requests.ts'
+import { AdminRequests, jsonWithin } from './admin-requests.ts'
 import { type HistoryOfRange, readHistory } from './history.ts'
 import { InboxData } from './inbox.ts'
 import { SpoolData } from './spool.ts'
@@ -101,6 +103,14 @@ export class ConsoleData {
       async (response) => (await response.json()) as Rejections,
     )
     return rejectionHistory().add(responses)
+  }
+
+  /** Returns examples of what scrubbing would change; none from replicas that do not observe or have no inbox. */
+  scrubExamples(): Promise<ScrubExample[]> {
+    return this.#requests.each(
+      () => '/policies/example',
+      async (response) => (await jsonWithin(response, READ_BYTES.scrubExample)) as ScrubExample,
+    )
   }
 
   /** Returns the SDKs that sent recently, by project. */
