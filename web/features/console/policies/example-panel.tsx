@@ -11,8 +11,8 @@ import type { Example, Found } from './example.ts'
 const CELL = 'align-top wrap-anywhere'
 const COLUMNS = [
   { name: 'Value', className: `${CELL} w-1/4` },
-  { name: 'Before', className: CELL },
-  { name: 'After', className: CELL },
+  { name: 'Before', className: `${CELL} w-3/8` },
+  { name: 'After', className: `${CELL} w-3/8` },
 ]
 
 export function ExamplePanel({ example }: { example: Example }) {
