@@ -24,7 +24,8 @@ export function describePolicies(deps: PolicyStatusDeps): PolicyStatus {
   const names = projects.all.map(({ name }) => name)
   return {
     ...(scrub && { scrub: { level: scrub.level, mode: scrub.mode } }),
-    ...(storms && storm.limit > 0 && { storm: { ...storm, storms: storms.active() } }),
+    ...(storms &&
+      storm.limit > 0 && { storm: { limit: storm.limit, mode: storm.mode, storms: storms.active() } }),
     ...(quotas && { quota: { mode: quotas.mode, quotas: describeQuotas(quotas, names, now()) } }),
     rules: ruleHits.all(),
   }
