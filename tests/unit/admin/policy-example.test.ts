@@ -1,6 +1,6 @@
 /** Example of what scrubbing would change, from the inbox. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ScrubExample } from '../../../tunnel/src/contract/policies.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
@@ -48,8 +48,8 @@ describe('GET /policies/example', () => {
     expect(await exampleOf(events)).toEqual({ searched: 50, changes: [], total: 0 })
   })
 
-  it('skips envelopes above 256 KiB', async () => {
-    const large = { message: 'jane@mail.example', extra: { text: 'x'.repeat(256 * 1024) } }
+  it('skips envelopes above 128 KiB', async () => {
+    const large = { message: 'jane@mail.example', extra: { text: 'x'.repeat(128 * 1024) } }
     expect(await exampleOf([large])).toEqual({ searched: 1, changes: [], total: 0 })
   })
 
@@ -72,6 +72,24 @@ describe('GET /policies/example', () => {
       expect(before).toMatch(/^…x+ jane@mail.example y+…$/)
       expect(after).toMatch(/^…x+ \[email\] y+…$/)
     }
+  })
+
+  it('reads an envelope once, however often it is asked', async () => {
+    await using tunnel = await openTunnel({ env: OBSERVE })
+    await send(tunnel, PLAIN)
+    const { inbox } = tunnel.services
+    const read = inbox && vi.spyOn(inbox, 'read')
+    for (let n = 0; n < 3; n++) expect((await tunnel.admin('/policies/example')).status).toBe(200)
+    expect(read).toHaveBeenCalledTimes(1)
+  })
+
+  it('returns no envelope that was deleted', async () => {
+    await using tunnel = await openTunnel({ env: OBSERVE })
+    await send(tunnel, { message: 'jane@mail.example' })
+    const read = async () => (await (await tunnel.admin('/policies/example')).json()) as ScrubExample
+    expect((await read()).total).toBe(1)
+    await tunnel.services.inbox?.deleteAll()
+    expect(await read()).toEqual({ searched: 0, changes: [], total: 0 })
   })
 
   it('counts nothing, and records the reading once while the envelope stays the same', async () => {

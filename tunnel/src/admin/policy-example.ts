@@ -4,7 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import type { Config } from '../config/config.ts'
 import type { ScrubChange, ScrubExample } from '../contract/policies.ts'
+import type { Item } from '../envelope/items.ts'
 import type { Inbox } from '../inbox/inbox.ts'
+import type { InboxEntry } from '../inbox-contract.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing } from '../policy/scrub.ts'
 import { Rejection } from '../rejections.ts'
@@ -12,8 +14,10 @@ import type { AuditLog } from './audit-log.ts'
 import { RequestError } from './responses.ts'
 
 const MAX_ENVELOPES = 50
-const MAX_ENVELOPE_BYTES = 256 * 1024 // live traffic waits for one of them at most
+const MAX_ENVELOPE_BYTES = 128 * 1024 // one that is full of personal data takes some 50 ms, for which live traffic waits
 const MAX_CHANGES = 50
+
+type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
 type Deps = { scrub: Config['scrub']; inbox: Inbox | undefined; auditLog: AuditLog }
 
@@ -22,6 +26,8 @@ export class PolicyExamples {
   readonly #auditLog: AuditLog
   /** Absent without scrubbing. It counts nothing. */
   readonly #scrubbing: Scrubbing | undefined
+  /** Changes of the envelopes that were searched, by ID: the console asks every few seconds. */
+  readonly #searched = new Map<string, Changes>()
   #audited = ''
 
   constructor({ scrub, inbox, auditLog }: Deps) {
@@ -39,21 +45,35 @@ export class PolicyExamples {
     if (!inbox)
       throw new RequestError(404, 'The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.')
     const { entries } = inbox.list(MAX_ENVELOPES)
-    for (const [index, { id, time, title, bytes }] of entries.entries()) {
-      await nextTurn()
-      const envelope = bytes <= MAX_ENVELOPE_BYTES ? inbox.read(id) : undefined
-      const changes = envelope ? findChanges(envelope, scrubbing) : []
-      if (changes.length === 0) continue
-      this.#audit(c, id)
-      return {
-        ...{ searched: index + 1, entry: { id, time, title } },
-        ...{ changes: changes.slice(0, MAX_CHANGES), total: changes.length },
-      }
+    this.#forgetOthers(new Set(entries.map(({ id }) => id)))
+    for (const [index, entry] of entries.entries()) {
+      const found = this.#searched.get(entry.id) ?? (await this.#search(entry, inbox, scrubbing))
+      if (found.total === 0) continue
+      this.#audit(c, entry.id)
+      const { id, time, title } = entry
+      return { searched: index + 1, entry: { id, time, title }, ...found }
     }
     return { searched: entries.length, changes: [], total: 0 }
   }
 
-  /** Records the reading of an envelope once for each operator in a row: the console repeats it every few seconds. */
+  /** Searches an envelope, in a turn of the event loop of its own. */
+  async #search(
+    { id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>,
+    inbox: Inbox,
+    scrubbing: Scrubbing,
+  ): Promise<Changes> {
+    await nextTurn()
+    const envelope = bytes <= MAX_ENVELOPE_BYTES ? inbox.read(id) : undefined
+    const found = envelope ? findChanges(envelope, scrubbing) : { changes: [], total: 0 }
+    this.#searched.set(id, found)
+    return found
+  }
+
+  #forgetOthers(ids: ReadonlySet<string>): void {
+    for (const id of this.#searched.keys()) if (!ids.has(id)) this.#searched.delete(id)
+  }
+
+  /** Records the reading of an envelope, but not again while the same operator gets the same one. */
   #audit(c: Context, id: string): void {
     const reading = `${c.req.header('x-operator-address') ?? ''} ${id}`
     if (this.#audited === reading) return
@@ -62,14 +82,25 @@ export class PolicyExamples {
   }
 }
 
-function findChanges(envelope: Buffer, scrubbing: Scrubbing): ScrubChange[] {
+function findChanges(envelope: Buffer, scrubbing: Scrubbing): Changes {
+  const changes: ScrubChange[] = []
+  let total = 0
+  for (const item of readItemsOrNone(envelope, scrubbing)) {
+    const scrubbed = scrubbing.scrub(item)
+    if (!scrubbed || typeof scrubbed === 'string') continue
+    const found = listChanges(item, scrubbed, MAX_CHANGES - changes.length)
+    changes.push(...found.changes)
+    total += found.total
+  }
+  return { changes, total }
+}
+
+/** Returns no items for an envelope with more than the reader accepts. */
+function readItemsOrNone(envelope: Buffer, scrubbing: Scrubbing): Item[] {
   try {
-    return readItems(envelope, (type) => scrubbing.reads(type)).flatMap((item) => {
-      const found = scrubbing.scrub(item)
-      return found && typeof found !== 'string' ? listChanges(item, found) : []
-    })
+    return readItems(envelope, (type) => scrubbing.reads(type))
   } catch (error) {
-    if (error instanceof Rejection) return [] // an envelope with more items than this reader accepts
+    if (error instanceof Rejection) return []
     throw error
   }
 }

@@ -13,7 +13,7 @@ function changesOf(type: string, payload: unknown, header: object = {}) {
   const envelope = envelopeOf({}, [{ header: { type, ...header }, payload: JSON.stringify(payload) }])
   return readItems(envelope, () => true).flatMap((item) => {
     const found = scrubbing.scrub(item)
-    return found && typeof found !== 'string' ? listChanges(item, found) : []
+    return found && typeof found !== 'string' ? listChanges(item, found, 10).changes : []
   })
 }
 

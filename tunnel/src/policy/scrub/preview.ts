@@ -25,18 +25,24 @@ export function applyEdits(payload: Buffer, { edits }: Pick<Scrubbed, 'edits'>):
   return Buffer.concat(createRangeRemover(edits)(payload))
 }
 
-/** Returns the values of a payload that scrubbing changes, cut to 300 characters around the first difference. */
-export function listChanges(item: Item, scrubbed: Scrubbed): ScrubChange[] {
+/** Returns the first `max` values of a payload that scrubbing changes, cut to 300 characters around the first difference, and their number. */
+export function listChanges(
+  item: Item,
+  scrubbed: Scrubbed,
+  max: number,
+): { changes: ScrubChange[]; total: number } {
   const payload = Buffer.concat(item.payload)
   const [before, after] = [payload, applyEdits(payload, scrubbed)].map((each): unknown =>
     JSON.parse(each.toString()),
   )
-  return Array.from(findDifferences(before, after), (difference) => ({
+  const differences = [...findDifferences(before, after)]
+  const changes = differences.slice(0, max).map((difference) => ({
     item: item.type,
     path: difference.path.join('.').slice(0, MAX_PATH),
     ...excerptsOf(textOf(difference.before), textOf(difference.after)),
     ...findRule(after, difference.path, scrubbed),
   }))
+  return { changes, total: differences.length }
 }
 
 /** Finds the innermost values that differ. An object in which the name of a member changes differs as a whole. */
