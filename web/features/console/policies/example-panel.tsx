@@ -1,7 +1,7 @@
 /** Values that scrubbing would change in an envelope of the inbox, before and after. They are untrusted: shown as text only. */
 
 import type { ScrubChange } from 'tunnel/contract/policies'
-import { formatCount } from '../../../lib/format.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { Table } from '../../../ui/table.tsx'
@@ -56,7 +56,10 @@ function Reason({ example }: { example: Exclude<Example, { state: 'found' }> }) 
       return example.searched === 0 ? (
         'The inbox is empty.'
       ) : (
-        <>Scrubbing would change no value in the newest {formatCount(example.searched)} of the inbox.</>
+        <>
+          Scrubbing would change no value in the newest {formatQuantity(example.searched, 'envelope')} of the
+          inbox. Envelopes above 128 KiB are not searched.
+        </>
       )
   }
 }
