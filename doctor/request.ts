@@ -36,6 +36,7 @@ export async function send(url: string, options: RequestOptions = {}): Promise<H
   const outgoing = start(url, { method, signal, headers, agent: false })
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   outgoing.on('response', resolve).on('error', reject)
+  outgoing.on('continue', () => outgoing.destroy(new Error('it waits for the body'))) // only after Expect: 100-continue
   if (body === undefined && headers['content-length'] !== undefined)
     outgoing.flushHeaders() // announces a body and sends none
   else outgoing.end(body)

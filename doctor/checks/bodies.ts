@@ -13,6 +13,10 @@ const GIB = 1024 * MIB
 
 const REJECTION_TIMEOUT_MS = 5_000
 
+/** Bytes below `MAX_ENVELOPE_BYTES`, and below the 100 MB of some CDNs. */
+const LARGE_BYTES = 99_000_000
+const LARGE_TIMEOUT_MS = 1_000
+
 export const error: Check = {
   name: 'error',
   after: ['tunnel'],
@@ -80,15 +84,21 @@ function accepted(response: HttpResponse): Finding {
 export const largeBody: Check = {
   name: 'large-body',
   after: ['tunnel', 'error'],
-  title: 'A body of 2 MiB reaches the tunnel',
+  title: 'Large bodies reach the tunnel',
   verifies:
-    'The proxy does not limit bodies to less than 2 MiB. nginx limits them to 1 MB by default, and replays are larger.',
+    'The proxy passes a body of 2 MiB on, and does not reject one of 99 MB by its Content-Length. nginx limits bodies to 1 MB by default, and replays are larger.',
   remedy: 'Set client_max_body_size, or its equivalent in your proxy and CDN, to MAX_ENVELOPE_BYTES.',
-  run: withDsn(async ({ post, run }, dsn) => {
+  run: withDsn(async ({ post, run, site, target }, dsn) => {
     // The tunnel rejects a client report of more than 100 KiB, so that nothing goes to Sentry.
     const response = await post(reportEnvelope(dsn, run, 2 * MIB))
-    if (jsonOf(response).code === 'item-too-large') return pass('The body reached the tunnel.')
-    return fail(`The response is ${summarize(response)}: the body did not reach the tunnel.`)
+    if (jsonOf(response).code !== 'item-too-large')
+      return fail(`The response to 2 MiB is ${summarize(response)}: the body did not reach the tunnel.`)
+    const headers = { 'content-length': `${LARGE_BYTES}`, expect: '100-continue', origin: site }
+    const options = { method: 'POST', headers, timeoutMs: LARGE_TIMEOUT_MS }
+    const rejection = await sendIfUp(`${site}${target}`, options) // none from a proxy that waits for the body
+    if (rejection?.status === 413 && jsonOf(rejection).code === undefined)
+      return fail(`The response to 99 MB is ${summarize(rejection)}: the proxy has a lower limit.`)
+    return pass('The body reached the tunnel, and one of 99 MB is not rejected by the proxy.')
   }),
 }
 

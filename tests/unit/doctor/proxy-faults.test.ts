@@ -67,6 +67,7 @@ async function forward(url: string, incoming: IncomingMessage, response: ServerR
   const body = received && fault.body?.(received)
   const outgoing = request(`${url}${path}`, { method, headers })
   outgoing.on('error', () => response.destroy())
+  response.on('close', () => outgoing.destroy())
   outgoing.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 0, fault.response?.(answer.headers) ?? answer.headers)
     answer.pipe(response)
@@ -78,10 +79,27 @@ async function forward(url: string, incoming: IncomingMessage, response: ServerR
   }
 }
 
+function limitBodies(maxBytes: number): Fault {
+  return {
+    answer(incoming, response) {
+      const isTooLarge = Number(incoming.headers['content-length'] ?? 0) > maxBytes
+      if (isTooLarge) response.writeHead(413, { 'content-type': 'text/html' }).end('too large')
+      return isTooLarge
+    },
+  }
+}
+
 async function startProxy(url: string, fault: Fault) {
   const server = createServer((incoming, response) => {
-    void forward(url, incoming, response, fault)
-  }).listen(0, '127.0.0.1')
+    forward(url, incoming, response, fault).catch(() => response.destroy())
+  })
+  server.on('checkContinue', (incoming, response) => {
+    if (fault.answer?.(incoming, response)) return
+    delete incoming.headers.expect
+    response.writeContinue()
+    forward(url, incoming, response, fault).catch(() => response.destroy())
+  })
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
@@ -160,15 +178,15 @@ describe('A proxy in front of a tunnel without nginx', () => {
     ],
     [
       'limits bodies to 1 MB',
-      {
-        answer(incoming, response) {
-          const isTooLarge = Number(incoming.headers['content-length'] ?? 0) > MEGABYTE
-          if (isTooLarge) response.writeHead(413, { 'content-type': 'text/html' }).end('too large')
-          return isTooLarge
-        },
-      },
-      { 'large-body': /^fail: .*413 text\/html/, 'body-too-large': /^warn: .*413 text\/html/ },
-      /“A body of 2 MiB reaches the tunnel” failed/,
+      limitBodies(MEGABYTE),
+      { 'large-body': /^fail: .* 2 MiB is 413 text\/html/, 'body-too-large': /^warn: .*413 text\/html/ },
+      /“Large bodies reach the tunnel” failed/,
+    ],
+    [
+      'limits bodies to 10 MB',
+      limitBodies(10 * MEGABYTE),
+      { 'large-body': /^fail: .* 99 MB is 413 text\/html/, 'body-too-large': /^warn: .*413 text\/html/ },
+      /“Large bodies reach the tunnel” failed/,
     ],
     [
       'sends no X-Forwarded-For',
