@@ -10,6 +10,7 @@ import { openTunnel } from '../../support/tunnel/in-process.ts'
 async function statusOf(env: Record<string, string>, messages: readonly string[] = []) {
   await using sentry = await startSentry()
   await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...env } })
+  tunnel.advanceTime(60_000 - (Date.now() % 60_000)) // all errors arrive in one minute
   for (const message of messages) {
     const payload = JSON.stringify({ message })
     const body = envelopeOf({ dsn: sentry.dsn() }, [{ header: { type: 'event' }, payload }])

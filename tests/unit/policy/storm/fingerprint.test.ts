@@ -1,5 +1,6 @@
 /** Fingerprints of errors. */
 
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fingerprintOf } from '../../../../tunnel/src/policy/storm/fingerprint.ts'
 import { readEnvelope } from '../../../support/read-envelope.ts'
@@ -19,6 +20,16 @@ const key = (event: unknown) => fingerprint(event)?.key
 describe('fingerprintOf', () => {
   it.each([
     ['numbers in the message', error('order 17 is gone'), error('order 4711 is gone')],
+    [
+      'UUIDs in the message',
+      error('no 9ec79c33-ec99-42ab-8353-589fcb2e04dc'),
+      error('no 0a1b2c3d-4e5f-4a6b-8c7d-deadbeefcafe'),
+    ],
+    [
+      'numbers that make a long message longer',
+      error(`9 ${'a'.repeat(299)}b`),
+      error(`10 ${'a'.repeat(299)}b`),
+    ],
     ['IDs in the message', error('no 9ec79c33ec9942ab'), error('no 8353589fcb2e04dc')],
     [
       'the hash and the query of a file',
@@ -65,6 +76,35 @@ describe('fingerprintOf', () => {
       expect(fingerprintOf(Buffer.from(payload))).toBeUndefined()
     },
   )
+
+  it('throws for no JSON, whatever the types of its members', () => {
+    const names = ['exception', 'values', 'stacktrace', 'frames', 'lineno', 'colno', 'function', 'filename']
+    const more = [
+      'in_app',
+      'type',
+      'value',
+      'message',
+      'logentry',
+      'formatted',
+      'fingerprint',
+      'valueOf',
+      'toString',
+    ]
+    const { json } = fc.letrec((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 7 },
+        fc.jsonValue({ maxDepth: 1 }),
+        fc.array(tie('json'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom(...names, ...more), tie('json'), { maxKeys: 6 }),
+      ),
+    }))
+    fc.assert(
+      fc.property(json, (event) => void fingerprint(event)),
+      { numRuns: 5_000, seed: 1 },
+    )
+    const position = { valueOf: 1, toString: 1 }
+    expect(key(error('a', [frame('f', { lineno: position, colno: [[[]]] })]))).toBeDefined()
+  })
 
   it('returns undefined for a payload that takes long to parse', () => {
     expect(fingerprint({ message: 'a', extra: Array(60_000).fill(0) })).toBeUndefined()

@@ -10,6 +10,7 @@ import { stormStage } from '../../../../tunnel/src/policy/storm/stage.ts'
 import { type StormSettings, Storms } from '../../../../tunnel/src/policy/storm/storms.ts'
 import { createProjects } from '../../../../tunnel/src/projects.ts'
 import { EVENT_ID, envelopeOf } from '../../../support/envelopes.ts'
+import { heldBytes } from '../../../support/heap-usage.ts'
 import { readEnvelope, typesOf } from '../../../support/read-envelope.ts'
 
 const MINUTE = 60_000
@@ -149,6 +150,18 @@ describe('Storm protection', () => {
     set({ limit: 1 })
     const item = { type: 'event', header: { type: 'event' }, range: [0, 0] as [number, number], bytes: 9 }
     for (let i = 0; i < 5; i++) expect(storms.isExcess('p', { ...item, payload: [] })).toBe(false)
+  })
+
+  it('scrubs a title before it is cut', () => {
+    set({ limit: 1 })
+    for (let n = 0; n < 3; n++) send('b', 0, `${'x'.repeat(117)}jane`)
+    expect(storms.active()).toMatchObject([{ title: `${'x'.repeat(117)}[na` }])
+  })
+
+  it('keeps no payload in memory', () => {
+    const before = heldBytes()
+    for (let n = 0; n < 100; n++) send(letters(n), 0, `${n} ${'x'.repeat(1024 * 1024)}`)
+    expect(heldBytes() - before).toBeLessThan(20 * 1024 * 1024)
   })
 
   it('goes on with a storm while more different errors arrive than it remembers', () => {

@@ -16,9 +16,10 @@ const MAX_VALUES = 50_000
 const MAX_EXCEPTIONS = 5
 const MAX_FRAMES = 3
 const MAX_TEXT = 300
-const MAX_TITLE = 120
-/** Numbers, and IDs in hex. */
-const NUMBERS = /[\da-f]{8,}|\d+/gi
+const MAX_MESSAGE = 3_000 // before its numbers are replaced
+const MAX_CHOSEN = 20
+/** UUIDs, other IDs in hex, and numbers. */
+const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{8,}|\d+/gi
 
 /** Returns `undefined` for a payload that is no JSON, takes too long to parse, or has neither an exception nor a message. */
 export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
@@ -27,10 +28,10 @@ export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
   const exceptions = list(object(event.exception).values).slice(-MAX_EXCEPTIONS)
   const types = exceptions.map(({ type }) => text(type) || 'Error')
   const frames = framesOf(exceptions)
-  const message = text(exceptions.at(-1)?.value) || messageOf(event)
+  const message = messageText(exceptions.at(-1)?.value) || messageOf(event)
   if (exceptions.length === 0 && message === '') return undefined
-  const chosen = Array.isArray(event.fingerprint) ? event.fingerprint.map(text) : []
-  const parts = [types, frames.map(describeFrame), message.replace(NUMBERS, '#'), chosen]
+  const chosen = Array.isArray(event.fingerprint) ? event.fingerprint.slice(0, MAX_CHOSEN).map(text) : []
+  const parts = [types, frames.map(describeFrame), message, chosen]
   const key = hash('sha1', JSON.stringify(parts), 'base64url').slice(0, 16)
   return { key, title: titleOf(types, frames.at(-1)) }
 }
@@ -46,7 +47,7 @@ function parse(payload: Buffer): Json | undefined {
 
 function messageOf({ logentry, message }: Json): string {
   const entry = object(logentry ?? message)
-  return text(entry.message) || text(entry.formatted) || text(message)
+  return messageText(entry.message) || messageText(entry.formatted) || messageText(message)
 }
 
 /** Returns the innermost frames of the app, the innermost last; of any code if none is marked as the app's. */
@@ -60,13 +61,13 @@ function framesOf(exceptions: readonly Json[]): Json[] {
 /** Line and column tell the functions of a minified file apart. */
 function describeFrame({ function: name, filename, abs_path, lineno, colno }: Json): string {
   const file = fileNameOf(text(filename) || text(abs_path)).replace(NUMBERS, '#')
-  return `${text(name)} ${file} ${Number(lineno)} ${Number(colno)}`
+  return `${text(name)} ${file} ${number(lineno)} ${number(colno)}`
 }
 
 function titleOf(types: readonly string[], frame: Json | undefined): string {
   const name = types.join(', ') || 'Message'
   const place = frame && (text(frame.function) || fileNameOf(text(frame.filename)))
-  return (place ? `${name} in ${place}` : name).slice(0, MAX_TITLE)
+  return place ? `${name} in ${place}` : name
 }
 
 /** Returns the last part of a path or URL, without its query. */
@@ -82,6 +83,15 @@ function object(value: unknown): Json {
 
 function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(object) : []
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0
+}
+
+/** Returns a message without its numbers. */
+function messageText(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, MAX_MESSAGE).replace(NUMBERS, '#').slice(0, MAX_TEXT) : ''
 }
 
 function text(value: unknown): string {

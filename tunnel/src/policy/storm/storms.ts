@@ -33,6 +33,7 @@ const ALWAYS_READ = 1_000
 const READ_ONE_IN = 10
 const MINUTE_MS = 60_000
 const MAX_FINGERPRINTS = 5_000
+const MAX_TITLE = 120
 const MAX_LISTED = 20
 
 export class Storms {
@@ -100,7 +101,7 @@ export class Storms {
     const name = `${project} ${key}`
     const minute = this.#minute()
     const known = this.#counters.get(name)
-    const counter = known ?? { title: this.#deps.scrub(title), project, minute, count: 0, storm: undefined }
+    const counter = known ?? { title: this.#titleOf(title), project, minute, count: 0, storm: undefined }
     this.#counters.delete(name) // to the end
     this.#counters.set(name, counter)
     if (this.#counters.size > MAX_FINGERPRINTS) this.#forgetOldest()
@@ -150,6 +151,11 @@ export class Storms {
     const { limit } = this.#settings
     const excess = limit === 0 ? 0 : Math.max(0, count - limit)
     return count - excess + Math.floor(excess / SAMPLE_SIZE)
+  }
+
+  /** Scrubs a title before it is cut: half an address would match no rule. V8's substrings keep the whole payload in memory, a copy does not. */
+  #titleOf(title: string): string {
+    return Buffer.from(this.#deps.scrub(title).slice(0, MAX_TITLE)).toString()
   }
 
   #forgetOldest(): void {
