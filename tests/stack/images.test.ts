@@ -119,19 +119,39 @@ describe('The image', requires('docker'), () => {
       return id
     }
 
-    const tunnel = await run('tunnel', '-v', `${volume}:/spool`, '-p', '127.0.0.1::9090')
+    const gateway = await docker(
+      'network',
+      'inspect',
+      '--format',
+      '{{(index .IPAM.Config 0).Gateway}}',
+      'bridge',
+    )
+    const settings = ['-e', `TRUSTED_PROXIES=${gateway}`, '-v', `${volume}:/spool`, '-p', '127.0.0.1::9090']
+    const tunnel = await run('tunnel', ...settings)
     await docker('network', 'connect', '--alias', 'tunnel', network, tunnel)
     const [, address] = /^9090\/tcp -> (127.+)$/.exec(await docker('port', tunnel)) ?? [] // and no other port
     await until(() => isUp(`http://${address}/monitoring`, 'OPTIONS'), 90_000)
-    expect((await post(`http://${address}`, { body: errorOf(INBOX_DSN) })).status).toBe(200)
+    const headers = { 'x-forwarded-for': '9.9.9.9' }
+    expect((await post(`http://${address}`, { headers, body: errorOf(INBOX_DSN) })).status).toBe(200)
+    expect((await fetch(`http://${address}/monitoring/sdk.js`)).status).toBe(200)
 
     const admin = 'tunnel:9091'
     const web = await run('web', '--network', network, '-e', `TUNNEL_ADMIN=${admin}`, '-p', '127.0.0.1::3000')
     const [, site] = /^3000\/tcp -> (127.+)$/.exec(await docker('port', web)) ?? []
     await until(() => isUp(`http://${site}/console`, 'GET'), 90_000)
     const authorization = `Bearer ${deriveAdminToken(PASSWORD)}`
-    const code = `const r = await fetch('http://${admin}/status', { headers: ${JSON.stringify({ authorization })} }); console.log(r.status, (await r.json()).warnings)`
-    expect(await docker('exec', web, 'node', '--input-type=module', '-e', code)).toBe('200 []')
+    const ask = (path: string, member: string) =>
+      docker(
+        ...['exec', web, 'node', '--input-type=module', '-e'],
+        `const r = await fetch('http://${admin}${path}', { headers: ${JSON.stringify({ authorization })} }); console.log(r.status, (await r.json()).${member})`,
+      )
+    expect(await ask('/status', 'warnings')).toBe('200 []')
+
+    await docker('stop', tunnel)
+    const next = await run('tunnel', ...settings)
+    await docker('network', 'connect', '--alias', 'tunnel', network, next)
+    const isKept = async () => (await ask('/inbox', 'entries.length').catch(String)) === '200 1'
+    await until(isKept, 90_000) // the volume has what the first one stored
   })
 
   it('of the tunnel is rebuilt without installing packages when only sources have changed', async () => {
