@@ -8,6 +8,9 @@ import type { Storms } from '../policy/storm/storms.ts'
 import type { Projects } from '../projects.ts'
 import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
 
+/** Largest storms that are listed. */
+const MAX_STORMS = 20
+
 export type PolicyStatusDeps = {
   config: Pick<Config, 'scrub' | 'storm'>
   projects: Projects
@@ -25,7 +28,9 @@ export function describePolicies(deps: PolicyStatusDeps): PolicyStatus {
   return {
     ...(scrub && { scrub: { level: scrub.level, mode: scrub.mode } }),
     ...(storms &&
-      storm.limit > 0 && { storm: { limit: storm.limit, mode: storm.mode, storms: storms.active() } }),
+      storm.limit > 0 && {
+        storm: { limit: storm.limit, mode: storm.mode, storms: storms.active().slice(0, MAX_STORMS) },
+      }),
     ...(quotas && { quota: { mode: quotas.mode, quotas: describeQuotas(quotas, names, now()) } }),
     rules: ruleHits.all(),
   }

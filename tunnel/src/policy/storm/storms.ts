@@ -34,7 +34,6 @@ const READ_ONE_IN = 10
 const MINUTE_MS = 60_000
 const MAX_FINGERPRINTS = 5_000
 const MAX_TITLE = 120
-const MAX_LISTED = 20
 
 export class Storms {
   readonly #settings: StormSettings
@@ -93,7 +92,7 @@ export class Storms {
         ? [{ fingerprint: key.slice(project.length + 1), project, title, ...storm }]
         : [],
     )
-    return storms.sort((a, b) => b.seen - a.seen).slice(0, MAX_LISTED)
+    return storms.sort((a, b) => b.seen - a.seen)
   }
 
   /** Returns the counter with this error; `undefined` for the first one. */
