@@ -32,7 +32,7 @@ import {
 } from './upstream/client.ts'
 import { compressBody, isCompressible, type UpstreamEncoding } from './upstream/compression.ts'
 import { receiptErrorOf } from './upstream/errors.ts'
-import type { UpstreamResponse } from './upstream/request.ts'
+import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
   upstreams: Upstreams
@@ -106,6 +106,9 @@ export type ForwardServices = {
   clock: () => number
 }
 
+/** Status of a server that does not know the encoding of a body (RFC 9110 §15.5.16). */
+const ENCODING_REFUSED = 415
+
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
@@ -123,10 +126,15 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     ? await recompress(ctx, removed, bodies)
     : buildBody(ctx.body, envelope.bytes, removed)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
-  const sent = services.upstreamEncoding ? await compress(ctx, outgoing, services) : outgoing
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
-  const attempt = sentry.upstreams.post(ctx.project, sent, headers)
-  const result = await attempt.soon
+  const isCompressed = services.upstreamEncoding !== undefined && !isOpen
+  const sent = isCompressed ? await compress(ctx, outgoing, services) : outgoing
+  let attempt = sentry.upstreams.post(ctx.project, sent, headers)
+  let result = await attempt.soon
+  if (sent !== outgoing && result !== 'late' && statusOf(result) === ENCODING_REFUSED) {
+    attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
+    result = await attempt.soon
+  }
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
     receipt.upstream_error = isOpen ? 'breaker-open' : 'late'
@@ -137,6 +145,10 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
   return spool(ctx, services, removed, headers, undefined)
+}
+
+function statusOf(result: DeliveryResult): number | undefined {
+  return result.kind === 'answered' ? result.reply.status : result.status
 }
 
 /** Returns the body unchanged where compression saves little. The spool gets it uncompressed. */

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
+import { exchangeRaw } from '../../support/raw-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -57,6 +58,16 @@ describe('The reach test', () => {
     const tunnel = await open(env)
     expect((await get(tunnel, '/monitoring/sdk/reach.js')).text).toBe('')
     expect((await get(tunnel, '/monitoring/sdk.js')).text).not.toContain('test(')
+  })
+
+  it('does not wait for a long or slow body', async () => {
+    const tunnel = await open()
+    for (const length of [1_000_000, 9]) {
+      const head = `POST /monitoring/reach HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: ${length}\r\n\r\n`
+      const response = await exchangeRaw(tunnel.port, `${head}b`)
+      expect(response).toMatch(/^HTTP\/1.1 204 /)
+    }
+    expect(await counted(tunnel)).toEqual({})
   })
 
   it('counts the results, also in the metrics', async () => {

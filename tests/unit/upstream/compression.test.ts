@@ -39,6 +39,16 @@ describe.for(['gzip', 'zstd'])('With UPSTREAM_ENCODING=%s', (encoding) => {
     }
   })
 
+  it('a server that does not know the encoding gets the posted bytes', async ({ sentry, tunnel }) => {
+    const body = largeErrorOf(sentry.dsn())
+    sentry.once({ status: 415 })
+    expect((await post(tunnel.url, { body })).status).toBe(200)
+    const encodings = [await sentry.next(), await sentry.next()].map(
+      ({ headers }) => headers['content-encoding'],
+    )
+    expect(encodings).toEqual([encoding, undefined])
+  })
+
   it('a spooled envelope is delivered later with the posted bytes, and all memory is released', async ({
     sentry,
     tunnel,

@@ -91,7 +91,7 @@ export function createPublicServer(
     const { status, headers, body } = await ingest.handle(incoming)
     if (body !== null) headers['content-length'] = String(Buffer.byteLength(body))
     outgoing.writeHead(status, headers).end(body)
-    if (!incoming.readableEnded) drain(incoming)
+    if (!incoming.readableEnded && !incoming.destroyed) drain(incoming)
   }
 
   async function route(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

@@ -1,5 +1,6 @@
 /** Results of reach tests: `POST <tunnel path>/reach` with one word. */
 
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { REACH_RESULTS, type ReachResult } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
@@ -22,6 +23,7 @@ export type ReachDeps = {
 }
 
 const MAX_BYTES = 32
+const READ_MS = 2_000
 const CLIENT_SHARE = 0.5 // of the limit of a client address, which envelopes may use up
 
 /** Counts a result. Others than the known ones are ignored, and so are those beyond the limit of a client address. */
@@ -32,9 +34,10 @@ export async function respondToReach(incoming: IncomingMessage, deps: ReachDeps)
   if (!project) throw new Rejection('project-unknown')
   const { address } = deps.resolveClient(incoming)
   const isAllowed = throttle.charge(address, MAX_BYTES, incoming.headers.host, CLIENT_SHARE) >= 0
-  const text = await readText(incoming).catch(() => '') // the sender has left
+  const isShort = Number(incoming.headers['content-length']) <= MAX_BYTES
+  const text = isAllowed && isShort ? await readText(incoming) : ''
   const result = REACH_RESULTS.find((known) => known === text)
-  if (isAllowed && result && sentry)
+  if (result && sentry)
     metrics.countReach(resultWhile(sentry.upstreams.isOpen(project.origin), result), project.name)
   return new Response(null, { status: 204, headers: corsHeaders(origin) })
 }
@@ -44,12 +47,14 @@ function resultWhile(isFailing: boolean, result: ReachResult): ReachResult {
   return isFailing && result === 'blocked' ? 'inconclusive' : result
 }
 
-/** Reads a short body; returns an empty text for a longer one. */
+/** Reads a body whose length was checked. Returns an empty text when it does not arrive in time. */
 async function readText(incoming: IncomingMessage): Promise<string> {
   let text = ''
-  for await (const chunk of incoming) {
+  incoming.on('data', (chunk) => {
     text += String(chunk)
-    if (text.length > MAX_BYTES) return ''
-  }
-  return text
+  })
+  return once(incoming, 'end', { signal: AbortSignal.timeout(READ_MS) }).then(
+    () => text,
+    () => '',
+  )
 }

@@ -35,6 +35,15 @@ export function isCompressible(bytes: number, items: readonly Item[]): boolean {
   return !items.some(({ type }) => COMPRESSED_TYPES.has(type))
 }
 
+/** Resolves to `undefined` when it fails, for example because memory is short: an envelope must not be lost for it. */
+async function encode(plain: Buffer, encoding: UpstreamEncoding): Promise<Buffer | undefined> {
+  try {
+    return await ENCODERS[encoding](plain)
+  } catch {
+    return undefined
+  }
+}
+
 /** Compresses a body in memory, within the budget. Resolves to `undefined` when it stays about as large. */
 export async function compressBody(
   pieces: Pieces,
@@ -42,7 +51,7 @@ export async function compressBody(
   memory: MemoryBudget,
 ): Promise<Body | undefined> {
   const plain = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
-  const compressed = await ENCODERS[encoding](plain)
-  if (compressed.length > plain.length * MAX_SIZE_LEFT) return undefined
+  const compressed = await encode(plain, encoding)
+  if (!compressed || compressed.length > plain.length * MAX_SIZE_LEFT) return undefined
   return createBody(compressed, memory, encoding)
 }
