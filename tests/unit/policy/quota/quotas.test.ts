@@ -155,6 +155,13 @@ describe('A quota', () => {
     })
   })
 
+  it('removes the first item of an address if it alone exceeds the 5 %, such as a container with a false count', () => {
+    const test = new QuotaTest('span=100000')
+    const spans = { type: 'span', item_count: 100_000, payload: 'x'.repeat(200_000) }
+    expect(test.send([spans], { address: '203.0.113.7' }).reason).toBe('quota-address')
+    expect(test.used('span').used).toBe(0)
+  })
+
   it.each(['rejected', 'deferred', 'declined', 'rate_limited', 'aborted', 'filtered'] as const)(
     'takes back what was %s in the end',
     (outcome) => {

@@ -151,8 +151,8 @@ export class Quotas {
     const { used } = this.counters.read(key)
     if (used + Math.max(1, quantity) > limit) return 'quota'
     const usedByNetwork = network === '' ? 0 : this.#networks.of(key, network)
-    const share = (limit * NETWORK_SHARE) / this.replicas
-    if (usedByNetwork > 0 && usedByNetwork + quantity > share) return 'quota-address'
+    const share = Math.max(1, (limit * NETWORK_SHARE) / this.replicas)
+    if (network !== '' && usedByNetwork + quantity > share) return 'quota-address'
     const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
     const rate = (end - used) / (end - limit * SOFT_SHARE)
     if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
