@@ -1,5 +1,6 @@
 /** Properties of items that quotas need: quantity, importance, and place in a sample. */
 
+import { maxValues } from '../../envelope/header-parser.ts'
 import { type Item, quantitiesOf } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
 
@@ -9,6 +10,8 @@ export type Quantity = { category: string; quantity: number }
 type ReplaySegment = { isFirst: boolean; hasError: boolean }
 
 const OF_TRACE = new Set(['transaction', 'span', 'profile', 'profile_chunk'])
+/** Parsing an event of more values may take longer than 50 ms. */
+const MAX_VALUES = 50_000
 const UNREAD: ReplaySegment = { isFirst: true, hasError: false }
 
 /** Returns what Sentry counts for an item. A replay counts once: with its first segment. */
@@ -35,9 +38,19 @@ export function positionOf({ type }: Item, { header, eventId }: Envelope, random
   return /^[\da-f]{8}/i.test(id) ? Number.parseInt(id.slice(0, 8), 16) / 2 ** 32 : random()
 }
 
-function readSegment({ payload, bytes }: Item): ReplaySegment {
+const segments = new WeakMap<Item, ReplaySegment>()
+
+function readSegment(item: Item): ReplaySegment {
+  const known = segments.get(item)
+  if (known) return known
+  const segment = parseSegment(item)
+  segments.set(item, segment)
+  return segment
+}
+
+function parseSegment({ payload, bytes }: Item): ReplaySegment {
   const text = Buffer.concat(payload)
-  if (text.length < bytes) return UNREAD
+  if (text.length < bytes || (text.length > MAX_VALUES && maxValues(text) > MAX_VALUES)) return UNREAD
   try {
     const { segment_id: segment, error_ids: errors, replay_type: type } = Object(JSON.parse(text.toString()))
     return {
