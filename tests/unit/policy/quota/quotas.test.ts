@@ -43,6 +43,17 @@ describe('A quota', () => {
     expect(headers).not.toHaveProperty('retry-after')
   })
 
+  it('that has something left removes a larger item, without a limit on its category', () => {
+    const test = new QuotaTest('attachment=1000')
+    const attachment = (length: number) => ({ type: 'attachment', length, payload: 'x'.repeat(length) })
+    test.send([attachment(700)])
+    const ctx = test.pass([attachment(400), { type: 'session' }])
+    expect([typesOf(ctx.remaining().items), ctx.ownLimits]).toEqual([['session'], []])
+    expect(test.send([attachment(400)]).headers['x-sentry-rate-limits']).toMatch(/^1:attachment:/)
+    expect(test.send([attachment(50)], { address: '203.0.113.7' }).outcome).toBe('delivered')
+    expect(test.pass([attachment(1)], { address: '203.0.113.7' }).ownLimits).toHaveLength(1)
+  })
+
   it('is announced only up to the end of its period', () => {
     const test = new QuotaTest('error=1')
     test.isNew = true

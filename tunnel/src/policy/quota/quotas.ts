@@ -82,7 +82,8 @@ export class Quotas {
       checks.set(item, its)
       const found = its.flatMap((check) => {
         const reason = this.#reasonFor(check, item, envelope)
-        if (reason && reason !== 'quota-sampled') limits.push(this.#announce(check.key))
+        const isUsedUp = reason && reason !== 'quota-sampled' && this.#hasNoneLeft(check)
+        if (isUsedUp) limits.push(this.#announce(check.key))
         return reason ?? []
       })
       const reason = REASONS.find((each) => found.includes(each))
@@ -150,13 +151,23 @@ export class Quotas {
     if (limit === Infinity) return undefined
     const { used } = this.counters.read(key)
     if (used + Math.max(1, quantity) > limit) return 'quota'
-    const usedByNetwork = network === '' ? 0 : this.#networks.of(key, network)
-    const share = Math.max(1, (limit * NETWORK_SHARE) / this.replicas)
-    if (network !== '' && usedByNetwork + quantity > share) return 'quota-address'
+    if (network !== '' && this.#networks.of(key, network) + quantity > this.#shareOf(limit))
+      return 'quota-address'
     const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
     const rate = (end - used) / (end - limit * SOFT_SHARE)
     if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
     return positionOf(item, envelope, this.#deps.random) < rate ? undefined : 'quota-sampled'
+  }
+
+  /** Reports whether not even one more passes, of anybody or of this network. */
+  #hasNoneLeft({ key, limit, network }: Check): boolean {
+    if (this.counters.read(key).used + 1 > limit) return true
+    return network !== '' && this.#networks.of(key, network) + 1 > this.#shareOf(limit)
+  }
+
+  /** Returns the part of a limit that one network may use on this replica. */
+  #shareOf(limit: number): number {
+    return Math.max(1, (limit * NETWORK_SHARE) / this.replicas)
   }
 
   #announce({ category, period, start }: CounterKey): RateLimit {
