@@ -141,6 +141,13 @@ describe('A quota', () => {
     expect(test.used('replay')).toEqual({ used: 91, saved: 1 })
   })
 
+  it('lets the later segments of a replay pass when it is used up, and not the first one of another', () => {
+    const test = new QuotaTest('replay=1')
+    expect(test.send(segment(0, { error_ids: ['a'] })).outcome).toBe('delivered')
+    expect(test.send(segment(1)).outcome).toBe('delivered')
+    expect(test.send(segment(0, { error_ids: ['a'] })).reason).toBe('quota')
+  })
+
   it('gives one public address 5 % of it, divided among the replicas', () => {
     const test = new QuotaTest('error=1000')
     expect(test.sendMany(60, ERROR, { address: '203.0.113.7' })).toEqual({

@@ -150,7 +150,8 @@ export class Quotas {
   ): RemovalReason | undefined {
     if (limit === Infinity) return undefined
     const { used } = this.counters.read(key)
-    if (used + Math.max(1, quantity) > limit) return 'quota'
+    if (used + quantity > limit) return 'quota'
+    if (quantity === 0) return undefined // a later segment of a replay
     if (network !== '' && this.#networks.of(key, network) + quantity > this.#shareOf(limit))
       return 'quota-address'
     const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
