@@ -216,30 +216,56 @@ describe('A quota', () => {
     expect(test.quotas.counters.unshared()).toHaveLength(4)
   })
 
-  it('forwards or removes each item once, and never removes other categories', () => {
-    const TYPES = ['event', 'transaction', 'session', 'feedback', 'log']
+  it('counts the items of one envelope one after the other', () => {
+    const test = new QuotaTest('session=100')
+    test.sendMany(99, { type: 'session' }, { header: { event_id: '0'.repeat(32) } })
+    const { used } = test.used('session')
+    const ctx = test.pass(Array(100).fill({ type: 'session' }), { header: { event_id: '0'.repeat(32) } })
+    expect(used).toBe(99)
+    expect(ctx.remaining().items).toHaveLength(1)
+    expect(test.used('session')).toEqual({ used: 100, saved: 99 })
+  })
+
+  it('does not count an attachment that is removed with its error', () => {
+    const test = new QuotaTest('error=1,attachment_item=5')
+    test.isNew = true
+    test.send([ERROR])
+    test.send([{ type: 'attachment', length: 2 }, ERROR])
+    expect(test.used('attachment_item')).toEqual({ used: 0, saved: 1 })
+  })
+
+  it('forwards or removes each item once, never exceeds a quota, and never removes other categories', () => {
+    const CATEGORIES: Record<string, string> = { event: 'error', session: 'session', span: 'span' }
+    const types = fc.constantFrom('event', 'session', 'span', 'feedback', 'log')
+    const envelopes = fc.array(fc.array(types, { minLength: 1, maxLength: 30 }), { maxLength: 30 })
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...TYPES), { maxLength: 200 }), fc.nat(DAY), (types, offset) => {
-        const test = new QuotaTest('error=10,transaction=5')
+      fc.property(envelopes, fc.nat(DAY), (all, offset) => {
+        const test = new QuotaTest('error=10,session=5,span=20')
         test.time = NOON + offset
-        const passed = { event: 0, transaction: 0 }
-        for (const type of types) {
-          const { outcome, headers } = test.send([{ type }])
-          expect(['delivered', 'filtered', 'rate_limited']).toContain(outcome)
-          if (type !== 'event' && type !== 'transaction') expect(outcome).toBe('delivered')
-          else if (outcome === 'delivered') passed[type]++
-          const limits = headers['x-sentry-rate-limits']
-          const category = type === 'event' ? 'error' : type
-          if (limits) expect(limits).toMatch(new RegExp(`^\\d+:${category}:key:tunnel$`))
+        const passed: string[] = []
+        for (const sent of all) {
+          const ctx = test.pass(sent.map((type) => ({ type })))
+          passed.push(...typesOf(ctx.remaining().items))
+          const announced = ctx.ownLimits.flatMap(({ categories }) => categories)
+          expect(sent.map((type) => CATEGORIES[type])).toEqual(expect.arrayContaining(announced))
         }
-        const { event, transaction } = passed
-        expect(test.used('error').used).toBe(event)
-        expect(test.used('transaction').used).toBe(transaction)
-        expect(event).toBeLessThanOrEqual(10)
-        expect(transaction).toBeLessThanOrEqual(5)
-        const sent = (type: string) => types.filter((each) => each === type).length
-        expect(test.used('error').saved).toBe(sent('event') - event)
-        expect(test.used('transaction').saved).toBe(sent('transaction') - transaction)
+        const [sum, count] = [
+          all.flat(),
+          (list: string[], type: string) => list.filter((each) => each === type).length,
+        ]
+        for (const type of ['feedback', 'log']) expect(count(passed, type)).toBe(count(sum, type))
+        for (const [type, limit] of [
+          ['event', 10],
+          ['session', 5],
+          ['span', 20],
+        ] as const) {
+          const forwarded = count(passed, type)
+          expect(forwarded).toBeLessThanOrEqual(limit)
+          expect(test.used(CATEGORIES[type] ?? '')).toEqual({
+            used: forwarded,
+            saved: count(sum, type) - forwarded,
+          })
+        }
       }),
       { numRuns: 50 },
     )

@@ -71,7 +71,7 @@ export class Quotas {
     return type === 'replay_event' && this.limits('day', 'replay') + this.limits('hour', 'replay') > 0
   }
 
-  /** Finds the items to remove, with their dependants. */
+  /** Finds the items to remove, with their dependants. Counts the others, so that each is judged with those before it. */
   judge(sender: Sender, envelope: Envelope): Judgement {
     const removed = new Map<Item, RemovalReason>()
     const limits: RateLimit[] = []
@@ -88,8 +88,11 @@ export class Quotas {
       })
       const reason = REASONS.find((each) => found.includes(each))
       if (reason) removed.set(item, reason)
+      else this.count(its, 1)
     }
-    return { removed: withDependants(envelope.items, removed), limits, checks }
+    const all = withDependants(envelope.items, removed)
+    for (const [item, its] of checks) if (all.has(item) && !removed.has(item)) this.count(its, -1)
+    return { removed: all, limits, checks }
   }
 
   /** Counts an item that is forwarded, or takes it back if `sign` is -1. */

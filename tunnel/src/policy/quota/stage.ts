@@ -17,7 +17,6 @@ export function quotaStage(quotas: Quotas | undefined): Stage {
     const sender = { project: ctx.project.name, network: networkOf(ctx.client.address) }
     const { removed, limits, checks } = quotas.judge(sender, envelope)
     const charged = [...checks].filter(([item]) => !removed.has(item))
-    for (const [, its] of charged) quotas.count(its, 1)
     for (const item of removed.keys()) quotas.countRemoved(sender.project, checks.get(item) ?? [])
     ctx.onOutcome = ({ outcome }) => {
       for (const [item, its] of charged)
