@@ -195,7 +195,29 @@ describe('QuotaSharing', () => {
     expect(a.use().used).toBe(3)
   })
 
-  it('begins anew when the value cannot be read', async () => {
+  it.each([
+    undefined,
+    'broken',
+    'null',
+    '{}',
+    '{"writers":{},"uses":[{}]}',
+    '{"writers":{"a":null},"uses":[]}',
+  ])('continues from what it knows when the value is %s', async (value) => {
+    const a = open('a')
+    a.count(5)
+    await a.exchange()
+    values.value = value
+    await a.exchange()
+    expect(a.use().used).toBe(5)
+    a.count(1)
+    await a.exchange()
+    expect(a.use().used).toBe(6)
+    const other = open('b')
+    await other.exchange()
+    expect(other.use().used).toBe(6)
+  })
+
+  it('begins anew when a new replica cannot read the value', async () => {
     values.value = 'broken'
     const a = open('a')
     a.count(1)

@@ -1,7 +1,7 @@
 /** Sharing of the use of quotas among the replicas of one spool. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { type QuotaUse, sumUses } from '../policy/quota/counters.ts'
+import { PERIODS, type QuotaUse, sumUses } from '../policy/quota/counters.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { SharedValues } from './spool.ts'
 
@@ -32,6 +32,8 @@ const KEY = 'quota'
 export class QuotaSharing {
   readonly #deps: QuotaSharingDeps
   #batch = 0
+  /** Last known value, in case the store loses it. */
+  #known: SharedUse = { writers: {}, uses: [] }
   /** Batch whose response is missing. */
   #uncertain: readonly QuotaUse[] | undefined
   #timer: NodeJS.Timeout | undefined
@@ -70,7 +72,7 @@ export class QuotaSharing {
     if (!this.#uncertain && own.length > 0) this.#batch++
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { value, revision } = await values.get(KEY)
-      const shared = parse(value)
+      const shared = parse(value) ?? this.#known
       if (own.length === 0 || shared.writers[replica]?.batch === this.#batch) return this.#adopt(shared, own)
       const merged = merge(shared, { replica, batch: this.#batch, time: now(), uses: own })
       this.#uncertain = own
@@ -81,6 +83,7 @@ export class QuotaSharing {
   #adopt(shared: SharedUse, own: readonly QuotaUse[]): void {
     const { quotas, replica, now } = this.#deps
     this.#uncertain = undefined
+    this.#known = shared
     quotas.counters.adopt(shared.uses, own)
     const others = Object.entries(shared.writers).filter(
       ([name, { time }]) => name !== replica && Math.abs(now() - time) < ACTIVE_MS,
@@ -111,12 +114,29 @@ function mostUsed(uses: QuotaUse[]): QuotaUse[] {
     })
 }
 
-/** Begins anew when the value cannot be read. */
-function parse(value: string | undefined): SharedUse {
+/** Returns `undefined` for a value that is missing or cannot be read. */
+function parse(value: string | undefined): SharedUse | undefined {
   try {
-    const { writers, uses }: SharedUse = JSON.parse(value ?? '')
-    return { writers, uses }
+    const shared: unknown = JSON.parse(value ?? '')
+    return isSharedUse(shared) ? shared : undefined
   } catch {
-    return { writers: {}, uses: [] }
+    return undefined
   }
+}
+
+function isSharedUse(value: unknown): value is SharedUse {
+  const { writers, uses } = Object(value)
+  if (typeof writers !== 'object' || writers === null || !Array.isArray(uses)) return false
+  return Object.values(writers).every(isWriter) && uses.every(isUse)
+}
+
+function isWriter(value: unknown): boolean {
+  const { batch, time } = Object(value)
+  return [batch, time].every(Number.isFinite)
+}
+
+function isUse(value: unknown): boolean {
+  const { project, category, period, start, used, saved } = Object(value)
+  const hasNames = typeof project === 'string' && typeof category === 'string' && PERIODS.includes(period)
+  return hasNames && [start, used, saved].every(Number.isFinite)
 }
