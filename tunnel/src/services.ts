@@ -146,7 +146,10 @@ function createPolicies({
   limits,
   clock,
   ...deps
-}: Pick<Services, 'config' | 'projects' | 'limits' | 'now' | 'clock' | 'metrics' | 'replica' | 'sentry'>) {
+}: Pick<
+  Services,
+  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'metrics' | 'replica' | 'log' | 'sentry'
+>) {
   return {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
     proxyFaults: new ProxyFaults(clock),

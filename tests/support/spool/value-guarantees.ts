@@ -41,6 +41,7 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
 
     it('adds up the use of quotas that replicas count at the same time, and keeps it', async () => {
       const now = () => Date.UTC(2026, 10, 23)
+      const logger = { warn: () => {}, info: () => {} }
       const key = { project: 'p/1', category: 'error', period: 'day', start: now() } as const
       const open = async (replica: string) => {
         const deps = {
@@ -51,7 +52,7 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
           onCounted: () => {},
         }
         const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
-        const sharing = new QuotaSharing({ values: await another(), quotas, replica, now })
+        const sharing = new QuotaSharing({ values: await another(), quotas, replica, now, logger })
         return { sharing, counters: quotas.counters }
       }
       const replicas = await Promise.all(['a', 'b', 'c'].map(open))

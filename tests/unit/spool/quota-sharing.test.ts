@@ -42,10 +42,12 @@ class MemoryValues implements SharedValues {
 describe('QuotaSharing', () => {
   let time: number
   let values: MemoryValues
+  let logged: string[]
 
   beforeEach(() => {
     time = NOON
     values = new MemoryValues()
+    logged = []
   })
 
   function open(replica: string) {
@@ -58,7 +60,11 @@ describe('QuotaSharing', () => {
       onCounted: () => {},
     }
     const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
-    const sharing = new QuotaSharing({ values, quotas, replica, now })
+    const logger = {
+      warn: (_: unknown, message?: string) => void logged.push(`warn ${message}`),
+      info: (message: unknown) => void logged.push(`info ${message}`),
+    }
+    const sharing = new QuotaSharing({ values, quotas, replica, now, logger })
     return {
       quotas,
       count: (used: number, saved = 0) => quotas.counters.add(KEY, used, saved),
@@ -215,6 +221,16 @@ describe('QuotaSharing', () => {
     const other = open('b')
     await other.exchange()
     expect(other.use().used).toBe(6)
+  })
+
+  it('logs once that the store fails, and once that it works again', async () => {
+    const a = open('a')
+    for (const failure of ['none', 'before', 'before', 'none', 'none'] as const) {
+      a.count(1)
+      values.failure = failure
+      await a.exchange()
+    }
+    expect(logged).toEqual(['warn the use of quotas is not shared', 'info the use of quotas is shared again'])
   })
 
   it('begins anew when a new replica cannot read the value', async () => {

@@ -10,6 +10,7 @@ import { Scrubbing } from '../policy/scrub.ts'
 import { Storms } from '../policy/storm/storms.ts'
 import type { Projects } from '../projects.ts'
 import { QuotaSharing } from '../spool/quota-sharing.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { PolicyGauges } from '../telemetry/policies/policy-metrics.ts'
 import { type PolicyRule, RuleHits } from '../telemetry/policies/rule-hits.ts'
@@ -52,11 +53,12 @@ type PolicyDeps = {
   now: () => number
   metrics: Metrics
   replica: string
+  log: Log
   sentry: Forwarding | undefined
 }
 
 /** An `error` quota needs the storms, too: they know the first occurrence of each error. */
-export function openPolicies({ config, now, metrics, replica, sentry }: PolicyDeps): PolicyServices {
+export function openPolicies({ config, now, metrics, replica, log, sentry }: PolicyDeps): PolicyServices {
   const { storm, quota } = config
   const ruleHits = new RuleHits(listRules(config), now)
   const scrubbing = openScrubbing(config, metrics, ruleHits)
@@ -83,7 +85,7 @@ export function openPolicies({ config, now, metrics, replica, sentry }: PolicyDe
     onCounted: (category) => void ruleHits.match('quota', category),
   })
   const values = sentry?.spool.store.values
-  const quotaSharing = values && new QuotaSharing({ values, quotas, replica, now })
+  const quotaSharing = values && new QuotaSharing({ values, quotas, replica, logger: log.logger, now })
   return { storms, quotas, quotaSharing, scrubbing, ruleHits }
 }
 

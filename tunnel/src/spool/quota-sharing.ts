@@ -1,6 +1,7 @@
 /** Sharing of the use of quotas among the replicas of one spool. */
 
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Logger } from 'pino'
 import { PERIODS, type QuotaUse, sumUses } from '../policy/quota/counters.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { SharedValues } from './spool.ts'
@@ -9,6 +10,7 @@ export type QuotaSharingDeps = {
   values: SharedValues
   quotas: Quotas
   replica: string
+  logger: Pick<Logger, 'warn' | 'info'>
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -36,6 +38,7 @@ export class QuotaSharing {
   #known: SharedUse = { writers: {}, uses: [] }
   /** Batch whose response is missing. */
   #uncertain: readonly QuotaUse[] | undefined
+  #isFailing = false
   #timer: NodeJS.Timeout | undefined
   #exchanging: Promise<void> | undefined
 
@@ -59,11 +62,24 @@ export class QuotaSharing {
   /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
   exchange(): Promise<void> {
     this.#exchanging ??= this.#exchange()
-      .catch(() => undefined)
+      .then(
+        () => this.#noteSuccess(),
+        (err) => this.#noteFailure(err),
+      )
       .finally(() => {
         this.#exchanging = undefined
       })
     return this.#exchanging
+  }
+
+  #noteSuccess(): void {
+    if (this.#isFailing) this.#deps.logger.info('the use of quotas is shared again')
+    this.#isFailing = false
+  }
+
+  #noteFailure(err: unknown): void {
+    if (!this.#isFailing) this.#deps.logger.warn({ err }, 'the use of quotas is not shared')
+    this.#isFailing = true
   }
 
   async #exchange(): Promise<void> {
