@@ -233,6 +233,16 @@ describe('QuotaSharing', () => {
     expect(logged).toEqual(['warn the use of quotas is not shared', 'info the use of quotas is shared again'])
   })
 
+  it('shares everything at stop, also what was counted after an uncertain batch', async () => {
+    const a = open('a')
+    a.count(5)
+    values.failure = 'after'
+    await a.exchange()
+    a.count(2)
+    await a.stop()
+    expect(JSON.parse(values.value ?? '').uses).toMatchObject([{ used: 7 }])
+  })
+
   it('begins anew when a new replica cannot read the value', async () => {
     values.value = 'broken'
     const a = open('a')

@@ -26,6 +26,8 @@ const ACTIVE_MS = 5_000
 /** A batch may be repeated for so long after its response was lost. */
 const WRITER_MS = 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
+/** An uncertain batch needs one more, and a failure of the store another one. */
+const MAX_LAST_EXCHANGES = 3
 /** Of the value, without its writers: it shares a bucket of 1 MiB on NATS, where the old and the new value need room. */
 const MAX_BYTES = 256 * 1024
 const KEY = 'quota'
@@ -56,7 +58,8 @@ export class QuotaSharing {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#exchanging
-    await this.exchange()
+    for (let attempt = 0; attempt < MAX_LAST_EXCHANGES && this.#hasUnshared(); attempt++)
+      await this.exchange()
   }
 
   /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
@@ -70,6 +73,10 @@ export class QuotaSharing {
         this.#exchanging = undefined
       })
     return this.#exchanging
+  }
+
+  #hasUnshared(): boolean {
+    return this.#uncertain !== undefined || this.#deps.quotas.counters.unshared().length > 0
   }
 
   #noteSuccess(): void {
