@@ -131,7 +131,7 @@ export function readConfig(env: Environment): Config {
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
     storm: readStorm(settings),
-    quota: readQuota(settings),
+    quota: readQuota(settings, dsns),
     throttle: {
       addressRate: settings.read('ADDRESS_RATE'),
       addressBurst: settings.read('ADDRESS_BURST'),

@@ -1,5 +1,6 @@
 /** Reads the settings of policies. */
 
+import type { Dsn } from '../envelope/dsn.ts'
 import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota/settings.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
@@ -17,13 +18,20 @@ export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   return undefined
 }
 
-export function readQuota(settings: SettingsReader): QuotaSettings {
-  const limits = { day: readLimits(settings, 'DAILY_QUOTA'), hour: readLimits(settings, 'HOURLY_QUOTA') }
-  return { limits, mode: settings.read('QUOTA_MODE') }
+/** `dsns` are those of `SENTRY_DSN`; empty in inbox mode. */
+export function readQuota(settings: SettingsReader, dsns: readonly Dsn[]): QuotaSettings {
+  const projects = dsns.length > 0 ? new Set(dsns.map(({ projectId }) => projectId)) : undefined
+  const day = readLimits(settings, 'DAILY_QUOTA', projects)
+  const hour = readLimits(settings, 'HOURLY_QUOTA', projects)
+  return { limits: { day, hour }, mode: settings.read('QUOTA_MODE') }
 }
 
-function readLimits(settings: SettingsReader, name: 'DAILY_QUOTA' | 'HOURLY_QUOTA'): QuotaLimit[] {
-  const { limits, problems } = parseQuota(settings.read(name) ?? '')
+function readLimits(
+  settings: SettingsReader,
+  name: 'DAILY_QUOTA' | 'HOURLY_QUOTA',
+  projects: ReadonlySet<string> | undefined,
+): QuotaLimit[] {
+  const { limits, problems } = parseQuota(settings.read(name) ?? '', projects)
   for (const { text, line, column, message } of problems)
     settings.problems.push(
       `${name}: "${text}" (line ${line}, column ${column}) ${message}; write limits like error=50000,transaction=100000`,

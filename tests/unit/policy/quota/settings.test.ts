@@ -57,3 +57,20 @@ it('a wrong quota is refused at start, with its position', () => {
     /DAILY_QUOTA: "eror=2" \(line 1, column 9\) names no data category.*\nHOURLY_QUOTA: "x" \(line 1, column 1\)/,
   )
 })
+
+describe('a quota of a project', () => {
+  const DSN = 'https://a@sentry.example/456'
+
+  it('that is not in SENTRY_DSN is refused at start, with its position', () => {
+    expect(() => readConfig({ SENTRY_DSN: DSN, HOURLY_QUOTA: 'error=1,45:error=2' })).toThrow(
+      /HOURLY_QUOTA: "45:error=2" \(line 1, column 9\) names a project that is not in SENTRY_DSN/,
+    )
+  })
+
+  it('is accepted if SENTRY_DSN has it or is not set', () => {
+    const limits = [{ category: 'error', limit: 2, project: '456' }]
+    const DAILY_QUOTA = '456:error=2'
+    expect(readConfig({ SENTRY_DSN: DSN, DAILY_QUOTA }).quota.limits.day).toEqual(limits)
+    expect(readConfig({ DAILY_QUOTA }).quota.limits.day).toEqual(limits)
+  })
+})

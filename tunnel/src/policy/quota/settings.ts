@@ -18,12 +18,18 @@ export type Problem = { text: string; line: number; column: number; message: str
 
 const MAX_LIMIT = 1_000_000_000_000
 
-/** Reads limits like `error=50000,replay=500,456:error=1000`, separated by commas or white space. */
-export function parseQuota(given: string): { limits: QuotaLimit[]; problems: Problem[] } {
+/**
+ * Reads limits like `error=50000,replay=500,456:error=1000`, separated by commas or white space. `projects` are the numbers of the
+ * configured projects, if there are any.
+ */
+export function parseQuota(
+  given: string,
+  projects?: ReadonlySet<string>,
+): { limits: QuotaLimit[]; problems: Problem[] } {
   const limits: QuotaLimit[] = []
   const problems: Problem[] = []
   for (const { 0: text, index } of given.matchAll(/[^\s,]+/g)) {
-    const parsed = parseLimit(text, limits)
+    const parsed = parseLimit(text, limits, projects)
     if (typeof parsed !== 'string') limits.push(parsed)
     else {
       const before = given.slice(0, index).split('\n')
@@ -34,11 +40,17 @@ export function parseQuota(given: string): { limits: QuotaLimit[]; problems: Pro
 }
 
 /** Returns the message of a problem instead. */
-function parseLimit(text: string, known: readonly QuotaLimit[]): QuotaLimit | string {
+function parseLimit(
+  text: string,
+  known: readonly QuotaLimit[],
+  projects: ReadonlySet<string> | undefined,
+): QuotaLimit | string {
   const [, project, category = '', number = ''] = /^(?:(\d{1,20}):)?([a-z_]+)=(\d{1,13})$/.exec(text) ?? []
   if (category === '') return 'is not a quota'
   if (!CATEGORY_NAMES.has(category))
     return `names no data category of Sentry (${[...CATEGORY_NAMES].sort().join(', ')})`
+  if (project !== undefined && projects?.has(project) === false)
+    return 'names a project that is not in SENTRY_DSN'
   const limit = Number(number)
   if (limit === 0 || limit > MAX_LIMIT) return `is not between 1 and ${MAX_LIMIT}`
   if (known.some((other) => other.category === category && other.project === project))
