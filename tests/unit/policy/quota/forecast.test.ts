@@ -26,19 +26,25 @@ describe('describeQuotas', () => {
   })
 
   it('extrapolates the last 60 minutes to the end of the quota', () => {
-    const test = new QuotaTest('error=1000')
-    test.sendMany(100, ERROR)
+    const test = new QuotaTest('session=1000')
+    test.sendMany(100, { type: 'session' })
     test.time += HOUR / 2
     expect(describeAt(test)).toMatchObject([{ used: 100, ends: test.time + 9 * HOUR }])
     test.time += HOUR
     expect(describeAt(test)[0]).not.toHaveProperty('ends') // 50 in an hour
   })
 
+  it('ends errors at 95 %, since the rest is reserved for first occurrences', () => {
+    const test = new QuotaTest('error=1000')
+    test.sendMany(100, ERROR)
+    expect(describeAt(test)).toMatchObject([{ used: 100, ends: test.time + 8.5 * HOUR }])
+  })
+
   it('counts what is removed as demand, too', () => {
-    const test = new QuotaTest('error=100')
-    test.sendMany(500, ERROR)
+    const test = new QuotaTest('error=1000')
+    test.sendMany(900, ERROR)
     const [quota] = describeAt(test)
-    expect(quota?.ends).toBeCloseTo(test.time + ((100 - (quota?.used ?? 0)) / 500) * HOUR, -1)
+    expect(quota?.ends).toBeCloseTo(test.time + ((950 - (quota?.used ?? 0)) / 900) * HOUR, -1)
   })
 
   it('names no end when the quota is used up, or nothing arrives', () => {

@@ -2,7 +2,7 @@
 
 import type { QuotaPeriod, QuotaStatus } from '../../contract/policies.ts'
 import { PERIOD_MS, PERIODS, startOf } from './counters.ts'
-import type { Quotas } from './quotas.ts'
+import { endOf, type Quotas } from './quotas.ts'
 
 /** Lists the quotas of these projects. `now` is in milliseconds since 1970. */
 export function describeQuotas(quotas: Quotas, projects: readonly string[], now: number): QuotaStatus[] {
@@ -28,7 +28,7 @@ function describeQuota({ counters }: Quotas, { limit, ...key }: Limit, now: numb
   const hour = startOf('hour', now)
   const shareOfLast = 1 - (now - hour) / PERIOD_MS.hour
   const demand = hourly(hour) + hourly(hour - PERIOD_MS.hour) * shareOfLast // in the last 60 minutes
-  const left = limit - use.used
+  const left = endOf(key.category, limit) - use.used
   const ends = left > 0 && demand > 0 ? Math.round(now + (left / demand) * PERIOD_MS.hour) : Infinity
   return { ...key, limit, ...use, resets, ...(ends < resets && { ends }) }
 }

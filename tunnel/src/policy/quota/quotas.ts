@@ -157,7 +157,7 @@ export class Quotas {
     if (quantity === 0) return undefined // a later segment of a replay
     if (network !== '' && this.#networks.of(key, network) + quantity > this.#shareOf(limit))
       return 'quota-address'
-    const end = key.category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
+    const end = endOf(key.category, limit)
     const rate = (end - used) / (end - limit * SOFT_SHARE)
     if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
     return positionOf(item, envelope, this.#deps.random) < rate ? undefined : 'quota-sampled'
@@ -178,6 +178,11 @@ export class Quotas {
     const left = Math.ceil((start + PERIOD_MS[period] - this.#deps.now()) / 1000)
     return { seconds: Math.min(MAX_ANNOUNCED_SECONDS, Math.max(1, left)), categories: [category] }
   }
+}
+
+/** Returns the use at which items end that are not important. */
+export function endOf(category: string, limit: number): number {
+  return category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
 }
 
 function withDependants(

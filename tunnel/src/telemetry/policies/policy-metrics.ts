@@ -34,7 +34,7 @@ export class PolicyMetrics {
     ofQuotas('saved', 'Removed in the current period, or what would have been.', ({ saved }) => saved)
     ofQuotas(
       'ends_timestamp_seconds',
-      'Time at which a quota ends at the rate of the last hour. Absent when that is after its period.',
+      'Time at which a quota ends at the rate of the last hour; one of errors at 95 %. Absent when that is after its period.',
       ({ ends }) => (ends === undefined ? undefined : ends / 1000),
     )
     this.#gauge(
