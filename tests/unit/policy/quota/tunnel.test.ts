@@ -9,6 +9,14 @@ import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
 
+const DAY = 24 * 60 * 60_000
+
+/** Advances the clock to noon of tomorrow, so that no day ends during a test. */
+function atNoon(tunnel: Tunnel): Tunnel {
+  tunnel.advanceTime(1.5 * DAY - (tunnel.services.now() % DAY))
+  return tunnel
+}
+
 describe('DAILY_QUOTA', () => {
   let started: AsyncDisposableStack
   let folder: string
@@ -25,7 +33,7 @@ describe('DAILY_QUOTA', () => {
   async function open(env: Record<string, string> = {}): Promise<Tunnel> {
     const SPOOL_URL = pathToFileURL(join(folder, 'spool.db')).href
     const settings = { SENTRY_DSN: sentry.dsn(), SPOOL_URL, DAILY_QUOTA: 'error=2', ...env }
-    return started.use(await openTunnel({ env: settings }))
+    return started.use(atNoon(await openTunnel({ env: settings })))
   }
 
   let sent = 0
@@ -39,7 +47,7 @@ describe('DAILY_QUOTA', () => {
   const used = async (tunnel: Tunnel) => {
     await tunnel.services.quotaSharing?.exchange()
     const { quotas, projects, now } = tunnel.services
-    const start = now() - (now() % (24 * 60 * 60_000))
+    const start = now() - (now() % DAY)
     const key = { project: projects.all[0]?.name ?? '', category: 'error', period: 'day', start } as const
     return quotas?.counters.read(key).used
   }
@@ -116,7 +124,7 @@ describe('DAILY_QUOTA', () => {
   })
 
   it('counts on without a spool in inbox mode', async () => {
-    const tunnel = started.use(await openTunnel({ env: { DAILY_QUOTA: 'error=2' } }))
+    const tunnel = started.use(atNoon(await openTunnel({ env: { DAILY_QUOTA: 'error=2' } })))
     const body = envelopeOf({ dsn: tunnel.services.projects.all[0]?.key }, [
       { header: { type: 'event' }, payload: '{"message":"a"}' },
     ])
