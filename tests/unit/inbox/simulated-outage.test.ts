@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { SimulatedOutageStatus } from '../../../tunnel/src/contract/inbox.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
@@ -119,6 +119,24 @@ describe('A simulated outage', () => {
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } }) // it is there already
     expect(inbox.count()).toBe(1)
     expect(inbox.outage.delivered()).toBe(1)
+  })
+
+  it('delivers envelopes after one read of its state has failed', async () => {
+    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
+    const onError = vi.fn()
+    const memory = new MemoryBudget(1024 * 1024, 1024)
+    const upstream = new InboxUpstream({ inbox, memory, now: Date.now, onError })
+    const envelope = errorOf(INBOX_DSN)
+    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
+    const send = () => upstream.send(undefined, outgoing, inboxHeaders({ receipt: 'r-1', network: '' })).final
+    const failure = new Error('database is locked')
+    vi.spyOn(inbox.outage, 'remainingMs').mockImplementationOnce(() => {
+      throw failure
+    })
+    expect(await send()).toMatchObject({ kind: 'undecided', reason: 'inbox' })
+    expect(onError).toHaveBeenCalledExactlyOnceWith(failure)
+    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
+    expect(memory.usedBytes()).toBe(0)
   })
 
   it('is over when its end is too far in the future, as a wrong clock would write it', () => {

@@ -41,7 +41,7 @@ export class InboxUpstream implements DeliveryUpstreams {
   /** Stores one envelope at a time: each is in memory as a whole meanwhile. */
   send(_project: unknown, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const final = this.#last.then(() => this.#deliver(outgoing, senderOf(headers)))
-    this.#last = final
+    this.#last = final.catch(() => undefined)
     return { soon: final, final, drop: () => {} }
   }
 
@@ -65,10 +65,10 @@ export class InboxUpstream implements DeliveryUpstreams {
   }
 
   async #deliver(outgoing: OutgoingBody, sender: Sender): Promise<DeliveryResult> {
-    if (this.isOpen()) return { kind: 'undecided', reason: 'simulated outage', status: 503 }
     const { memory, onError } = this.#deps
     memory.reserve(2 * outgoing.bytes)
     try {
+      if (this.isOpen()) return { kind: 'undecided', reason: 'simulated outage', status: 503 }
       return await this.#store(outgoing, sender)
     } catch (error) {
       onError(error)
