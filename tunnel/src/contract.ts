@@ -133,14 +133,7 @@ export type UpstreamState = {
 export type OperatorAction = {
   /** Milliseconds since 1970. */
   time: number
-  action:
-    | 'spool-retry'
-    | 'spool-purge'
-    | 'spool-pause'
-    | 'spool-resume'
-    | 'inbox-delete'
-    | 'outage-begin'
-    | 'outage-end'
+  action: 'spool-retry' | 'spool-purge' | 'spool-pause' | 'spool-resume' | 'inbox-delete'
   /** One entry, and its receipt. */
   id?: string
   receipt?: string

@@ -152,6 +152,7 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'POST /inbox/outage', 400, '?seconds=181')
     await ask(inbox, 'GET /inbox/outage', 200)
     await ask(inbox, 'DELETE /inbox/outage', 200)
+    await ask(inbox, 'POST /inbox/outage', 409)
     await ask(spooling, 'POST /inbox/outage', 404)
   })
 

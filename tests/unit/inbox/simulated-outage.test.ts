@@ -81,6 +81,33 @@ describe('A simulated outage', () => {
     expect(await sendTo(tunnel, 1)).toMatchObject({ status: 200 })
   })
 
+  it('is not prolonged, and cannot begin again until 3 minutes after its end', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST', '?seconds=30')
+    tunnel.advanceTime(10_000)
+    expect((await ask(tunnel, 'POST', '?seconds=180')).remaining_ms).toBeLessThanOrEqual(20_000)
+    await ask(tunnel, 'DELETE')
+    tunnel.advanceTime(100_000)
+    await ask(tunnel, 'DELETE') // does not prolong the pause
+    const early = await tunnel.admin('/inbox/outage', { method: 'POST' })
+    expect(early.status).toBe(409)
+    expect(await early.json()).toEqual({
+      detail: 'An outage has just ended. The next one can begin 3 minutes after its end.',
+    })
+    tunnel.advanceTime(80_000)
+    expect((await ask(tunnel, 'POST', '?seconds=30')).remaining_ms).toBeGreaterThan(0)
+  })
+
+  it('is in the audit log, but not among the changes by operators', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST')
+    await ask(tunnel, 'DELETE')
+    await tunnel.log(({ audit }) => (audit as { action?: string } | undefined)?.action === 'outage-end')
+    const audit = tunnel.logs.flatMap((line) => line.audit ?? [])
+    expect(audit).toMatchObject([{ action: 'outage-begin' }, { action: 'outage-end' }])
+    expect((await (await tunnel.admin('/status')).json()).actions).toEqual([])
+  })
+
   it('applies to replicas that share the inbox', async () => {
     const [one, other] = [await open(), await open()]
     await ask(one, 'POST')
@@ -107,14 +134,14 @@ describe('A simulated outage', () => {
     const envelope = errorOf(INBOX_DSN)
     const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
     const send = () => upstream.send(undefined, outgoing, inboxHeaders({ receipt: 'r-1', network: '' })).final
-    inbox.outage.set(60_000)
+    inbox.outage.begin(60_000)
     expect({ isOpen: upstream.isOpen(), mayProbe: upstream.mayProbe() }).toEqual({
       isOpen: true,
       mayProbe: false,
     })
     expect(await send()).toMatchObject({ kind: 'undecided', status: 503 })
     expect(inbox.count()).toBe(0)
-    inbox.outage.set(0)
+    inbox.outage.end()
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } }) // it is there already
     expect(inbox.count()).toBe(1)
@@ -142,7 +169,7 @@ describe('A simulated outage', () => {
   it('is over when its end is too far in the future, as a wrong clock would write it', () => {
     let now = Date.now()
     const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, () => now), (it) => it.close())
-    inbox.outage.set(60_000)
+    inbox.outage.begin(60_000)
     expect(inbox.outage.remainingMs()).toBe(60_000)
     now -= 10 * 60_000
     expect(inbox.outage.remainingMs()).toBe(0)

@@ -33,13 +33,13 @@ export class AuditLog {
 
   /** Records a change at every log level, and keeps it for `actions`. */
   recordChange(c: Context, action: OperatorAction['action'], subject: Subject): void {
-    this.recordPayload(c, action, subject)
+    this.record(c, action, subject)
     const change = { time: this.#now(), action, ...subject, ...addressesOf(c) }
     this.#actions = [change, ...this.#actions].slice(0, MAX_ACTIONS)
   }
 
-  /** Records the reading of a payload at every log level. */
-  recordPayload(c: Context, action: string, subject: object): void {
+  /** Records an action at every log level. */
+  record(c: Context, action: string, subject: object): void {
     this.#always.info({ audit: this.#describe(c, action, subject) }, 'audit')
   }
 

@@ -78,7 +78,7 @@ export class PolicyExamples {
     const reading = `${c.req.header('x-operator-address') ?? ''} ${id}`
     if (this.#audited === reading) return
     this.#audited = reading
-    this.#auditLog.recordPayload(c, 'policy-example', { id })
+    this.#auditLog.record(c, 'policy-example', { id })
   }
 }
 

@@ -95,7 +95,7 @@ class SpoolAdmin {
   async download(c: Context): Promise<Response> {
     const found = await this.#find(c)
     const stored = await this.#spool.read(found)
-    this.#auditLog.recordPayload(c, 'spool-read', this.#subjectOf(found))
+    this.#auditLog.record(c, 'spool-read', this.#subjectOf(found))
     return download(
       c,
       Buffer.isBuffer(stored) ? new Uint8Array(stored) : (Readable.toWeb(stored.open()) as ReadableStream),

@@ -5,6 +5,9 @@ import type { DatabaseSync } from 'node:sqlite'
 /** Longest outage, in milliseconds. An end that is further away was written by a wrong clock, and is ignored. */
 export const MAX_OUTAGE_MS = 3 * 60_000
 
+/** Time after an outage in which none begins: visitors cannot keep one on until the spool is full. */
+const PAUSE_MS = 3 * 60_000
+
 export const OUTAGE_TABLE = `
   CREATE TABLE IF NOT EXISTS outage (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -23,9 +26,15 @@ export class OutageTable {
     this.#now = now
   }
 
-  /** Begins an outage of `ms`, or ends the present one with 0. */
-  set(ms: number): void {
-    this.#statements.set.run(this.#now() + Math.min(ms, MAX_OUTAGE_MS))
+  /** Begins an outage of `ms`. Returns `false` during one, and in the pause after it. */
+  begin(ms: number): boolean {
+    const now = this.#now()
+    const until = now + Math.min(ms, MAX_OUTAGE_MS)
+    return this.#statements.begin.run(until, now - PAUSE_MS, now + MAX_OUTAGE_MS).changes > 0
+  }
+
+  end(): void {
+    if (this.remainingMs() > 0) this.#statements.end.run(this.#now())
   }
 
   /** Returns the milliseconds until it ends by itself; 0 without an outage. */
@@ -51,7 +60,8 @@ export class OutageTable {
 function prepare(db: DatabaseSync) {
   return {
     read: db.prepare('SELECT until, delivered FROM outage'),
-    set: db.prepare('UPDATE outage SET until = ?'),
+    begin: db.prepare('UPDATE outage SET until = ? WHERE until <= ? OR until > ?'),
+    end: db.prepare('UPDATE outage SET until = ?'),
     count: db.prepare('UPDATE outage SET delivered = delivered + 1'),
     reset: db.prepare('UPDATE outage SET delivered = 0'),
   }

@@ -68,17 +68,21 @@ export class SimulatedOutage {
     await opened?.spool.close()
   }
 
-  /** Begins an outage, or prolongs the present one. Rejects when the spool cannot be opened. */
-  async begin(seconds: number): Promise<SimulatedOutageStatus> {
+  /**
+   * Begins an outage, unless one is on. Returns the state, or `undefined` in the pause after an outage. Rejects when the spool cannot be
+   * opened.
+   */
+  async begin(seconds: number): Promise<SimulatedOutageStatus | undefined> {
     const { pending } = await this.#open().then(() => this.status())
     const { outage } = this.#deps.inbox
-    if (pending === 0) outage.reset()
-    outage.set(seconds * 1000)
+    if (outage.begin(seconds * 1000)) {
+      if (pending === 0) outage.reset()
+    } else if (outage.remainingMs() === 0) return undefined
     return this.status()
   }
 
   end(): Promise<SimulatedOutageStatus> {
-    this.#deps.inbox.outage.set(0)
+    this.#deps.inbox.outage.end()
     return this.status()
   }
 

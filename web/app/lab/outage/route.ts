@@ -33,6 +33,6 @@ async function change(request: Request, method: 'POST' | 'DELETE'): Promise<Resp
 
 function respond(status: object | undefined): Response {
   return status
-    ? Response.json(status, { headers: NO_STORE })
+    ? Response.json(status, { status: 'detail' in status ? 409 : 200, headers: NO_STORE })
     : Response.json({}, { status: 503, headers: NO_STORE })
 }

@@ -10,13 +10,11 @@ const VERBS: Record<OperatorAction['action'], string> = {
   'spool-pause': 'paused delivery',
   'spool-resume': 'resumed delivery',
   'inbox-delete': 'deleted',
-  'outage-begin': 'began a simulated outage',
-  'outage-end': 'ended a simulated outage',
 }
 
 function placeOf({ action, project }: OperatorAction): string {
   if (action === 'inbox-delete') return ' from the inbox'
-  return action.startsWith('outage-') ? '' : ` of ${project ?? 'all projects'}`
+  return ` of ${project ?? 'all projects'}`
 }
 
 /** Returns a sentence without a full stop: the operator, the change, and its scope. */

@@ -9,6 +9,8 @@ const POLL_MS = 1_000
 const PATH = '/lab/outage'
 const NO_RESPONSE = 'The tunnel does not respond. Try again.'
 
+type Answer = SimulatedOutageStatus & { rejection: string; detail: string }
+
 /** Returns the state, the reason why the last change failed, and a function that begins or ends an outage. */
 export function useOutage() {
   const [status, setStatus] = useState<SimulatedOutageStatus>()
@@ -17,9 +19,10 @@ export function useOutage() {
 
   const request = useCallback(async (method: string, asked: Partial<Asked> = {}) => {
     const response = await fetch(`${PATH}?${new URLSearchParams(asked)}`, { method }).catch(() => undefined)
-    const answer: Partial<SimulatedOutageStatus & { rejection: string }> = await (response?.json() ?? {})
-    const { remaining_ms, pending, delivered, rejection } = answer
+    const answer: Partial<Answer> = await (response?.json() ?? {})
+    const { remaining_ms, pending, delivered, rejection, detail } = answer
     if (rejection !== undefined) return describeOutcome({ is: 'rejected', why: rejection }).text
+    if (detail !== undefined) return detail
     if (remaining_ms === undefined || pending === undefined || delivered === undefined) return NO_RESPONSE
     setStatus({ remaining_ms, pending, delivered })
     return undefined
