@@ -3,13 +3,13 @@
 
 import { captureException } from '@sentry/nextjs'
 import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
-import { formatQuantity } from '../../../lib/format.ts'
 import { useHydrated } from '../../../lib/use-hydrated.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { newReference } from '../action-row.tsx'
 import { thrown } from '../browser-errors.ts'
 import type { OnServer } from '../use-pass.ts'
+import { describeOutage } from './describe-outage.ts'
 import { useOutage } from './use-outage.ts'
 
 const BURST = 10
@@ -71,16 +71,6 @@ function Count({ name, value }: { name: string; value: number | string }) {
       <dd className="text-title">{value}</dd>
     </div>
   )
-}
-
-/** Describes the state without its counts, which change every second. */
-export function describeOutage({ remaining_ms, pending, delivered }: SimulatedOutageStatus): string {
-  if (remaining_ms > 0)
-    return 'Sentry is unreachable (simulated). Envelopes get 202 and wait on disk. Send some, also with the buttons below.'
-  if (pending > 0) return 'Sentry responds again. The pending envelopes are being delivered.'
-  if (delivered > 0)
-    return `The outage is over. ${formatQuantity(delivered, 'spooled envelope')} arrived in the inbox, none was lost.`
-  return 'No outage at the moment.'
 }
 
 function sendBurst(): void {
