@@ -9,6 +9,6 @@ export function describeOutage({ remaining_ms, pending, delivered }: SimulatedOu
     return 'Sentry is unreachable (simulated). Envelopes get 202 and wait on disk. Send some, also with the buttons below.'
   if (pending > 0) return 'Sentry responds again. The pending envelopes are being delivered.'
   if (delivered > 0)
-    return `The outage is over. ${formatQuantity(delivered, 'spooled envelope')} arrived in the inbox, none was lost.`
+    return `The outage is over. ${formatQuantity(delivered, 'spooled envelope')} arrived in the inbox.`
   return 'No outage at the moment.'
 }
