@@ -84,7 +84,7 @@ export function createTunnel(services: Services): Tunnel {
     await stopTaking(publicServer, FINISH_MS)
     await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
-    const delivered = sentry?.deliverer.stop()
+    const delivered = sentry ? sentry.deliverer.stop() : services.outage?.stop()
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
     await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool
@@ -92,7 +92,7 @@ export function createTunnel(services: Services): Tunnel {
     sentry?.limitSharing.stop()
     services.sharedBundles?.stop()
     await Promise.race([Promise.all([history?.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
-    await Promise.all([sentry?.spool.close(), services.outage?.stop()])
+    await sentry?.spool.close()
     inbox?.close()
     await stopNow(adminServer)
     log.logger.info('stopped')

@@ -126,6 +126,16 @@ describe('A simulated outage', () => {
     await expect.poll(() => eventsIn(after)).toEqual([eventId(1)])
   })
 
+  it('stops before the history, which counts its final outcomes, and within a limit of time', async () => {
+    const tunnel = await open()
+    const { outage, history } = tunnel.services
+    if (!outage || !history) throw new Error('inbox mode has both')
+    const stopOutage = vi.spyOn(outage, 'stop').mockReturnValue(new Promise(() => {}))
+    const stopHistory = vi.spyOn(history, 'stop')
+    await tunnel.stop()
+    expect(stopOutage).toHaveBeenCalledBefore(stopHistory)
+  })
+
   it('lets no envelope into the inbox while it lasts', async () => {
     const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
     const memory = new MemoryBudget(1024 * 1024, 1024)
