@@ -63,6 +63,20 @@ describe('A simulated outage', () => {
     expect(await sendTo(tunnel, 3)).toMatchObject({ status: 200 })
   })
 
+  it('keeps the time of arrival of its envelopes', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST')
+    const before = Date.now()
+    await sendTo(tunnel, 1)
+    const after = Date.now()
+    tunnel.advanceTime(60_000) // it ends by itself
+    const entries = async () => (await (await tunnel.admin('/inbox')).json()).entries
+    await expect.poll(entries).toHaveLength(1)
+    const [{ time }] = await entries()
+    expect(time).toBeGreaterThanOrEqual(before)
+    expect(time).toBeLessThanOrEqual(after)
+  })
+
   it('counts one final outcome for each spooled envelope', async () => {
     const tunnel = await open()
     await ask(tunnel, 'POST')
@@ -140,10 +154,11 @@ describe('A simulated outage', () => {
     const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
     const memory = new MemoryBudget(1024 * 1024, 1024)
     const onError = (error: unknown) => Promise.reject(error)
-    const upstream = new InboxUpstream({ inbox, memory, now: Date.now, onError })
+    const upstream = new InboxUpstream({ inbox, memory, onError })
     const envelope = errorOf(INBOX_DSN)
     const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const send = () => upstream.send(undefined, outgoing, inboxHeaders({ receipt: 'r-1', network: '' })).final
+    const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
+    const send = () => upstream.send(undefined, outgoing, headers).final
     inbox.outage.begin(60_000)
     expect({ isOpen: upstream.isOpen(), mayProbe: upstream.mayProbe() }).toEqual({
       isOpen: true,
@@ -162,10 +177,11 @@ describe('A simulated outage', () => {
     const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
     const onError = vi.fn()
     const memory = new MemoryBudget(1024 * 1024, 1024)
-    const upstream = new InboxUpstream({ inbox, memory, now: Date.now, onError })
+    const upstream = new InboxUpstream({ inbox, memory, onError })
     const envelope = errorOf(INBOX_DSN)
     const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const send = () => upstream.send(undefined, outgoing, inboxHeaders({ receipt: 'r-1', network: '' })).final
+    const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
+    const send = () => upstream.send(undefined, outgoing, headers).final
     const failure = new Error('database is locked')
     vi.spyOn(inbox.outage, 'remainingMs').mockImplementationOnce(() => {
       throw failure

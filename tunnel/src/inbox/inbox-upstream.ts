@@ -2,6 +2,7 @@
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { OutgoingBody } from '../body/outgoing.ts'
+import type { PendingReceipt } from '../pipeline.ts'
 import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
 import type { DeliveryAttempt } from '../upstream/client.ts'
 import type { DeliveryResult } from '../upstream/request.ts'
@@ -13,13 +14,11 @@ import { summarise } from './summary.ts'
 type InboxUpstreamDeps = {
   inbox: Inbox
   memory: MemoryBudget
-  /** Milliseconds since 1970. */
-  now: () => number
   onError: (error: unknown) => void
 }
 
 /** Headers of a spool entry, for its delivery to the inbox. */
-type Sender = { receipt: string; network: string }
+type Sender = { receipt: Pick<PendingReceipt, 'id' | 'time'>; network: string }
 
 const ATTEMPT_MS = 10_000
 const ACCEPTED = reply(200)
@@ -27,7 +26,7 @@ const CONCURRENT = 8 // envelopes are stored one at a time
 
 /** Returns the headers that a spool entry needs for its delivery to the inbox. */
 export function inboxHeaders({ receipt, network }: Sender): string[] {
-  return ['receipt', receipt, 'network', network]
+  return ['receipt', receipt.id, 'network', network, 'time', String(receipt.time)]
 }
 
 export class InboxUpstream implements DeliveryUpstreams {
@@ -78,8 +77,8 @@ export class InboxUpstream implements DeliveryUpstreams {
     }
   }
 
-  async #store(outgoing: OutgoingBody, { receipt: id, network }: Sender): Promise<DeliveryResult> {
-    const { inbox, now } = this.#deps
+  async #store(outgoing: OutgoingBody, { receipt: { id, time }, network }: Sender): Promise<DeliveryResult> {
+    const { inbox } = this.#deps
     if (inbox.size(id) !== undefined) return ACCEPTED // the spool did not learn of its delivery
     const envelope = await wholeOf(outgoing.content(), outgoing.bytes)
     const read = readStored(envelope)
@@ -87,7 +86,7 @@ export class InboxUpstream implements DeliveryUpstreams {
     const { items, eventId = null } = read
     const summary = summarise({ id, event_id: eventId }, items, envelope)
     const types = items.map(({ type }) => type)
-    inbox.keep({ id, time: now(), eventId, types, summary, envelope }, network)
+    inbox.keep({ id, time, eventId, types, summary, envelope }, network)
     inbox.outage.countDelivered()
     return ACCEPTED
   }
@@ -98,6 +97,6 @@ function reply(status: number): DeliveryResult {
   return { kind: 'answered', reply: { status, body: Buffer.alloc(0), ...absent } }
 }
 
-function senderOf([, receipt = '', , network = '']: string[]): Sender {
-  return { receipt, network }
+function senderOf([, id = '', , network = '', , time = '']: string[]): Sender {
+  return { receipt: { id, time: Number(time) }, network }
 }

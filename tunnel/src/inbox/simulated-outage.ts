@@ -136,7 +136,7 @@ export class SimulatedOutage {
     this.#checkSize(ctx.envelope.bytes - sizeOfRanges(ranges), network)
     const { spool, deliverer } = await this.#open()
     const outgoing = await this.#plainBody(ctx, ranges)
-    const headers = inboxHeaders({ receipt: receipt.id, network })
+    const headers = inboxHeaders({ receipt, network })
     const { entry, body } = await createSpoolEntry(ctx, outgoing, headers)
     receipt.upstream_status = 503
     receipt.upstream_error = 'http-5xx'
