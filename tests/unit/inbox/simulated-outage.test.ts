@@ -69,7 +69,7 @@ describe('A simulated outage', () => {
     const before = Date.now()
     await sendTo(tunnel, 1)
     const after = Date.now()
-    tunnel.advanceTime(60_000) // it ends by itself
+    tunnel.advanceTime(60_000) // its time is over
     const entries = async () => (await (await tunnel.admin('/inbox')).json()).entries
     await expect.poll(entries).toHaveLength(1)
     const [{ time }] = await entries()
@@ -87,7 +87,7 @@ describe('A simulated outage', () => {
       .toMatchObject([{ final_outcome: 'delivered', count: 1 }])
   })
 
-  it('ends by itself', async () => {
+  it('ends after its time', async () => {
     const tunnel = await open()
     await ask(tunnel, 'POST', '?seconds=30')
     tunnel.advanceTime(30_001)

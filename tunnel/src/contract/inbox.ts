@@ -30,7 +30,7 @@ export type InboxSummary = {
 
 /** Simulated outage of Sentry, which the inbox stands for. */
 export type SimulatedOutageStatus = {
-  /** Milliseconds until it ends by itself; 0 without an outage. */
+  /** Milliseconds until the outage ends; 0 without one. */
   remaining_ms: number
   /** Spooled envelopes that wait for its end, and those that were delivered to the inbox afterwards. */
   pending: number

@@ -68,10 +68,10 @@ function contains(list: BlockList, address: string): boolean {
   return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-// RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and whoever is in front has trusted it.
+// RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and a proxy in front has trusted it.
 const RESERVED = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i
 
-/** Reads the client address. `address-list` marks text before it that nobody vouches for, or a value that is no address. */
+/** Reads the client address. `address-list` marks other addresses before it, which no trusted proxy has set, or a value that is no address. */
 function readForwardedFor(
   header: string | string[] | undefined,
   proxies: BlockList,

@@ -37,7 +37,7 @@ export class OutageTable {
     if (this.remainingMs() > 0) this.#statements.end.run(this.#now())
   }
 
-  /** Returns the milliseconds until it ends by itself; 0 without an outage. */
+  /** Returns the milliseconds until the outage ends; 0 without one. */
   remainingMs(): number {
     const remainingMs = Number(this.#statements.read.get()?.until) - this.#now()
     return remainingMs > 0 && remainingMs <= MAX_OUTAGE_MS ? remainingMs : 0

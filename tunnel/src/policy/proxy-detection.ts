@@ -96,7 +96,7 @@ export class ProxyFaults {
     return [
       ...textsOf(CREDENTIALS, (flag) => count(flag) > 0).map(
         (header) =>
-          `The proxy in front of Culvert passes the header ${header} of visitors on. The tunnel forwards it to nobody. Remove it in the proxy.`,
+          `The proxy in front of Culvert passes the header ${header} of visitors on. The tunnel does not forward it. Remove it in the proxy.`,
       ),
       ...textsOf(OF_MOST, (flag) => count(flag) * 2 > requests),
     ]
