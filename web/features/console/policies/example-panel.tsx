@@ -17,7 +17,7 @@ const COLUMNS = [
 
 export function ExamplePanel({ example }: { example: Example }) {
   return (
-    <Panel title="Example" note="what scrubbing would change in an envelope of the inbox">
+    <Panel title="Example" note="values of an inbox entry that scrubbing would change">
       {example.state === 'found' ? (
         <Changes {...example} />
       ) : (

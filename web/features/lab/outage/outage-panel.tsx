@@ -27,7 +27,7 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
     <Card aria-label="Outage of Sentry">
       <h2 className="text-title">Outage of Sentry</h2>
       <p className="mt-2 max-w-3xl text-quiet">
-        For 30 seconds, the inbox refuses every envelope with 503, as an unreachable Sentry would, for all
+        For 30 seconds, the inbox rejects every envelope with 503, as an unreachable Sentry would, for all
         visitors of this site. Culvert spools them on disk, and delivers them when the outage ends.
       </p>
       <div className="mt-4 flex flex-wrap gap-3">
