@@ -2,9 +2,9 @@
 
 import { Rejection } from '../rejections.ts'
 import { type HeaderLine, rawValue } from './header-parser.ts'
+import { isObject, type Json } from './json.ts'
 
 type Scalar = string | number | boolean | null
-type Json = Readonly<Record<string, unknown>>
 
 export type EnvelopeHeader = Readonly<{
   event_id?: Scalar
@@ -158,10 +158,6 @@ function keepScalars(value: Json, keys: readonly string[]): Record<string, Scala
 
 function isScalar(value: unknown): value is Scalar {
   return value === null || (typeof value !== 'object' && value !== undefined)
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isAbsent(value: unknown): boolean {

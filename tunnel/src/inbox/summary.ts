@@ -2,9 +2,9 @@
 
 import { maxValues } from '../envelope/header-parser.ts'
 import type { Item } from '../envelope/items.ts'
+import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
 import { cut } from '../envelope/summary.ts'
 import { groupId, groupOfEvent, patternOf } from './grouping.ts'
-import { type Json, list, object, text } from './json.ts'
 import { type Name, nameOf, nameOfTypes, nameOfUnread, TITLE_TYPES, type TitleType } from './title.ts'
 
 /** Absent texts are empty. */

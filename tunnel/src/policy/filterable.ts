@@ -1,5 +1,7 @@
 /** Fields that filters read, from the payload of each item type (`Filterable` in relay-filter/src/interface.rs). */
 
+import { type Json, list, object, text } from '../envelope/json.ts'
+
 /** Missing texts are empty. */
 export type Filterable = {
   /** Name of a transaction, or of a span's segment. */
@@ -78,7 +80,7 @@ function readEvent(payload: unknown): Filterable {
     address: text(object(event.user).ip_address),
     hosts: ['host', 'x-forwarded-host'].flatMap((name) => headers.get(name) ?? []),
     userAgent: headers.get('user-agent') ?? '',
-    exceptions: list(object(event.exception).values).map(readException),
+    exceptions: list(object(event.exception).values).map(object).map(readException),
   }
 }
 
@@ -106,9 +108,9 @@ function readException(exception: Json): Exception {
     type: text(exception.type),
     value: text(exception.value),
     // JavaScript SDKs write `filename` only; Relay takes it for `abs_path` before it filters.
-    places: list(object(exception.stacktrace).frames).map(
-      (frame) => text(frame.abs_path) || text(frame.filename),
-    ),
+    places: list(object(exception.stacktrace).frames)
+      .map(object)
+      .map((frame) => text(frame.abs_path) || text(frame.filename)),
   }
 }
 
@@ -182,18 +184,4 @@ export function readElement(payload: unknown): Filterable {
       isSegment: element.is_segment === true,
     },
   }
-}
-
-type Json = Readonly<Record<string, unknown>>
-
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {}
-}
-
-function list(value: unknown): Json[] {
-  return Array.isArray(value) ? value.map(object) : []
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -4,6 +4,7 @@ import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { FilterReason } from '../contract.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
 import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
+import { parsePayload } from '../envelope/payload.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import { DroppedSegments } from './dropped-segments.ts'
@@ -40,8 +41,6 @@ type FilteredElements = {
   ranges: readonly Range[]
 }
 
-/** Parsing one of more values may take longer than 50 ms. More than an event of 1 MiB from an SDK has. */
-const MAX_VALUES = 50_000
 /** More than a container of 1,000 spans has; each of its elements is small. */
 const MAX_CONTAINER_VALUES = 100_000
 
@@ -135,12 +134,8 @@ function withDependants(
 
 /** Returns `undefined` for payloads that are no JSON or take too long to parse; Sentry judges them. */
 function readPayload(bytes: Buffer, read: Read): Filterable | undefined {
-  if (maxValues(bytes) > MAX_VALUES) return undefined
-  try {
-    return read(JSON.parse(bytes.toString()))
-  } catch {
-    return undefined
-  }
+  const payload = parsePayload(bytes)
+  return payload === undefined ? undefined : read(payload)
 }
 
 /** Returns `undefined` when nothing is to be removed, or when Relay would not accept the container either. */

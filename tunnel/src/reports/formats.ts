@@ -1,6 +1,7 @@
 /** Reads posts of browsers: one CSP report of `report-uri`, or a batch of the Reporting API. All work is bounded. */
 
 import { maxValues } from '../envelope/header-parser.ts'
+import { isObject, type Json, text } from '../envelope/json.ts'
 import { Rejection } from '../rejections.ts'
 import type { BrowserReport, ReportBody } from './report-types.ts'
 
@@ -26,8 +27,6 @@ const READERS: ReadonlyMap<string, (json: unknown) => readonly unknown[]> = new 
   ['application/reports+json', membersOf],
   ['application/json', membersOf],
 ])
-
-export const REPORT_CONTENT_TYPES: readonly string[] = [...READERS.keys()]
 
 /** Returns the content type without parameters. Throws a `Rejection` when it is not one of reports. */
 export function checkContentType(header: string | undefined): string {
@@ -118,13 +117,3 @@ function readBody(members: Json): ReportBody {
 }
 
 const SAMPLES: ReadonlySet<string> = new Set(['sample', 'script-sample'])
-
-type Json = Readonly<Record<string, unknown>>
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}

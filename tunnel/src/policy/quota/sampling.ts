@@ -1,7 +1,8 @@
 /** Properties of items that quotas need: quantity, importance, and place in a sample. */
 
-import { maxValues } from '../../envelope/header-parser.ts'
 import { type Item, quantitiesOf } from '../../envelope/items.ts'
+import { list, object } from '../../envelope/json.ts'
+import { parsePayload } from '../../envelope/payload.ts'
 import type { Envelope } from '../../envelope/reader.ts'
 
 export type Quantity = { category: string; quantity: number }
@@ -10,9 +11,6 @@ export type Quantity = { category: string; quantity: number }
 type ReplaySegment = { isFirst: boolean; hasError: boolean }
 
 const OF_TRACE = new Set(['transaction', 'span', 'profile', 'profile_chunk'])
-/** Parsing an event of more values may take longer than 50 ms. */
-const MAX_VALUES = 50_000
-const UNREAD: ReplaySegment = { isFirst: true, hasError: false }
 
 /** Returns what Sentry counts for an item. A replay counts once: with its first segment. */
 export function quotaQuantitiesOf(item: Item): readonly Quantity[] {
@@ -48,16 +46,13 @@ function readSegment(item: Item): ReplaySegment {
   return segment
 }
 
+/** A payload that cannot be read counts as a first segment without an error. */
 function parseSegment({ payload, bytes }: Item): ReplaySegment {
-  const text = Buffer.concat(payload)
-  if (text.length < bytes || (text.length > MAX_VALUES && maxValues(text) > MAX_VALUES)) return UNREAD
-  try {
-    const { segment_id: segment, error_ids: errors, replay_type: type } = Object(JSON.parse(text.toString()))
-    return {
-      isFirst: segment === 0 || typeof segment !== 'number',
-      hasError: type === 'buffer' || (Array.isArray(errors) && errors.length > 0),
-    }
-  } catch {
-    return UNREAD
+  const whole = Buffer.concat(payload)
+  const event = object(whole.length < bytes ? undefined : parsePayload(whole))
+  const { segment_id: segment, error_ids: errors, replay_type: type } = event
+  return {
+    isFirst: segment === 0 || typeof segment !== 'number',
+    hasError: type === 'buffer' || list(errors).length > 0,
   }
 }

@@ -123,11 +123,6 @@ export function remarksOf(text: string, redactions: readonly Redaction[]): Remar
   })
 }
 
-/** Returns the remark of a value that was removed as a whole. */
-export function removedRemark(rule: Rule): Remark {
-  return [rule.id, 'x']
-}
-
 /** Counts Unicode characters, as Relay does. */
 export function countCharacters(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)

@@ -1,7 +1,8 @@
 /** Fingerprint of an error, which is the same for errors of one cause. */
 
 import { hash } from 'node:crypto'
-import { maxValues } from '../../envelope/header-parser.ts'
+import { type Json, list, object, text as textOf } from '../../envelope/json.ts'
+import { parsePayload } from '../../envelope/payload.ts'
 
 export type Fingerprint = {
   key: string
@@ -9,10 +10,6 @@ export type Fingerprint = {
   title: string
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-/** Parsing an event of more values may take longer than 50 ms. */
-const MAX_VALUES = 50_000
 const MAX_EXCEPTIONS = 5
 const MAX_FRAMES = 3
 const MAX_TEXT = 300
@@ -23,26 +20,16 @@ const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{8,}|\d+/gi
 
 /** Returns `undefined` for a payload that is no JSON, takes too long to parse, or has neither an exception nor a message. */
 export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
-  const event = parse(payload)
-  if (!event) return undefined
-  const exceptions = list(object(event.exception).values).slice(-MAX_EXCEPTIONS)
+  const event = object(parsePayload(payload))
+  const exceptions = objectsIn(object(event.exception).values).slice(-MAX_EXCEPTIONS)
   const types = exceptions.map(({ type }) => text(type) || 'Error')
   const frames = framesOf(exceptions)
   const message = messageText(exceptions.at(-1)?.value) || messageOf(event)
   if (exceptions.length === 0 && message === '') return undefined
-  const chosen = Array.isArray(event.fingerprint) ? event.fingerprint.slice(0, MAX_CHOSEN).map(text) : []
+  const chosen = list(event.fingerprint).slice(0, MAX_CHOSEN).map(text)
   const parts = [types, frames.map(describeFrame), message, chosen]
   const key = hash('sha1', JSON.stringify(parts), 'base64url').slice(0, 16)
   return { key, title: titleOf(types, frames.at(-1)) }
-}
-
-function parse(payload: Buffer): Json | undefined {
-  if (payload.length > MAX_VALUES && maxValues(payload) > MAX_VALUES) return undefined
-  try {
-    return object(JSON.parse(payload.toString()))
-  } catch {
-    return undefined
-  }
 }
 
 function messageOf({ logentry, message }: Json): string {
@@ -52,7 +39,7 @@ function messageOf({ logentry, message }: Json): string {
 
 /** Returns the innermost frames of the app, the innermost last; of any code if none is marked as the app's. */
 function framesOf(exceptions: readonly Json[]): Json[] {
-  const stacks = exceptions.map(({ stacktrace }) => list(object(stacktrace).frames))
+  const stacks = exceptions.map(({ stacktrace }) => objectsIn(object(stacktrace).frames))
   const frames = stacks.findLast((stack) => stack.length > 0) ?? []
   const ofApp = frames.filter(({ in_app: isOfApp }) => isOfApp === true)
   return (ofApp.length > 0 ? ofApp : frames).slice(-MAX_FRAMES)
@@ -77,12 +64,8 @@ function fileNameOf(path: string): string {
   return plain.slice(Math.max(plain.lastIndexOf('/'), plain.lastIndexOf('\\')) + 1)
 }
 
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {}
-}
-
-function list(value: unknown): Json[] {
-  return Array.isArray(value) ? value.map(object) : []
+function objectsIn(value: unknown): Json[] {
+  return list(value).map(object)
 }
 
 function number(value: unknown): number {
@@ -91,9 +74,9 @@ function number(value: unknown): number {
 
 /** Returns a message without its numbers. */
 function messageText(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, MAX_MESSAGE).replace(NUMBERS, '#').slice(0, MAX_TEXT) : ''
+  return textOf(value).slice(0, MAX_MESSAGE).replace(NUMBERS, '#').slice(0, MAX_TEXT)
 }
 
 function text(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, MAX_TEXT) : ''
+  return textOf(value).slice(0, MAX_TEXT)
 }
