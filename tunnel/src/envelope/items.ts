@@ -172,6 +172,25 @@ export function addDependants(items: readonly Item[], dropped: Set<Item>): void 
   for (const item of items) if (dependsOn(item.type, gone)) dropped.add(item)
 }
 
+/**
+ * Returns the dropped items and their dependants, each with its reason. A dependant of several items has the reason that comes first in
+ * `reasons`.
+ */
+export function withDependants<Reason>(
+  items: readonly Item[],
+  dropped: ReadonlyMap<Item, Reason>,
+  reasons: Iterable<Reason> = new Set(dropped.values()),
+): ReadonlyMap<Item, Reason> {
+  if (dropped.size === 0) return dropped
+  const all = new Map(dropped)
+  for (const reason of reasons) {
+    const group = new Set(items.filter((item) => dropped.get(item) === reason))
+    addDependants(items, group)
+    for (const item of group) if (!all.has(item)) all.set(item, reason)
+  }
+  return all
+}
+
 function dependsOn(type: string, gone: ReadonlySet<string>): boolean {
   if (type === 'attachment') return !gone.isDisjointFrom(PARENTS)
   if (type === 'profile') return gone.has('transaction')

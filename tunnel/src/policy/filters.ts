@@ -3,7 +3,7 @@
 import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { FilterReason } from '../contract.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
-import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
+import { type Item, isContainer, type Layout, withDependants } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
@@ -116,20 +116,6 @@ export class Filters {
     segments.delete('')
     return reasons.map((reason, index) => reason ?? segments.get(found[index]?.span?.segmentId ?? ''))
   }
-}
-
-function withDependants(
-  items: readonly Item[],
-  dropped: ReadonlyMap<Item, FilterReason>,
-): ReadonlyMap<Item, FilterReason> {
-  if (dropped.size === 0) return dropped
-  const all = new Map(dropped)
-  for (const [reason, group] of Map.groupBy(dropped.keys(), (item) => dropped.get(item))) {
-    const dependants = new Set(group)
-    addDependants(items, dependants)
-    for (const item of dependants) if (reason && !all.has(item)) all.set(item, reason)
-  }
-  return all
 }
 
 /** Returns `undefined` for payloads that are no JSON or take too long to parse; Sentry judges them. */

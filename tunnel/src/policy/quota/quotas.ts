@@ -1,7 +1,7 @@
 /** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
 
 import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from '../../contract/policies.ts'
-import { addDependants, type Item } from '../../envelope/items.ts'
+import { type Item, withDependants } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
 import type { RateLimit } from '../rate-limits.ts'
 import { type CounterKey, PERIOD_MS, PERIODS, QuotaCounters, startOf } from './counters.ts'
@@ -68,7 +68,8 @@ export class Quotas {
 
   /** Tells if the payload of items of a type is read. */
   reads(type: string): boolean {
-    return type === 'replay_event' && this.limits('day', 'replay') + this.limits('hour', 'replay') > 0
+    const { day, hour } = this.#limits
+    return type === 'replay_event' && [...day, ...hour].some(({ category }) => category === 'replay')
   }
 
   /** Finds the items to remove, with their dependants. Counts the others, so that each is judged with those before it. */
@@ -90,7 +91,7 @@ export class Quotas {
       if (reason) removed.set(item, reason)
       else this.count(its, 1)
     }
-    const all = withDependants(envelope.items, removed)
+    const all = withDependants(envelope.items, removed, REASONS)
     for (const [item, its] of checks) if (all.has(item) && !removed.has(item)) this.count(its, -1)
     return { removed: all, limits, checks }
   }
@@ -108,11 +109,6 @@ export class Quotas {
   countRemoved(project: string, checks: readonly Check[]): void {
     this.#deps.onRemoved(this.mode, project, checks[0]?.key.category)
     for (const { key, quantity } of checks) this.counters.add(key, 0, quantity)
-  }
-
-  /** Returns the number of limits on a category. */
-  limits(period: QuotaPeriod, category: string): number {
-    return this.#limits[period].filter((limit) => limit.category === category).length
   }
 
   /** Returns the limits of a project by category. */
@@ -183,19 +179,4 @@ export class Quotas {
 /** Returns the use at which items end that are not important. */
 export function endOf(category: string, limit: number): number {
   return category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
-}
-
-function withDependants(
-  items: readonly Item[],
-  removed: ReadonlyMap<Item, RemovalReason>,
-): ReadonlyMap<Item, RemovalReason> {
-  if (removed.size === 0) return removed
-  const all = new Map(removed)
-  for (const reason of REASONS) {
-    const dependants = new Set(Array.from(removed).flatMap(([item, its]) => (its === reason ? item : [])))
-    if (dependants.size === 0) continue
-    addDependants(items, dependants)
-    for (const item of dependants) if (!all.has(item)) all.set(item, reason)
-  }
-  return all
 }

@@ -53,10 +53,6 @@ export class Storms {
     return this.#settings.mode
   }
 
-  get limit(): number {
-    return this.#settings.limit
-  }
-
   /** Tells if the payload of items of a type is read. */
   reads(type: string): boolean {
     return type === 'event'
