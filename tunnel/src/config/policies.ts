@@ -1,10 +1,12 @@
 /** Reads the settings of policies. */
 
+import { readFileSync } from 'node:fs'
 import type { Dsn } from '../envelope/dsn.ts'
 import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota/settings.ts'
+import { FileProblem } from '../policy/scrub/located-json.ts'
+import { readRulesFile } from '../policy/scrub/rules-file.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
-import { readScrubRules } from './scrub-rules.ts'
 import type { SettingsReader } from './settings-reader.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
@@ -16,6 +18,20 @@ export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   if (level !== 'off') return { level, mode, attachments, selected }
   if (rules) settings.problems.push(`SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`)
   return undefined
+}
+
+/** Returns no rules for a file with a problem, whose place the problem names. */
+function readScrubRules(path: string, problems: string[]): ScrubSettings['selected'] {
+  try {
+    return readRulesFile(readFileSync(path))
+  } catch (error) {
+    const problem =
+      error instanceof FileProblem
+        ? `${error.message}; docs/privacy.md describes the format`
+        : 'cannot be read; write the path of a file that this process may read'
+    problems.push(`SCRUB_RULES: "${path}" ${problem}`)
+    return []
+  }
 }
 
 /** `dsns` are those of `SENTRY_DSN`; empty in inbox mode. */
