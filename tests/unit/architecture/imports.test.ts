@@ -29,7 +29,7 @@ const TUNNEL: Order = [
   ['reports'], // browser reports, which become envelopes
   ['envelope'],
   ['body'],
-  ['contract', 'rejections'],
+  ['contract', 'rejections', 'networks'],
 ]
 
 const WEB: Order = [

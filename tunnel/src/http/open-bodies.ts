@@ -1,8 +1,9 @@
 /** Limit on bodies that arrive at the same time from one client address: slow senders must not take all connections. */
 
 import type { Body } from '../body/receive.ts'
+import { networkOf } from '../networks.ts'
 import type { Context, Outcome } from '../pipeline.ts'
-import { addressLimited, networkOf } from '../policy/throttle.ts'
+import { addressLimited } from '../policy/throttle.ts'
 
 /** Above the reports that the SDK of one page keeps pending (40), and the requests that two nginx forward from one address. */
 export const MAX_OPEN_BODIES = 50

@@ -1,8 +1,8 @@
 /** Reduces the client address before Sentry, the spool and the inbox get it. */
 
 import { isIPv4 } from 'node:net'
+import { expandIPv6 } from '../networks.ts'
 import type { Stage } from '../pipeline.ts'
-import { expandIPv6 } from './throttle.ts'
 
 export type AddressMode = 'forward' | 'truncate' | 'omit'
 

@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net'
 import type { RequestFlag } from '../contract.ts'
+import { isPrivate } from '../networks.ts'
 
 /**
  * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
@@ -28,13 +29,6 @@ export class ProxyDetection {
   proxyAddress(): string | undefined {
     return this.#hidden > this.#visitors ? this.#proxy : undefined
   }
-}
-
-const PRIVATE =
-  /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
-
-export function isPrivate(address: string): boolean {
-  return PRIVATE.test(address)
 }
 
 const OWN_NAME = /(^|\.)(localhost|local|internal|test|lan|home\.arpa)$/i

@@ -1,11 +1,11 @@
 /** Our own rate limits, by client address and by project. The least important kinds of items are removed first. */
 
-import { isIPv4 } from 'node:net'
 import type { RateLimitedReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
+import { networkOf } from '../networks.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
-import { isPrivate, ProxyDetection } from './proxy-detection.ts'
+import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'
 
 export type ThrottleSettings = {
@@ -196,18 +196,4 @@ function passes(item: Item, left: number): boolean {
   const [category] = categoriesOf(item)
   if (category === undefined) return left >= 0
   return left >= (RESERVED[category] ?? 0)
-}
-
-/** Returns the network that an address is counted under: a subscriber has a whole /64 of IPv6. Empty without an address, and for a private one. */
-export function networkOf(address: string | undefined): string {
-  if (address === undefined || isPrivate(address)) return ''
-  return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
-}
-
-export function expandIPv6(address: string): string[] {
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter(Boolean)
-  if (tail === undefined) return before
-  const after = tail.split(':').filter(Boolean)
-  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
 }

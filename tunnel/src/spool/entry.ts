@@ -4,8 +4,8 @@ import type { OutgoingBody } from '../body/outgoing.ts'
 import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
 import { mostImportant, priorityOf } from '../envelope/priorities.ts'
+import { networkOf } from '../networks.ts'
 import type { Context } from '../pipeline.ts'
-import { networkOf } from '../policy/throttle.ts'
 import type { SpoolBody, SpoolEntry } from './spool.ts'
 
 /**

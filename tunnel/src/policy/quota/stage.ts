@@ -1,7 +1,7 @@
 /** Stage that applies quotas. */
 
+import { networkOf } from '../../networks.ts'
 import type { Stage } from '../../pipeline.ts'
-import { networkOf } from '../throttle.ts'
 import type { Quotas } from './quotas.ts'
 
 const COUNTED = new Set<string | undefined>(['delivered', 'spooled'])

@@ -1,0 +1,25 @@
+/** Networks of client addresses. */
+
+import { isIPv4 } from 'node:net'
+
+const PRIVATE =
+  /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
+
+export function isPrivate(address: string): boolean {
+  return PRIVATE.test(address)
+}
+
+/** Returns the network that an address is counted under: a subscriber has a whole /64 of IPv6. Empty without an address, and for a private one. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined || isPrivate(address)) return ''
+  return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
+}
+
+/** Returns the groups of an address. */
+export function expandIPv6(address: string): string[] {
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(Boolean)
+  if (tail === undefined) return before
+  const after = tail.split(':').filter(Boolean)
+  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+}
