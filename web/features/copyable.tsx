@@ -1,16 +1,10 @@
 /** ID or address with a small button that copies it; `name` says what it is. */
 'use client'
 
-import { useState } from 'react'
-import { writeClipboard } from '../ui/code-block.tsx'
+import { useCopy } from '../ui/code-block.tsx'
 
 export function Copyable({ text, name }: { text: string; name: string }) {
-  const [result, setResult] = useState<string>()
-  const copy = () =>
-    writeClipboard(text).then(
-      () => setResult('Copied'),
-      () => setResult('Could not copy: select the text instead'),
-    )
+  const { result, ...handlers } = useCopy(text)
   return (
     <span className="inline-flex max-w-full items-start gap-x-1 align-top">
       <span className="min-w-0 wrap-anywhere">{text}</span>
@@ -18,8 +12,7 @@ export function Copyable({ text, name }: { text: string; name: string }) {
         type="button"
         aria-label={`Copy the ${name}`}
         title={`Copy the ${name}`}
-        onClick={copy}
-        onBlur={() => setResult(undefined)}
+        {...handlers}
         className="-my-0.5 inline-flex size-6 shrink-0 cursor-pointer items-center justify-center rounded-part text-quiet hover:text-accent"
       >
         <svg

@@ -17,15 +17,10 @@ export function CodeBlock({ text, label, copy = 'Copy' }: Props) {
 
 /** Button that copies a text. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
-  const [result, setResult] = useState<string>()
-  const copy = () =>
-    writeClipboard(text).then(
-      () => setResult('Copied'),
-      () => setResult('Could not copy: select the text instead'),
-    )
+  const { result, ...handlers } = useCopy(text)
   return (
     <>
-      <Button weight="quiet" onClick={copy} onBlur={() => setResult(undefined)}>
+      <Button weight="quiet" {...handlers}>
         {result ?? label}
       </Button>
       <span role="status" className="sr-only">
@@ -35,8 +30,19 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   )
 }
 
+/** Returns the handlers of a button that copies a text, and the result in words until the button loses the focus. */
+export function useCopy(text: string) {
+  const [result, setResult] = useState<string>()
+  const onClick = () =>
+    writeClipboard(text).then(
+      () => setResult('Copied'),
+      () => setResult('Could not copy: select the text instead'),
+    )
+  return { result, onClick, onBlur: () => setResult(undefined) }
+}
+
 /** Falls back to `execCommand` without HTTPS, where browsers have no clipboard API. */
-export async function writeClipboard(text: string): Promise<void> {
+async function writeClipboard(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const focused = document.activeElement
   const area = document.body.appendChild(document.createElement('textarea'))
