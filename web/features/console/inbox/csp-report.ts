@@ -33,7 +33,6 @@ const report = z.union([
 ])
 
 export type CspReport = {
-  title: string
   /** Code that was blocked, cut by the browser. */
   sample: string | undefined
   facts: Fact[]
@@ -60,16 +59,14 @@ export function readCspReport(value: unknown): CspReport | undefined {
     ['Policy', given['original-policy'] || given.originalPolicy],
   ]
   return {
-    title: `${given.disposition === 'report' ? 'Reported' : 'Blocked'} by ${directive}: ${blocked || 'unknown'}`,
     sample: given['script-sample'] || given.sample,
     facts: facts.flatMap(([name, fact]) => (fact ? [[name, fact]] : [])),
   }
 }
 
 /** Cuts the texts of a report. */
-export function cutCspReport({ title, sample, facts }: CspReport, budget: Budget): CspReport {
+export function cutCspReport({ sample, facts }: CspReport, budget: Budget): CspReport {
   return {
-    title: budget.text(title, TEXT.title),
     sample: budget.optional(sample, TEXT.codeLine),
     facts: facts.map(([name, fact]) => [name, budget.text(fact, TEXT.message)]),
   }
