@@ -63,7 +63,7 @@ export async function sendIfUp(url: string, options?: RequestOptions): Promise<H
   }
 }
 
-/** Reads the body of a response up to the limit, or as far as it came before the connection broke. */
+/** Reads the body of a response up to the limit, or up to the point at which the connection broke. */
 async function readBody(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -83,7 +83,7 @@ function open(): Promise<Spool> {
     : openSqliteSpool(place, PLENTY)
 }
 
-async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
+async function putAll(to: Spool, count: number, concurrency: number): Promise<void> {
   let left = count
   const putOn = async () => {
     while (left-- > 0) {
@@ -95,7 +95,7 @@ async function putAll(to: Spool, count: number, lanes: number): Promise<void> {
       took.push(performance.now() - since)
     }
   }
-  await Promise.all(Array.from({ length: lanes }, putOn))
+  await Promise.all(Array.from({ length: concurrency }, putOn))
 }
 
 /** Delivers as the deliverer does, to a Sentry that responds at once. */

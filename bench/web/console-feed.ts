@@ -12,13 +12,13 @@ const RATE = 200 // envelopes per second
 const SECONDS = 60
 const EVERY_MS = 50
 
-async function run(desk: ConsoleSite): Promise<void> {
-  await using visitor = await desk.operator('/live-feed')
+async function run(site: ConsoleSite): Promise<void> {
+  await using visitor = await site.operator('/live-feed')
   visitor.allowTrouble(/./)
   const { page } = visitor
   await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
   await page.evaluate(watchFrames)
-  const answered = await postSteadily(desk)
+  const answered = await postSteadily(site)
   const frames = (await page.evaluate(() => window.feedFrames ?? [])).sort((a, b) => a - b)
   const shown = await countWhenStill(page)
   const { rss, heap } = await memoryOf(page)
@@ -104,5 +104,5 @@ function megabytes(bytes: number): string {
 }
 
 await using chromium = await startChromium()
-await using desk = await startConsole(chromium)
-await run(desk)
+await using site = await startConsole(chromium)
+await run(site)

@@ -23,7 +23,7 @@ async function scriptBytes(chromium: Chromium, url: string): Promise<{ bytes: nu
 }
 
 const VISITS = 5
-const ASKED = 200
+const REQUESTS = 200
 
 async function run(site: Site, chromium: Chromium): Promise<void> {
   const secure = `http://127.0.0.1:${site.port}/` // where Chromium takes brotli, as over https
@@ -40,12 +40,12 @@ async function run(site: Site, chromium: Chromium): Promise<void> {
     `Cumulative Layout Shift, worst of ${VISITS}    ${Math.max(...visits.map(({ cls }) => cls)).toFixed(4)}`,
   )
   const answers = []
-  for (let asked = 0; asked < ASKED; asked++) {
+  for (let request = 0; request < REQUESTS; request++) {
     const began = performance.now()
     await (await fetch(secure)).text()
     answers.push(performance.now() - began)
   }
-  console.log(`The server’s answer, median of ${ASKED}  ${spreadOf(answers).median.toFixed(1)} ms`)
+  console.log(`The server’s answer, median of ${REQUESTS}  ${spreadOf(answers).median.toFixed(1)} ms`)
 }
 
 /** Measures one visit of a new visitor. */

@@ -71,8 +71,8 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
       .getByRole('row', { name: /^event 1 \d+ B/ })
       .waitFor()
 
-    await page.goto(`${consoleSite.site.url}/console/live-feed?receipt=nobody-1`)
-    await page.getByText(/nobody-1 is not among the newest 10,000/).waitFor()
+    await page.goto(`${consoleSite.site.url}/console/live-feed?receipt=unknown-1`)
+    await page.getByText(/unknown-1 is not among the newest 10,000/).waitFor()
   })
 
   it('selects rows by arrow keys, and Escape closes the open row and restores the focus', async ({

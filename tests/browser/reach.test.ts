@@ -13,7 +13,7 @@ it.override('siteOptions', ({ sentry }) => {
   return { env: { SENTRY_DSN: sentry.dsn(), LAB: 'on', REACH_SAMPLE_RATE: '1' } }
 })
 
-/** Opens the error lab, which sends nothing by itself, and returns the result of its reach test. */
+/** Opens the error lab, which sends nothing before a button is pressed, and returns the result of its reach test. */
 async function testFrom(page: Page, site: { url: string }): Promise<string | null> {
   const sent = page.waitForRequest((request) => new URL(request.url()).pathname === '/monitoring/reach')
   await page.goto(`${site.url}/lab`)

@@ -33,7 +33,7 @@ const REAL: [capture: string, category: string][] = [
 ]
 
 /** Parts of the name of an entry. */
-const [CATEGORY, FATE] = [1, 2]
+const [CATEGORY, OUTCOME] = [1, 2]
 
 const UNREAD = 0 // bytes of bodies that were rejected before they arrived completely
 
@@ -150,7 +150,7 @@ describe('The counts of the console', () => {
   /** Waits until the overview and the projects page show the counts of all posted envelopes. */
   async function lookForAll(): Promise<Snapshot> {
     const { point } = await lookUntil(web.url, cookie, hasAll)
-    expect([point.categories, point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect([point.categories, point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
     expect(point.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
     const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
     expect(envelopesIn(await pageText('/console/projects'))).toEqual(
@@ -257,7 +257,7 @@ describe('The counts of the console', () => {
     const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
       replicas.some(({ name, state }) => name === replica && state === 'unresponsive'),
     )
-    expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(FATE)])
+    expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
     expect(booksOf(await watch.refresh())).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not respond`)
     const cards = (await pageText('/console/rejections')).split('View in the live feed')

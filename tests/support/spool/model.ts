@@ -247,7 +247,7 @@ function totalsIn(model: Map<string, Kept>) {
     envelopes: all.length,
     bytes: 'more than the bodies, and no more than they weigh',
     oldest: all.length > 0 ? Math.min(...all.map(({ entry }) => entry.received)) : undefined,
-    lanes: Object.fromEntries(
+    partitions: Object.fromEntries(
       [...partitions].map(([partition, its]) => [partition, [its.length, weightOf(its)]]),
     ),
   }
@@ -264,6 +264,6 @@ async function totalsOf(spool: Spool, model: Map<string, Kept>) {
     envelopes,
     bytes: right ? 'more than the bodies, and no more than they weigh' : bytes,
     oldest,
-    lanes: Object.fromEntries(partitions),
+    partitions: Object.fromEntries(partitions),
   }
 }

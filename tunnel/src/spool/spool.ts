@@ -156,7 +156,7 @@ export type Spool = {
    * an attempt that is still pending. Rejects when the disk or the server fails.
    */
   put(envelope: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult>
-  /** Writes and syncs something small that nobody sees. Rejects when a put would fail. */
+  /** Writes and syncs a few bytes that are no entry. Rejects when a put would fail. */
   probe(): Promise<void>
   /** Leases up to `limit` due entries, the most important first, then the oldest. */
   take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]>

@@ -26,7 +26,7 @@ export class Feed {
   }
 
   stream(c: Context): Response {
-    if (c.req.method === 'HEAD') return c.body(null) // Hono calls the handler of GET, and nobody would read the stream
+    if (c.req.method === 'HEAD') return c.body(null) // Hono calls the handler of GET, but a HEAD request reads no stream
     if (this.#readers >= MAX_READERS)
       return c.json({ detail: `${MAX_READERS} read the feed already. Close some of them.` }, 503)
     const newest = c.req.query('newest') ?? '0'

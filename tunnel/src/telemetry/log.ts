@@ -56,7 +56,7 @@ export class Log {
     try {
       writeSync(1, this.#buffer, 0, this.#used) // a thread of the output might be too late
     } catch {
-      // nobody reads it any more
+      // the reader of standard output has ended
     }
     this.#used = 0
   }

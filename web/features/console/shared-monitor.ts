@@ -1,4 +1,4 @@
-/** Monitor of this process. It polls also while nobody is signed in, so that the overview has a history. */
+/** Monitor of this process. It polls also while no operator is signed in, so that the overview has a history. */
 
 import type { Rejections, ReplicaFigures, ReplicaStatus } from 'tunnel/contract'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'

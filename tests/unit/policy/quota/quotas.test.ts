@@ -75,7 +75,7 @@ describe('A quota', () => {
     expect(test.used('error')).toEqual({ used: 1, saved: 0 })
   })
 
-  it('applies to each project by itself', () => {
+  it('counts each project separately', () => {
     const test = new QuotaTest('error=10,2:error=1')
     test.isNew = true
     test.sendMany(10, ERROR)

@@ -181,7 +181,7 @@ export class Consumers {
   }
 }
 
-/** Fetch of one partition, and the messages that it has delivered and nobody has taken yet. */
+/** Fetch of one partition, and the messages that it has delivered and no `take` has returned yet. */
 class Queue {
   readonly #partition: Partition
   readonly #server: Server

@@ -198,7 +198,7 @@ export class State {
     return putRevision(bucket, VALUES + key, value, revision)
   }
 
-  /** Writes a value that nobody reads. */
+  /** Writes a value, to learn if the bucket accepts one. */
   async probe(): Promise<void> {
     await this.#onBucket((bucket) => bucket.put(PROBE, ''))
   }

@@ -1,4 +1,4 @@
-/** Streams and buckets that hold the spool on NATS: created when missing, refused when they would lose entries. */
+/** Streams and buckets that hold the spool on NATS: created when missing, rejected when they would lose entries. */
 
 import {
   DiscardPolicy,
@@ -89,7 +89,7 @@ async function openStream(
       throw describeError(error, wanted)
     })
   })
-  refuse(config, wanted)
+  rejectLossyStream(config, wanted)
   // An age is only raised: a replica of the last deployment may still run with a longer one.
   const max_age = Math.max(config.max_age, wanted.max_age ?? 0)
   const isKept = settings.bytes === undefined && config.max_bytes > 0
@@ -132,7 +132,7 @@ function describeError(error: unknown, { name, max_bytes }: Wanted): Error {
 }
 
 /** Throws when a stream would lose entries. A server's `sync_interval` cannot be read: `deploy/nats.conf` sets it. */
-function refuse(config: StreamConfig, wanted: Wanted): void {
+function rejectLossyStream(config: StreamConfig, wanted: Wanted): void {
   const { subjects = [], num_replicas = 1, duplicate_window = 0 } = wanted
   const isLocked = subjects.length > 0 && (config.deny_delete || config.deny_purge)
   /** Conditions with what is wrong, and the flag of `nats stream edit` that repairs it, where one can. */

@@ -17,8 +17,8 @@ let lastBytes = 0
 setInterval(checkpoint, INTERVAL_MS)
 
 /**
- * PASSIVE blocks nobody, but cannot restart a log that is always written to; writers do that (`write-ahead-log.ts`). Without a reserve, the
- * log keeps its space on the disk.
+ * PASSIVE blocks no other connection, but cannot restart a log that is always written to; writers do that (`write-ahead-log.ts`).
+ * Without a reserve, the log keeps its space on the disk.
  */
 function checkpoint(): void {
   const bytes = fileBytes(walFileOf(file))

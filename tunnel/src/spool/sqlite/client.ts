@@ -208,7 +208,7 @@ class SqliteSpool implements Spool {
 
   /**
    * Removes entries in batches, so that other calls get their turn, until none or `limit` are removed. Returns those that are removed also
-   * when a later batch fails: nobody else could report them.
+   * when a later batch fails: only the caller can report their final outcome.
    */
   async #removeAll(removeBatch: () => Promise<SpoolEntry[]>, limit: number): Promise<SpoolEntry[]> {
     const removed: SpoolEntry[] = []

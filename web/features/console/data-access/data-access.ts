@@ -24,7 +24,7 @@ import { SpoolData } from './spool.ts'
 
 const LIVE_MS = 14 * 60_000
 
-/** Returns `undefined` when nobody is signed in. */
+/** Returns `undefined` without a session. */
 export async function getConsoleData(): Promise<ConsoleData | undefined> {
   const settings = config()
   const session = await currentSession(settings)

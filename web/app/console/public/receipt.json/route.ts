@@ -1,4 +1,4 @@
-/** Returns the outcome of an envelope to whoever has its receipt token. */
+/** Returns the outcome of an envelope to any client that has its receipt token. */
 
 import type { Receipt } from 'tunnel/contract'
 import { findReceipt } from '../../../../lib/admin-client.ts'
