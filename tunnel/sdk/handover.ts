@@ -1,5 +1,7 @@
 /** Types that the server, the loader and the bundles agree on. */
 
+import type { EarlyError } from './early-errors/record.ts'
+
 /** File of a bundle below `<tunnel path>/sdk/`, and its integrity as in the attribute of a script. */
 export type BundleReference = readonly [file: string, integrity: string]
 
@@ -45,10 +47,7 @@ export type LoaderOptions = {
 }
 
 /** Event that happened before the bundle was loaded: a call to `Sentry.*`, an error, or a rejection. */
-export type Queued =
-  | { call: string; args: unknown[] }
-  | { error: Pick<ErrorEvent, 'message' | 'filename' | 'lineno' | 'colno' | 'error'> }
-  | { rejection: PromiseRejectionEvent }
+export type Queued = { call: string; args: unknown[] } | EarlyError
 
 /** Object that the loader gives to a bundle. */
 export type Handover = {

@@ -1,6 +1,7 @@
 /** Loader: queues errors and calls to `Sentry.*` from the first moment, and loads a bundle, which replays them. */
 
 import { parameterize } from '@sentry/core'
+import { type EarlyError, recordErrors } from './early-errors/record.ts'
 import type { Handover, LoaderConfig, Queued } from './handover.ts'
 import { insertBundle } from './script.ts'
 
@@ -33,19 +34,15 @@ const callbacks: (() => void)[] = []
 let isLoading = isOff
 let retries = 0
 let hasEnded = false
+let stopRecording = () => {}
 
 function add(item: Queued): void {
   const kind = 'call' in item && !/^(init|capture|showR)/.test(item.call) ? 'others' : 'reports'
   if (free[kind]-- > 0) queue.push(item)
 }
 
-function onError({ message, filename, lineno, colno, error }: ErrorEvent): void {
-  add({ error: { message, filename, lineno, colno, error } })
-  load()
-}
-
-function onRejection(rejection: PromiseRejectionEvent): void {
-  add({ rejection })
+function onError(error: EarlyError): void {
+  add(error)
   load()
 }
 
@@ -69,8 +66,7 @@ function retry(): void {
 
 function end(): void {
   hasEnded = true
-  removeEventListener('error', onError)
-  removeEventListener('unhandledrejection', onRejection)
+  stopRecording()
 }
 
 function install(): void {
@@ -92,10 +88,7 @@ function install(): void {
     callbacks.push(callback)
   }
   stub.forceLoad = load
-  if (!isOff) {
-    addEventListener('error', onError)
-    addEventListener('unhandledrejection', onRejection)
-  }
+  if (!isOff) stopRecording = recordErrors(onError)
   if (!isLazy) load()
 }
 

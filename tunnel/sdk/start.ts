@@ -7,8 +7,9 @@ import {
   init as initSdk,
   type ReportDialogOptions,
 } from '@sentry/browser'
-import { type Integration, triggerHandlers } from '@sentry/core'
+import type { Integration } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
+import { replayError } from './early-errors/replay.ts'
 import type { Handover, Queued } from './handover.ts'
 import { optionsOf, withPrivacy } from './options.ts'
 import { showReportDialog } from './report-dialog.ts'
@@ -104,12 +105,8 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
   }
 }
 
-/** Passes errors and rejections to the handlers of the SDK, not to those of the page, which have had them. */
 function replay(sdk: Functions, item: Queued): void {
-  if ('error' in item) {
-    const { message: msg, filename: url, lineno: line, colno: column, error } = item.error
-    triggerHandlers('error', { msg, url, line, column, error })
-  } else if ('rejection' in item) triggerHandlers('unhandledrejection', item.rejection)
+  if (!('call' in item)) replayError(item)
   else {
     const [name = '', method] = item.call.split('.')
     const group = method === undefined ? sdk : (sdk[name] as Functions) // `logger` or `metrics`

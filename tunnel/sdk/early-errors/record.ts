@@ -1,0 +1,19 @@
+/** Recorder of the errors that a page has before its SDK starts. */
+
+/** Uncaught error or unhandled rejection. */
+export type EarlyError =
+  | { error: Pick<ErrorEvent, 'message' | 'filename' | 'lineno' | 'colno' | 'error'> }
+  | { rejection: PromiseRejectionEvent }
+
+/** Calls `add` with every error from now on. Returns a function that ends that. */
+export function recordErrors(add: (item: EarlyError) => void): () => void {
+  const onError = ({ message, filename, lineno, colno, error }: ErrorEvent) =>
+    add({ error: { message, filename, lineno, colno, error } })
+  const onRejection = (rejection: PromiseRejectionEvent) => add({ rejection })
+  addEventListener('error', onError)
+  addEventListener('unhandledrejection', onRejection)
+  return () => {
+    removeEventListener('error', onError)
+    removeEventListener('unhandledrejection', onRejection)
+  }
+}
