@@ -1,15 +1,16 @@
 /** Recorder of the errors that a page has before its SDK starts. */
 
-/** Uncaught error or unhandled rejection. */
-export type EarlyError =
+/** Uncaught error or unhandled rejection, and its time in ms since 1970. */
+export type EarlyError = { time: number } & (
   | { error: Pick<ErrorEvent, 'message' | 'filename' | 'lineno' | 'colno' | 'error'> }
   | { rejection: PromiseRejectionEvent }
+)
 
 /** Calls `add` with every error from now on. Returns a function that ends that. */
 export function recordErrors(add: (item: EarlyError) => void): () => void {
   const onError = ({ message, filename, lineno, colno, error }: ErrorEvent) =>
-    add({ error: { message, filename, lineno, colno, error } })
-  const onRejection = (rejection: PromiseRejectionEvent) => add({ rejection })
+    add({ time: Date.now(), error: { message, filename, lineno, colno, error } })
+  const onRejection = (rejection: PromiseRejectionEvent) => add({ time: Date.now(), rejection })
   addEventListener('error', onError)
   addEventListener('unhandledrejection', onRejection)
   return () => {
