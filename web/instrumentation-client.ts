@@ -1,9 +1,11 @@
-/** Starts the browser's Sentry SDK before any code of the page. */
+/** Records errors before any other code of the page runs, and loads the browser's Sentry SDK, which reports them. */
 
-import { startBrowserSdk } from './lib/sentry/browser.ts'
 import { readBrowserSettings, settingsAt } from './lib/sentry/browser-config.ts'
+import { browserSdk } from './lib/sentry/late-sdk/browser-sdk.ts'
 
 const settings = readBrowserSettings(document)
-if (settings) startBrowserSdk(settingsAt(location.pathname, settings))
+if (settings) browserSdk.start(settingsAt(location.pathname, settings))
 
-export { onRouterTransitionStart } from './lib/sentry/lazy-integrations.ts'
+export function onRouterTransitionStart(href: string, type: string): void {
+  browserSdk.onRouterTransitionStart(href, type)
+}

@@ -1,15 +1,15 @@
 /** Page shown instead of one that failed. */
 'use client'
 
-import { captureException } from '@sentry/nextjs'
 import { useEffect, useState, useSyncExternalStore } from 'react'
+import { browserSdk } from '../lib/sentry/late-sdk/browser-sdk.ts'
 import { ApplicationError } from '../ui/application-error.tsx'
 import icon from '../ui/icon.svg'
 import './global.css'
 
 export default function GlobalError({ error }: { error: unknown }) {
   const [eventId, setEventId] = useState<string>()
-  useEffect(() => setEventId(captureException(error)), [error])
+  useEffect(() => void browserSdk.captureException(error).then(setEventId), [error])
   const host = useHost()
   const digest = digestOf(error)
 

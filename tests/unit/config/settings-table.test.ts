@@ -109,7 +109,7 @@ describe('The compose files', () => {
 
 describe('The image of web', () => {
   it('copies each file of the tunnel that web imports', () => {
-    const copied = [...read('Dockerfile.web').matchAll(/^COPY (tunnel\/src.*) \S+$/gm)]
+    const copied = [...read('Dockerfile.web').matchAll(/^COPY (tunnel\/(?:src|sdk).*) \S+$/gm)]
     expect(copied.flatMap(([, files = '']) => files.split(' ')).sort()).toEqual(sharedSources(ROOT).sort())
   })
 })

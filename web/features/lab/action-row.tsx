@@ -2,11 +2,11 @@
 'use client'
 
 import type { ReactNode } from 'react'
-import { useHydrated } from '../../lib/use-hydrated.ts'
 import { Button } from '../../ui/button.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { describeOutcome, type Outcome } from './outcome.ts'
 import { useOutcome } from './use-outcome.ts'
+import { useSdkStarted } from './use-sdk-started.ts'
 
 type Props = {
   name: string
@@ -22,7 +22,7 @@ type Props = {
 
 export function LabRow({ name, children, disabled = false, mark, ...raises }: Props) {
   const { outcome, setOutcome, follow } = useOutcome()
-  const isDisabled = !useHydrated() || disabled
+  const isDisabled = !useSdkStarted() || disabled
   const press = () => {
     const reference = newReference()
     if ('onServer' in raises) {

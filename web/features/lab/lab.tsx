@@ -3,6 +3,7 @@
 
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
 import { type ReactNode, useEffect } from 'react'
+import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'
 import { Card } from '../../ui/card.tsx'
 import { LabRow } from './action-row.tsx'
 import * as raise from './browser-errors.ts'
@@ -149,11 +150,13 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
 
 /** Switches on everything that the SDK of this page can send. */
 function useLabClient(): void {
-  useEffect(() => {
-    const options = getClient()?.getOptions()
-    if (!options) return
-    delete options.beforeSendLog
-    delete options.beforeSendMetric
-    addIntegration(consoleLoggingIntegration({ levels: ['info'] }))
-  }, [])
+  useEffect(() => void browserSdk.whenStarted().then(enableAll), [])
+}
+
+function enableAll(): void {
+  const options = getClient()?.getOptions()
+  if (!options) return
+  delete options.beforeSendLog
+  delete options.beforeSendMetric
+  addIntegration(consoleLoggingIntegration({ levels: ['info'] }))
 }

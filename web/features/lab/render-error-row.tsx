@@ -7,10 +7,12 @@ import { Button } from '../../ui/button.tsx'
 import { newReference, Row } from './action-row.tsx'
 import { thrown } from './browser-errors.ts'
 import { useOutcome } from './use-outcome.ts'
+import { useSdkStarted } from './use-sdk-started.ts'
 
 export function RenderRow() {
   const [reference, setReference] = useState<string>()
   const { outcome, follow } = useOutcome()
+  const isDisabled = !useSdkStarted()
   const press = () => {
     const next = newReference()
     follow(next)
@@ -22,7 +24,7 @@ export function RenderRow() {
       about="A component fails to render; an error boundary shows a fallback."
       outcome={outcome}
     >
-      <Button weight="quiet" onClick={press}>
+      <Button weight="quiet" onClick={isDisabled ? undefined : press} aria-disabled={isDisabled}>
         Fail while rendering
       </Button>
       {reference && (

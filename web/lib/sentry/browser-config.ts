@@ -32,8 +32,8 @@ export function settingsAttribute(settings: BrowserSettings | undefined): { 'dat
 }
 
 /**
- * Reads the settings synchronously, since the SDK has to start before any code of the page. `undefined` when the site does not respond,
- * and for visitors about whom nothing is reported.
+ * Reads the settings synchronously, since errors are recorded before any other code of the page runs. `undefined` when the site does not
+ * respond, and for visitors about whom nothing is reported.
  */
 export function readBrowserSettings(document: Document): BrowserSettings | undefined {
   const text = document.documentElement.dataset.settings ?? fetchSettings()

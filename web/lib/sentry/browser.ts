@@ -1,4 +1,4 @@
-/** Browser's Sentry SDK: a small client for the first load, and further integrations after it. */
+/** Browser's Sentry SDK: a small client, which is loaded after the first scripts, and further integrations after the page. */
 
 import {
   applySdkMetadata,
@@ -8,20 +8,43 @@ import {
   propagationContextFromHeaders,
 } from '@sentry/core'
 import * as Sentry from '@sentry/react'
-import { ASSET_PREFIX } from '../asset-prefix.ts'
+import { captureAt, replayError } from 'tunnel/early-errors/replay'
 import { type BrowserSettings, isOwnRequest } from './browser-config.ts'
+import type { EarlyReport } from './late-sdk/early-report.ts'
+import { IGNORED_ERRORS, withoutHost } from './late-sdk/event-rules.ts'
 import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
 import { observedFetch } from './response-events.ts'
 import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
 
+export { captureException } from '@sentry/react'
+export { onRouterTransitionStart } from './lazy-integrations.ts'
+
+/** Starts the SDK, and reports the errors from before. `dropped` counts those that were not kept. */
+export function startBrowserSdk(
+  settings: BrowserSettings,
+  early: readonly EarlyReport[],
+  dropped: number,
+): void {
+  init(settings)
+  continueTrace()
+  for (const report of early) reportEarly(report)
+  if (dropped > 0) Sentry.getClient()?.recordDroppedEvent('buffer_overflow', 'error', dropped)
+  afterThePage(() => addIntegrations(settings))
+}
+
+function reportEarly(report: EarlyReport): void {
+  if ('caught' in report) report.resolve(captureAt(report.time, () => Sentry.captureException(report.caught)))
+  else replayError(report)
+}
+
 /**
- * Replaces `init`: that of `@sentry/nextjs` would add browser tracing and the Pages Router to the first load of every page, that of
- * `@sentry/react` support for AI agents and browser extensions. Requests before the page has loaded are not traced.
+ * Replaces `init`: that of `@sentry/nextjs` would add browser tracing and the Pages Router to the code of every page, that of
+ * `@sentry/react` support for AI agents and browser extensions.
  */
-export function startBrowserSdk(settings: BrowserSettings): void {
+function init(settings: BrowserSettings): void {
   const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
-  const { replays, feedback, logs, traceparent } = settings
+  const { replays, traceparent } = settings
   const options: ConstructorParameters<typeof Sentry.BrowserClient>[0] = {
     dsn,
     tunnel,
@@ -44,29 +67,25 @@ export function startBrowserSdk(settings: BrowserSettings): void {
   }
   applySdkMetadata(options, 'nextjs', ['nextjs', 'react'])
   initAndBind(Sentry.BrowserClient, options)
-  continueTrace()
-  afterThePage(() => {
-    if (tracesSampleRate !== undefined) addTracing()
-    if (replays.session + replays.onError > 0) addReplay()
-    if (logs) addConsoleLogs()
-    if (feedback) addFeedback()
-  })
+}
+
+/** Requests before this are not traced. */
+function addIntegrations({ tracesSampleRate, replays, logs, feedback }: BrowserSettings): void {
+  if (tracesSampleRate !== undefined) addTracing()
+  if (replays.session + replays.onError > 0) addReplay()
+  if (logs) addConsoleLogs()
+  if (feedback) addFeedback()
 }
 
 function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0]) {
   return Sentry.makeFetchTransport(options, observedFetch)
 }
 
-/** Removes host and asset prefix from file names, since one build is served from many hosts. */
 const hostlessFiles = (): Integration => ({
   name: 'HostlessFiles',
   processEvent(event) {
     const frames = event.exception?.values?.flatMap(({ stacktrace }) => stacktrace?.frames ?? []) ?? []
-    for (const frame of frames)
-      if (frame.filename)
-        frame.filename = frame.filename
-          .replace(location.origin, 'app://')
-          .replace(`app://${ASSET_PREFIX}/_next/`, 'app:///_next/') // as the SDK for Next.js names it
+    for (const frame of frames) if (frame.filename) frame.filename = withoutHost(frame.filename)
     return event
   },
 })
@@ -84,9 +103,6 @@ const INTEGRATIONS = [
   Sentry.browserSessionIntegration,
   hostlessFiles,
 ]
-
-/** Errors by which Next.js redirects. */
-const IGNORED_ERRORS = [/^NEXT_REDIRECT$/]
 
 /** The not-found page, and unfinished transactions of older routers. */
 const IGNORED_SPANS = [/^\/404$/, /^incomplete-app-router-transaction$/]

@@ -3,12 +3,12 @@
 
 import { captureException } from '@sentry/nextjs'
 import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
-import { useHydrated } from '../../../lib/use-hydrated.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { newReference } from '../action-row.tsx'
 import { thrown } from '../browser-errors.ts'
 import type { OnServer } from '../use-pass.ts'
+import { useSdkStarted } from '../use-sdk-started.ts'
 import { describeOutage } from './describe-outage.ts'
 import { useOutage } from './use-outage.ts'
 
@@ -18,7 +18,8 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
   const { status, problem, change } = useOutage()
   const begin = withPass((asked) => change('POST', asked))
   const end = withPass((asked) => change('DELETE', asked))
-  const isDisabled = !useHydrated() || begin.disabled
+  const hasStarted = useSdkStarted()
+  const isDisabled = !hasStarted || begin.disabled
   const isOn = status !== undefined && status.remaining_ms > 0
   const press = ({ onServer }: typeof begin) => {
     if (!isDisabled) void onServer(newReference())
@@ -33,7 +34,9 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
       <div className="mt-4 flex flex-wrap gap-3">
         {isOn ? (
           <>
-            <Button onClick={sendBurst}>Send {BURST} errors</Button>
+            <Button onClick={hasStarted ? sendBurst : undefined} aria-disabled={!hasStarted}>
+              Send {BURST} errors
+            </Button>
             <Button weight="quiet" onClick={() => press(end)} aria-disabled={isDisabled}>
               End the outage now
             </Button>

@@ -1,0 +1,11 @@
+/** Start of the SDK: before it, the buttons of the lab would report nothing. */
+
+import { useEffect, useState } from 'react'
+import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'
+
+/** Returns `true` when the SDK has started, and where the page has none. */
+export function useSdkStarted(): boolean {
+  const [hasStarted, setHasStarted] = useState(false)
+  useEffect(() => void browserSdk.whenStarted().then(() => setHasStarted(true)), [])
+  return hasStarted
+}
