@@ -30,9 +30,17 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
     const report = { header: { type: 'client_report' }, payload: '{"discarded_events":[]}' }
     await send(site, envelopeOf({ dsn: INBOX_DSN }, [report]))
-    await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }))
+    const origin = site.url
+    await send(site, errorOf(INBOX_DSN, { event_id: newEventId() }), { origin })
+    await arrival.filter({ hasText: `from ${origin}. Is this your site?` }).waitFor()
+    await page.getByRole('textbox', { name: /^Address of your site/ }).fill('https://shop.example')
+    await arrival.filter({ hasText: `The last one came from ${origin}.` }).waitFor()
+    await page.getByRole('textbox', { name: /^Address of your site/ }).fill('')
+    await page.getByRole('button', { name: 'Yes, this is my site' }).click()
     await arrival
-      .filter({ hasText: 'It works: the first envelope of inbox.invalid/1 (event) arrived at' })
+      .filter({
+        hasText: `It works: the first envelope of inbox.invalid/1 from ${origin} (event) arrived at`,
+      })
       .waitFor()
     await page.getByRole('link', { name: 'Open it in the inbox' }).click()
     await page.waitForURL('**/console/inbox/*')
@@ -58,8 +66,8 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     const server = page.getByRole('figure', { name: 'sentry.server.config.ts' })
     await server.getByText('TUNNEL_ORIGIN &&').waitFor()
 
-    await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), 403)
-    await page.getByText('An envelope arrived, but was rejected (dsn-unknown).').waitFor()
+    await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), { status: 403 })
+    await page.getByText('arrived, but was rejected (dsn-unknown).').waitFor()
   })
 
   it('hides client reports in the inbox until they are asked for', async ({ site, chromium }) => {
@@ -187,8 +195,11 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
 const newEventId = () => randomUUID().replaceAll('-', '')
 
-async function send(site: Site, body: Buffer, status = 200): Promise<void> {
-  expect((await post(`http://127.0.0.1:${site.port}`, { body })).status).toBe(status)
+type Sending = { status?: number; origin?: string }
+
+async function send(site: Site, body: Buffer, { status = 200, origin }: Sending = {}): Promise<void> {
+  const headers = origin === undefined ? {} : { origin, 'sec-fetch-site': 'same-origin' }
+  expect((await post(`http://127.0.0.1:${site.port}`, { body, headers })).status).toBe(status)
 }
 
 /** Signed-in operator at a page of the console. */

@@ -4,47 +4,44 @@
 import { useState } from 'react'
 import type { Receipt } from 'tunnel/contract'
 import { formatTime } from '../../../lib/format.ts'
+import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import type { FeedEvent } from '../live-feed/rows.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
 import { useEventStream } from '../use-event-stream.ts'
-import { type Arrival, addReceipt, readSite } from './first-envelope.ts'
+import { type Arrival, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
 /** `since`: time of the page in milliseconds since 1970. */
 type Props = { project: string; since: number; hasInbox: boolean }
 
 export function ArrivalPanel({ project, since, hasInbox }: Props) {
   const [address, setAddress] = useState('')
-  const [arrival, setArrival] = useState<Arrival>({ state: 'waiting' })
+  const [receipts, setReceipts] = useState<readonly Receipt[]>([])
   const site = readSite(address)
-  useEventStream<FeedEvent>('/console/receipts', ({ receipts }) =>
-    setArrival((known) =>
-      receipts.reduce((now, each) => addReceipt(now, each, { project, site, since }), known),
-    ),
+  const arrival = arrivalOf(receipts, site)
+  useEventStream<FeedEvent>('/console/receipts', ({ receipts: added }) =>
+    setReceipts((known) => added.reduce((now, each) => addReceipt(now, each, { project, since }), known)),
   )
   const hasArrived = arrival.state === 'arrived'
-  const isExpected = arrival.state === 'waiting' || arrival.state === 'elsewhere'
   return (
     <div className={hasArrived ? 'rounded-card outline-2 outline-good' : ''}>
       <Panel title="3. Send the first envelope">
-        <p role="status" className="flex items-start gap-2">
+        <SiteField address={address} onChange={setAddress} />
+        <p role="status" className="mt-3 flex items-start gap-2">
           <StateMark state={MARKS[arrival.state]} className="mt-1 size-5" />
           <span className={`min-w-0 wrap-anywhere ${hasArrived ? 'font-semibold text-good' : ''}`}>
             {describe(arrival, project, site)}
           </span>
         </p>
-        {isExpected && <SiteField address={address} onChange={setAddress} />}
-        {arrival.state === 'waiting' && (
-          <p className="mt-2 text-note text-quiet">
-            Open your site through Culvert and trigger an error, for example in the console of the browser:
-            <code className="block">
-              setTimeout(() =&gt; {'{'} throw new Error('first') {'}'})
-            </code>
-          </p>
+        {arrival.state === 'unconfirmed' && arrival.receipt.origin !== undefined && (
+          <Confirmation origin={arrival.receipt.origin} onConfirm={setAddress} />
         )}
-        {arrival.state !== 'waiting' && <Next receipt={arrival.receipt} hasInbox={hasInbox && hasArrived} />}
+        {arrival.state === 'waiting' && <Hint />}
+        {arrival.state !== 'waiting' && (
+          <Next receipt={arrival.receipt} hasInbox={hasInbox && INBOX_STATES.has(arrival.state)} />
+        )}
       </Panel>
     </div>
   )
@@ -54,8 +51,8 @@ type SiteFieldProps = { address: string; onChange: (address: string) => void }
 
 function SiteField({ address, onChange }: SiteFieldProps) {
   return (
-    <label className="mt-3 grid max-w-md gap-1 text-note text-quiet">
-      Address of your site, to wait for its envelopes only
+    <label className="grid max-w-md gap-1 text-note text-quiet">
+      Address of your site, whose first envelope turns this green
       <input
         type="url"
         value={address}
@@ -69,19 +66,50 @@ function SiteField({ address, onChange }: SiteFieldProps) {
   )
 }
 
-const MARKS = { waiting: 'busy', elsewhere: 'busy', arrived: 'good', rejected: 'bad' } as const
+function Confirmation({ origin, onConfirm }: { origin: string; onConfirm: (origin: string) => void }) {
+  return (
+    <p className="mt-3">
+      <Button weight="quiet" onClick={() => onConfirm(origin)}>
+        Yes, this is my site
+      </Button>
+    </p>
+  )
+}
+
+function Hint() {
+  return (
+    <p className="mt-2 text-note text-quiet">
+      Open your site through Culvert and trigger an error, for example in the console of the browser:
+      <code className="block">
+        setTimeout(() =&gt; {'{'} throw new Error('first') {'}'})
+      </code>
+    </p>
+  )
+}
+
+const MARKS = {
+  waiting: 'busy',
+  unconfirmed: 'wait',
+  elsewhere: 'busy',
+  arrived: 'good',
+  rejected: 'bad',
+} as const
+const INBOX_STATES: ReadonlySet<Arrival['state']> = new Set(['arrived', 'unconfirmed'])
+const NO_ORIGIN = 'a sender that names no site, such as a server'
 
 function describe(arrival: Arrival, project: string, site: string | undefined): string {
   const expected = `Waiting for the first envelope of ${project}${site === undefined ? '' : ` from ${site}`} …`
   if (arrival.state === 'waiting') return expected
   const { outcome, reason, time, items, origin } = arrival.receipt
-  if (arrival.state === 'elsewhere')
-    return `${expected} The last one came from ${origin ?? 'a sender that names no site, such as a server'}.`
-  const from = origin === undefined ? '' : ` from ${origin}`
+  const sender = origin ?? NO_ORIGIN
+  if (arrival.state === 'elsewhere') return `${expected} The last one came from ${sender}.`
+  const types = items.map(({ type }) => type).join(', ')
+  if (arrival.state === 'unconfirmed')
+    return `An envelope of ${project} (${types}) arrived at ${formatTime(time)} from ${sender}. ${origin === undefined ? 'Type the address of your site to wait for its envelopes.' : 'Is this your site?'}`
   if (arrival.state === 'arrived')
-    return `It works: the first envelope of ${project}${from} (${items.map(({ type }) => type).join(', ')}) arrived at ${formatTime(time)}.`
+    return `It works: the first envelope of ${project} from ${origin} (${types}) arrived at ${formatTime(time)}.`
   const { sentence = '', fix = '' } = explain(outcome, reason) ?? {}
-  return `An envelope arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
+  return `An envelope from ${sender} arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
 }
 
 function Next({ receipt, hasInbox }: { receipt: Receipt; hasInbox: boolean }) {

@@ -2,29 +2,54 @@
 
 import type { Receipt } from 'tunnel/contract'
 
-/** `rejected`: none was accepted so far, and this one was not. `elsewhere`: the last one was of another site. */
-export type Arrival = { state: 'waiting' } | { state: 'arrived' | 'rejected' | 'elsewhere'; receipt: Receipt }
+/**
+ * `unconfirmed`: one was accepted, but the operator has not said which site is meant. `rejected`: none of the site was accepted so far,
+ * and this one was not. `elsewhere`: only other senders have sent envelopes, this one last.
+ */
+export type Arrival =
+  | { state: 'waiting' }
+  | { state: 'arrived' | 'unconfirmed' | 'rejected' | 'elsewhere'; receipt: Receipt }
 
-/** Expected sender. Without a site, any envelope of the project will do. */
-export type Expected = {
+type Expected = {
   project: string
-  /** Origin of the site. */
-  site?: string | undefined
   /** Time of the page, in milliseconds since 1970. */
   since: number
 }
 
 /** Outcomes of envelopes that Culvert has, or that Sentry has seen. */
-const ARRIVED: readonly Receipt['outcome'][] = ['delivered', 'spooled']
+const ACCEPTED: readonly Receipt['outcome'][] = ['delivered', 'spooled']
+const MAX_KEPT = 100
 
-/** Adds a receipt to what is known. */
-export function addReceipt(known: Arrival, receipt: Receipt, { project, site, since }: Expected): Arrival {
-  if (known.state === 'arrived' || receipt.time < since || isReportOnly(receipt)) return known
-  const isAccepted = ARRIVED.includes(receipt.outcome)
-  const isConcerned = receipt.project === project || (!isAccepted && receipt.project === undefined)
+/** Adds a receipt that concerns the set-up. Keeps the first accepted one of each origin, and the last one that was not accepted. */
+export function addReceipt(
+  known: readonly Receipt[],
+  receipt: Receipt,
+  { project, since }: Expected,
+): readonly Receipt[] {
+  if (receipt.time < since || isReportOnly(receipt)) return known
+  const isConcerned = receipt.project === project || (!isAccepted(receipt) && receipt.project === undefined)
   if (!isConcerned) return known
-  if (site !== undefined && receipt.origin !== site) return { state: 'elsewhere', receipt }
-  return { state: isAccepted ? 'arrived' : 'rejected', receipt }
+  const same = known.find(
+    (each) => each.origin === receipt.origin && isAccepted(each) === isAccepted(receipt),
+  )
+  if (same && isAccepted(same)) return known
+  return [...known.filter((each) => each !== same), receipt].slice(-MAX_KEPT)
+}
+
+/** Returns the state for a site, or without one for any sender. */
+export function arrivalOf(receipts: readonly Receipt[], site: string | undefined): Arrival {
+  if (site === undefined) {
+    const receipt = receipts.findLast(isAccepted) ?? receipts.at(-1)
+    return receipt
+      ? { state: isAccepted(receipt) ? 'unconfirmed' : 'rejected', receipt }
+      : { state: 'waiting' }
+  }
+  const own = receipts.filter(({ origin }) => origin === site)
+  const accepted = own.find(isAccepted)
+  if (accepted) return { state: 'arrived', receipt: accepted }
+  const [rejected, other] = [own.at(-1), receipts.at(-1)]
+  if (rejected) return { state: 'rejected', receipt: rejected }
+  return other ? { state: 'elsewhere', receipt: other } : { state: 'waiting' }
 }
 
 /** Returns the origin of an address that an operator has typed; `undefined` for none, and for an address that is none. */
@@ -32,6 +57,10 @@ export function readSite(text: string): string | undefined {
   const given = text.trim()
   const url = URL.parse(given.includes('://') ? given : `https://${given}`)
   return url && /^https?:$/.test(url.protocol) ? url.origin : undefined
+}
+
+function isAccepted({ outcome }: Receipt): boolean {
+  return ACCEPTED.includes(outcome)
 }
 
 /** Reports whether the envelope contains only client reports, as those of the connection check do. */

@@ -1,10 +1,11 @@
 /** First envelope of a site after the set-up was opened. */
 
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../../../tunnel/src/contract.ts'
 import {
   type Arrival,
   addReceipt,
+  arrivalOf,
   readSite,
 } from '../../../../../web/features/console/setup/first-envelope.ts'
 
@@ -12,6 +13,7 @@ const PROJECT = 'sentry.example/1'
 const OPENED = 1_000
 const EXPECTED = { project: PROJECT, since: OPENED }
 const SITE = 'https://shop.example'
+const OTHER = 'https://lab.example'
 
 const receipt = (given: Partial<Receipt>): Receipt => ({
   ...{ id: 'a', time: OPENED, project: PROJECT, items: [{ type: 'event', bytes: 1 }], bytes: 1 },
@@ -19,40 +21,69 @@ const receipt = (given: Partial<Receipt>): Receipt => ({
   ...given,
 })
 
-const stateAfter = (...receipts: Partial<Receipt>[]) =>
-  receipts.reduce<Arrival>((known, each) => addReceipt(known, receipt(each), EXPECTED), {
-    state: 'waiting',
-  }).state
+const receiptsAfter = (receipts: readonly Partial<Receipt>[]) =>
+  receipts.reduce<readonly Receipt[]>((known, each) => addReceipt(known, receipt(each), EXPECTED), [])
 
-it.each<[string, Partial<Receipt>, Arrival['state']]>([
-  ['a delivered event', {}, 'arrived'],
-  ['a spooled event', { outcome: 'spooled' }, 'arrived'],
-  ['an event from before', { time: OPENED - 1 }, 'waiting'],
-  ['a client report of the connection check', { items: [{ type: 'client_report', bytes: 1 }] }, 'waiting'],
-  ['an event of another project', { project: 'sentry.example/2' }, 'waiting'],
-  ['a rejection of another project', { outcome: 'rejected', project: 'sentry.example/2' }, 'waiting'],
-  ['a declined event', { outcome: 'declined' }, 'rejected'],
-])('%s', (_, given, state) => {
-  expect(stateAfter(given)).toBe(state)
+describe('without the address of a site', () => {
+  it.each<[string, Partial<Receipt>, Arrival['state']]>([
+    ['a delivered event', { origin: OTHER }, 'unconfirmed'],
+    ['a spooled event', { outcome: 'spooled' }, 'unconfirmed'],
+    ['an event from before', { time: OPENED - 1 }, 'waiting'],
+    ['a client report of the connection check', { items: [{ type: 'client_report', bytes: 1 }] }, 'waiting'],
+    ['an event of another project', { project: 'sentry.example/2' }, 'waiting'],
+    ['a rejection of another project', { outcome: 'rejected', project: 'sentry.example/2' }, 'waiting'],
+    ['a declined event', { outcome: 'declined' }, 'rejected'],
+  ])('%s', (_, given, state) => {
+    expect(arrivalOf(receiptsAfter([given]), undefined).state).toBe(state)
+  })
+
+  it('shows a rejection of an unknown project until an envelope arrives', () => {
+    const { project: _, ...unknown } = receipt({ outcome: 'rejected', reason: 'dsn-unknown', items: [] })
+    const rejected = addReceipt([], unknown, EXPECTED)
+    expect(arrivalOf(rejected, undefined).state).toBe('rejected')
+    const accepted = addReceipt(rejected, receipt({}), EXPECTED)
+    expect(arrivalOf(addReceipt(accepted, unknown, EXPECTED), undefined).state).toBe('unconfirmed')
+  })
 })
 
-it('shows a rejection until an envelope arrives, and keeps that', () => {
-  const { project: _, ...unknown } = receipt({ outcome: 'rejected', reason: 'dsn-unknown', items: [] })
-  const rejected = addReceipt({ state: 'waiting' }, unknown, EXPECTED)
-  expect(rejected.state).toBe('rejected')
-  const arrived = addReceipt(rejected, receipt({}), EXPECTED)
-  expect(arrived.state).toBe('arrived')
-  expect(addReceipt(arrived, unknown, EXPECTED)).toBe(arrived)
+describe('with the address of a site', () => {
+  const rejected = { id: 'rejected', origin: SITE, outcome: 'rejected' } as const
+  it.each<[string, Partial<Receipt>[], Arrival['state'], string]>([
+    ['an event of the site', [{ origin: SITE }], 'arrived', 'a'],
+    ['an event of another site', [{ origin: OTHER }], 'elsewhere', 'a'],
+    ['an event without an origin', [{}], 'elsewhere', 'a'],
+    ['a rejection of another site', [{ origin: OTHER, outcome: 'rejected' }], 'elsewhere', 'a'],
+    ['a rejection of the site', [rejected], 'rejected', 'rejected'],
+    [
+      'a rejection of the site before an event of another one',
+      [rejected, { origin: OTHER }],
+      'rejected',
+      'rejected',
+    ],
+    ['an event of the site after a rejection', [rejected, { origin: SITE }], 'arrived', 'a'],
+    [
+      'a later event and a rejection',
+      [{ origin: SITE }, { id: 'b', origin: SITE }, rejected],
+      'arrived',
+      'a',
+    ],
+    ['two rejections of the site', [rejected, { ...rejected, id: 'last' }], 'rejected', 'last'],
+  ])('%s', (_, given, state, id) => {
+    expect(arrivalOf(receiptsAfter(given), SITE)).toMatchObject({ state, receipt: { id } })
+  })
+
+  it('shows another result when the address changes', () => {
+    const receipts = receiptsAfter([{ origin: OTHER }])
+    expect(arrivalOf(receipts, OTHER).state).toBe('arrived')
+    expect(arrivalOf(receipts, SITE).state).toBe('elsewhere')
+    expect(arrivalOf(receipts, undefined).state).toBe('unconfirmed')
+  })
 })
 
-it.each<[string, Partial<Receipt>, Arrival['state']]>([
-  ['an event of the site', { origin: SITE }, 'arrived'],
-  ['an event of another site', { origin: 'https://lab.example' }, 'elsewhere'],
-  ['an event without an origin', {}, 'elsewhere'],
-  ['a rejection of another site', { origin: 'https://lab.example', outcome: 'rejected' }, 'elsewhere'],
-  ['a rejection of the site', { origin: SITE, outcome: 'rejected' }, 'rejected'],
-])('with the address of a site: %s', (_, given, state) => {
-  expect(addReceipt({ state: 'waiting' }, receipt(given), { ...EXPECTED, site: SITE }).state).toBe(state)
+it('keeps a bounded number of receipts', () => {
+  expect(
+    receiptsAfter(Array.from({ length: 150 }, (_, n) => ({ origin: `https://${n}.example` }))),
+  ).toHaveLength(100)
 })
 
 it.each([
