@@ -29,6 +29,7 @@ const CAPTURES = [
   'session-1',
 ]
 const STRANGER_DSN = 'https://stranger@o9.ingest.us.sentry.io/9'
+const SHOP = { origin: 'https://shop.example', host: 'shop.example' }
 const ROUNDS = 80 // seconds: the history stores each minute, and the overview shows an error of Sentry for one
 const OUTAGE = { from: 5, to: 10 }
 const BLOCKED = 31 // of 100 reach tests
@@ -64,18 +65,20 @@ export async function startDemoSites() {
 export async function fillSites(sites: DemoSites): Promise<void> {
   const { site, inbox, dsn, sentry } = sites
   const url = `http://127.0.0.1:${site.port}`
-  for (let test = 0; test < 100; test++)
-    await send(url, { path: '/monitoring/reach', body: test < BLOCKED ? 'blocked' : 'reachable' })
   for (const name of CAPTURES) await send(url, { body: captureFor(dsn, `browser-11.12.0-${name}`) })
+  for (let test = 0; test < 100; test++) {
+    const headers = { 'x-forwarded-for': `81.2.70.${test}` } // each address has one result a minute
+    await post(url, { path: '/monitoring/reach', body: test < BLOCKED ? 'blocked' : 'reachable', headers })
+  }
   await send(url, {
     body: errorOf(STRANGER_DSN),
-    headers: { origin: 'https://shop.example', host: 'shop.example' },
+    headers: SHOP,
   })
   await send(url, { body: '{"dsn":' })
   for (let round = 0; round < ROUNDS; round++) {
     if (round === OUTAGE.from) await sentry.away()
     if (round === OUTAGE.to) await sentry.back()
-    for (let n = 0; n <= round % 5; n++) await send(url, { body: checkoutError(dsn) })
+    for (let n = 0; n <= round % 5; n++) await send(url, { body: checkoutError(dsn), headers: SHOP })
     await wait(1_000)
   }
   await send(`http://127.0.0.1:${inbox.port}`, { body: checkoutError(INBOX_DSN) })

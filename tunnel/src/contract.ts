@@ -188,7 +188,7 @@ export type DurationCounts = Record<string, number>
 
 export type ProcessFigures = { resident_bytes: number; cpu_seconds: number; event_loop_p99_seconds: number }
 
-/** Results of the reach test of a browser. `inconclusive`: the policy of the page, a slow network or an outage of Sentry stopped it. */
+/** Results of the reach test of a browser. `inconclusive`: the policy of the page or a slow network stopped it, or Sentry did not respond to the tunnel either. */
 export const REACH_RESULTS = ['reachable', 'blocked', 'inconclusive'] as const
 export type ReachResult = (typeof REACH_RESULTS)[number]
 
@@ -201,6 +201,8 @@ export type ReplicaFigures = {
   final_outcomes: { final_outcome: FinalOutcome; project: string; count: number }[]
   /** Reach tests of browsers; absent in releases without them. */
   reach?: { result: ReachResult; project: string; count: number }[]
+  /** Errors from browsers that were delivered or spooled; absent in releases without them. */
+  browser_errors?: { project: string; count: number }[]
   durations: DurationCounts
   /** By origin of the upstream. */
   upstream_durations: Record<string, DurationCounts>

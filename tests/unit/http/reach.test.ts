@@ -30,8 +30,15 @@ describe('The reach test', () => {
   }
 
   const get = (tunnel: Tunnel, path: string) => post(tunnel.url, { method: 'GET', path })
-  const send = (tunnel: Tunnel, body: string, posting: Posting = {}) =>
-    post(tunnel.url, { path: '/monitoring/reach', body: Buffer.from(body), ...posting })
+  let visitors = 0
+  const nextVisitor = () => `81.2.69.${++visitors}`
+  const send = (tunnel: Tunnel, body: string, headers: Posting['headers'] = {}) =>
+    post(tunnel.url, {
+      path: '/monitoring/reach',
+      body: Buffer.from(body),
+      headers: { 'x-forwarded-for': nextVisitor(), ...headers },
+    })
+  const report = (tunnel: Tunnel) => post(tunnel.url, { body: errorOf(sentry.dsn()) })
 
   async function counted(tunnel: Tunnel): Promise<Record<string, number>> {
     const { reach } = await (await tunnel.admin('/figures')).json()
@@ -72,6 +79,7 @@ describe('The reach test', () => {
 
   it('counts the results, also in the metrics', async () => {
     const tunnel = await open()
+    await report(tunnel)
     for (const result of ['reachable', 'reachable', 'blocked', 'inconclusive'])
       expect((await send(tunnel, result)).status).toBe(204)
     expect(await counted(tunnel)).toEqual({ reachable: 2, blocked: 1, inconclusive: 1 })
@@ -89,18 +97,39 @@ describe('The reach test', () => {
 
   it('rejects results of other sites, and allows those of ALLOWED_ORIGINS', async () => {
     const tunnel = await open()
-    const from = (origin: string) => ({ headers: { origin, 'sec-fetch-site': 'cross-site' } })
+    await report(tunnel)
+    const from = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site' })
     expect((await send(tunnel, 'blocked', from('https://foreign.example'))).status).toBe(403)
     expect((await send(tunnel, 'blocked', from(FRIEND))).status).toBe(204)
     expect(await counted(tunnel)).toEqual({ blocked: 1 })
   })
 
-  it('counts no browser as blocked while Sentry fails for the tunnel too', async () => {
+  it.each([
+    ['an address', '81.2.69.250', '81.2.69.250'],
+    ['a /64 of IPv6', '2a02:6b8:1::1', '2a02:6b8:1::2'],
+    ['a private address', '10.1.2.3', '10.1.2.3'],
+  ])('counts one result a minute of %s', async (_, first, second) => {
     const tunnel = await open()
-    await sentry.away()
-    for (let n = 0; n < 10; n++)
-      await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: String(n).repeat(32) }) })
+    await report(tunnel)
+    await send(tunnel, 'blocked', { 'x-forwarded-for': first })
+    for (let n = 0; n < 5; n++) await send(tunnel, 'blocked', { 'x-forwarded-for': second })
+    expect(await counted(tunnel)).toEqual({ blocked: 1 })
+    tunnel.advanceClock(60_000)
+    await send(tunnel, 'reachable', { 'x-forwarded-for': second })
+    expect(await counted(tunnel)).toEqual({ blocked: 1, reachable: 1 })
+  })
+
+  it('has no result before Sentry has responded, and after an attempt without a response', async () => {
+    const tunnel = await open()
     await send(tunnel, 'blocked')
     expect(await counted(tunnel)).toEqual({ inconclusive: 1 })
+    await report(tunnel)
+    await send(tunnel, 'blocked')
+    expect(await counted(tunnel)).toEqual({ inconclusive: 1, blocked: 1 })
+    await sentry.away()
+    expect(await report(tunnel)).toMatchObject({ status: 202 })
+    await send(tunnel, 'blocked')
+    await send(tunnel, 'reachable')
+    expect(await counted(tunnel)).toEqual({ inconclusive: 3, blocked: 1 })
   })
 })

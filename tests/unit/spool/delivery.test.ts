@@ -90,6 +90,7 @@ describe('Deliverer', () => {
       attemptMs: () => 10 * SECOND,
       spareConnections: () => spareConnections(),
       isOpen: () => isOpen(),
+      isResponding: () => true,
       mayProbe: () => mayProbe(),
       spendProbe: () => spendProbe(),
       state,

@@ -15,6 +15,25 @@ const RECEIPT: Receipt = {
 }
 
 describe('Metrics.figures', () => {
+  it('counts the errors from browsers that Sentry or the spool accepted', async () => {
+    const metrics = startMetrics()
+    const fromBrowser = { ...RECEIPT, origin: 'https://shop.example' }
+    metrics.count(fromBrowser)
+    metrics.count({ ...fromBrowser, outcome: 'spooled' })
+    for (const outcome of [
+      'deferred',
+      'rate_limited',
+      'filtered',
+      'rejected',
+      'declined',
+      'aborted',
+    ] as const)
+      metrics.count({ ...fromBrowser, outcome })
+    metrics.count({ ...fromBrowser, items: [{ type: 'transaction', bytes: 600 }] })
+    metrics.count(RECEIPT) // of a server
+    expect((await metrics.figures()).browser_errors).toEqual([{ project: PROJECT, count: 2 }])
+  })
+
   it('returns the counters, cumulative durations by bound, and the load of the process', async () => {
     const metrics = startMetrics()
     metrics.count(RECEIPT)
@@ -41,6 +60,7 @@ describe('Metrics.figures', () => {
       ],
       final_outcomes: [{ final_outcome: 'expired', project: PROJECT, count: 1 }],
       reach: [{ result: 'blocked', project: PROJECT, count: 1 }],
+      browser_errors: [],
       durations: expect.objectContaining({ 0.025: 0, 0.05: 1, 2.5: 1, 5: 2, '+Inf': 2 }),
       upstream_durations: {
         'https://o1.sentry.example': expect.objectContaining({ 0.01: 0, 0.025: 1, 5: 2, '+Inf': 2 }),

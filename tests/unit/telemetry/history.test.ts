@@ -176,18 +176,23 @@ describe('HistoryRecorder', () => {
       ])
   })
 
-  it('sums up reach tests, which a span without any leaves out', async () => {
+  it('sums up reach tests and errors from browsers, which a span without any leaves out', async () => {
     const [clock, store] = [new Clock(), new MemoryHistory()]
     const [first, second] = [open(clock, store), open(clock, store, 'r-2')]
     first.metrics.countReach('blocked', PROJECT)
     second.metrics.countReach('blocked', OTHER_PROJECT)
     second.metrics.countReach('reachable', PROJECT)
+    for (const { count } of [first, second]) count({ origin: 'https://shop.example' })
+    second.count()
     clock.at(1)
     await Promise.all([first.recorder.record(), second.recorder.record()])
     clock.at(2)
     await first.recorder.record()
     const { points } = await first.recorder.read('1h')
-    expect(points.map(({ reach }) => reach)).toEqual([{ blocked: 2, reachable: 1 }, undefined])
+    expect(points.map(({ reach, browser_errors }) => [reach, browser_errors])).toEqual([
+      [{ blocked: 2, reachable: 1 }, 2],
+      [undefined, undefined],
+    ])
   })
 
   it('returns the pending entries at the end of a span, and the last known ones while the spool does not respond', async () => {

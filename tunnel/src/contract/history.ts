@@ -14,6 +14,8 @@ export type HistoryCounts = {
   bytes: number
   /** Reach tests of browsers by result; absent without any, and for single projects. */
   reach?: Record<string, number>
+  /** Errors from browsers that were delivered or spooled; absent without any, and for single projects. */
+  browser_errors?: number
   /** Rejected with 503: lost. */
   unavailable: number
   /** Acknowledged entries that the store of the spool lost. */

@@ -9,7 +9,7 @@ import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'
-import { type ReachDeps, respondToReach } from './reach.ts'
+import { type ReachDeps, ReachReports } from './reach.ts'
 import {
   respondWithBundle,
   respondWithLoader,
@@ -36,6 +36,7 @@ export type App = Hono<Env>
 
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono({ strict: true })
+  const reach = new ReachReports(deps)
   for (const path of servedPaths(deps)) {
     app.post(path, async (c) => responseOf(await deps.ingest.handle(c.env.incoming)))
     app.options(path, preflight)
@@ -48,7 +49,7 @@ export function createApp(deps: AppDeps): App {
     app.on(OTHER_METHODS, reports, (c) =>
       reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }),
     )
-    app.post(`${path}/reach`, (c) => respond(c, () => respondToReach(c.env.incoming, deps)))
+    app.post(`${path}/reach`, (c) => respond(c, () => reach.respond(c.env.incoming)))
     app.get(`${path}/sdk/reach.js`, (c) => respond(c, () => respondWithReachTest(c.env.incoming, deps)))
     app.get(`${path}/sdk.js`, (c) => respond(c, () => respondWithLoader(c.env.incoming, deps)))
     app.get(`${path}/sdk/:file`, (c) =>

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { REACH_RESULTS, type ReachResult } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
-import type { Throttle } from '../policy/throttle.ts'
+import { networkOf } from '../policy/throttle.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -14,37 +14,62 @@ import { readQuery } from './receive.ts'
 
 export type ReachDeps = {
   projects: Projects
-  throttle: Pick<Throttle, 'charge'>
   metrics: Pick<Metrics, 'countReach'>
   resolveClient: ClientResolver
   allowedOrigins: ReadonlySet<string>
   /** Absent in inbox mode. */
   sentry: Pick<Forwarding, 'upstreams'> | undefined
+  /** Monotonic clock in milliseconds. */
+  clock: () => number
 }
 
 const MAX_BYTES = 32
 const READ_MS = 2_000
-const CLIENT_SHARE = 0.5 // of the limit of a client address, which envelopes may use up
+const PERIOD_MS = 60_000
+const MAX_NETWORKS = 20_000
+/** Result while Sentry does not respond to the tunnel either: it would say nothing about blockers. */
+const WITHOUT_SENTRY: ReachResult = 'inconclusive'
 
-/** Counts a result. Others than the known ones are ignored, and so are those beyond the limit of a client address. */
-export async function respondToReach(incoming: IncomingMessage, deps: ReachDeps): Promise<Response> {
-  const { projects, throttle, metrics, sentry } = deps
-  const origin = checkOrigin(incoming.headers, deps.allowedOrigins)
-  const project = projects.find(readQuery(incoming.url ?? ''))
-  if (!project) throw new Rejection('project-unknown')
-  const { address } = deps.resolveClient(incoming)
-  const isAllowed = throttle.charge(address, MAX_BYTES, incoming.headers.host, CLIENT_SHARE) >= 0
-  const isShort = Number(incoming.headers['content-length']) <= MAX_BYTES
-  const text = isAllowed && isShort ? await readText(incoming) : ''
-  const result = REACH_RESULTS.find((known) => known === text)
-  if (result && sentry)
-    metrics.countReach(resultWhile(sentry.upstreams.isOpen(project.origin), result), project.name)
-  return new Response(null, { status: 204, headers: corsHeaders(origin) })
-}
+/** Counts results: of each network one per minute, so that no visitor can falsify the share. */
+export class ReachReports {
+  readonly #deps: ReachDeps
+  /** Time of the last result, by network, oldest first. */
+  readonly #counted = new Map<string, number>()
 
-/** While Sentry fails for the tunnel too, a browser that does not reach it says nothing about blockers. */
-function resultWhile(isFailing: boolean, result: ReachResult): ReachResult {
-  return isFailing && result === 'blocked' ? 'inconclusive' : result
+  constructor(deps: ReachDeps) {
+    this.#deps = deps
+  }
+
+  /** Counts a known result, and ignores all others. */
+  async respond(incoming: IncomingMessage): Promise<Response> {
+    const { projects, metrics, sentry, resolveClient, allowedOrigins } = this.#deps
+    const origin = checkOrigin(incoming.headers, allowedOrigins)
+    const project = projects.find(readQuery(incoming.url ?? ''))
+    if (!project) throw new Rejection('project-unknown')
+    const isShort = Number(incoming.headers['content-length']) <= MAX_BYTES
+    const isAllowed = isShort && this.#take(resolveClient(incoming).address)
+    const text = isAllowed ? await readText(incoming) : ''
+    const result = REACH_RESULTS.find((known) => known === text)
+    if (result && sentry)
+      metrics.countReach(
+        sentry.upstreams.isResponding(project.origin) ? result : WITHOUT_SENTRY,
+        project.name,
+      )
+    return new Response(null, { status: 204, headers: corsHeaders(origin) })
+  }
+
+  /** Returns `false` for a network that has sent a result less than a minute ago, and while too many have. */
+  #take(address: string | undefined): boolean {
+    const now = this.#deps.clock()
+    for (const [network, time] of this.#counted) {
+      if (now - time < PERIOD_MS) break
+      this.#counted.delete(network)
+    }
+    const network = networkOf(address) || (address ?? '') // private addresses have no network
+    if (this.#counted.has(network) || this.#counted.size >= MAX_NETWORKS) return false
+    this.#counted.set(network, now)
+    return true
+  }
 }
 
 /** Reads a body whose length was checked. Returns an empty text when it does not arrive in time. */

@@ -25,6 +25,7 @@ export async function readFigures(registry: Registry): Promise<ReplicaFigures> {
     bytes: await counts('envelope_bytes_total'),
     final_outcomes: await counts('spool_final_outcomes_total'),
     reach: await counts('reach_tests_total'),
+    browser_errors: await counts('browser_errors_total'),
     durations: bucketsOf(await samples('request_duration_seconds')),
     upstream_durations: Object.fromEntries([...upstreams].map(([origin, its]) => [origin, bucketsOf(its)])),
     process: {

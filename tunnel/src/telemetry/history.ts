@@ -60,7 +60,10 @@ export function recordOf(
     ...countsOf(figures),
     items: sumBy(figures.items, ({ type }) => type),
     durations: figures.durations,
-    ...withReach(sumBy(figures.reach ?? [], ({ result }) => result)),
+    ...withReach(
+      sumBy(figures.reach ?? [], ({ result }) => result),
+      sumOf(figures.browser_errors ?? []),
+    ),
     ...spool,
     projects: Object.fromEntries(
       projects.map((project) => {
@@ -83,7 +86,7 @@ function countsOf({
     outcomes: sumBy(outcomes, ({ outcome }) => outcome),
     categories: sumBy(outcomes, ({ category }) => category),
     final_outcomes: sumBy(final_outcomes, ({ final_outcome }) => final_outcome),
-    bytes: bytes.reduce((sum, { count }) => sum + count, 0),
+    bytes: sumOf(bytes),
     unavailable: outcomes.reduce((sum, { reason, count }) => sum + (isUnavailable(reason) ? count : 0), 0),
   }
 }
@@ -134,7 +137,10 @@ function combine(a: HistoryCounts, b: HistoryCounts, sign: 1 | -1): HistoryCount
     items: each(a.items, b.items),
     final_outcomes: each(a.final_outcomes, b.final_outcomes),
     durations: each(a.durations, b.durations),
-    ...withReach(each(a.reach ?? {}, b.reach ?? {})),
+    ...withReach(
+      each(a.reach ?? {}, b.reach ?? {}),
+      (a.browser_errors ?? 0) + sign * (b.browser_errors ?? 0),
+    ),
     bytes: a.bytes + sign * b.bytes,
     unavailable: a.unavailable + sign * b.unavailable,
     vanished: a.vanished + sign * b.vanished,
@@ -142,9 +148,15 @@ function combine(a: HistoryCounts, b: HistoryCounts, sign: 1 | -1): HistoryCount
   }
 }
 
-/** Leaves reach tests out where there are none, as in the rows of most sites. */
-function withReach(reach: Record<string, number>): Pick<HistoryCounts, 'reach'> {
-  return Object.keys(reach).length > 0 ? { reach } : {}
+/** Leaves out reach tests and errors where there are none. */
+function withReach(
+  reach: Record<string, number>,
+  errors: number,
+): Pick<HistoryCounts, 'reach' | 'browser_errors'> {
+  return {
+    ...(Object.keys(reach).length > 0 && { reach }),
+    ...(errors !== 0 && { browser_errors: errors }),
+  }
 }
 
 function combineCounts(
@@ -155,6 +167,10 @@ function combineCounts(
   const names = new Set([...Object.keys(a), ...Object.keys(b)])
   const sums = Array.from(names, (name) => [name, (a[name] ?? 0) + sign * (b[name] ?? 0)] as const)
   return Object.fromEntries(sums.filter(([, sum]) => sum !== 0))
+}
+
+function sumOf(counts: readonly { count: number }[]): number {
+  return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
 function sumBy<T extends { count: number }>(

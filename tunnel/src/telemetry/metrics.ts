@@ -6,6 +6,7 @@ import type { SpoolStatus } from '../contract/spool.ts'
 import {
   FINAL_OUTCOMES,
   type LimitInForce,
+  type Outcome,
   type ReachResult,
   type Receipt,
   type ReplicaFigures,
@@ -44,6 +45,7 @@ const LOSS_REASONS: readonly RejectionCode[] = [
   'inbox-full',
   'tunnel-failed',
 ]
+const ARRIVED: ReadonlySet<Outcome> = new Set(['delivered', 'spooled'])
 const CATEGORIES = new Set([...ITEM_TYPES, 'other'].map((type) => categoryOf([{ type, bytes: 0 }])))
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -90,6 +92,11 @@ export class Metrics {
     'culvert_reach_tests_total',
     'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
     ['result', 'project'],
+  )
+  readonly #browserErrors = this.#counter(
+    'culvert_browser_errors_total',
+    'Errors from browsers that Sentry or the spool accepted.',
+    ['project'],
   )
   readonly policies: PolicyMetrics
   readonly #spool: SpoolMetrics | undefined
@@ -148,6 +155,8 @@ export class Metrics {
     for (const { type, count = 1, discard_reason: discardReason } of receipt.items)
       this.#items.inc({ type, outcome: discardReason ?? outcome }, count)
     this.#bytes.inc({ outcome, project, category }, receipt.bytes)
+    if (receipt.origin !== undefined && category === 'error' && ARRIVED.has(outcome))
+      this.#browserErrors.inc({ project })
     this.#duration.observe({ outcome }, receipt.duration_ms / 1000)
     if (!status) return
     this.#upstreamResponses.inc({ status: `${Math.floor(status / 100)}xx` })

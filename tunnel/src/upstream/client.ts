@@ -164,6 +164,11 @@ export class UpstreamClient {
     return this.#find(origin).breaker.isOpen()
   }
 
+  /** Reports whether Sentry has responded to the last attempt of this tunnel. */
+  isResponding(origin: string): boolean {
+    return this.#find(origin).errors.isResponding
+  }
+
   mayProbe(origin: string): boolean {
     return this.#find(origin).breaker.mayProbe()
   }

@@ -58,7 +58,7 @@ export class UpstreamErrors {
   readonly counts = new Map(UPSTREAM_ERROR_CLASSES.map((each) => [each, 0]))
   readonly #clock: () => number
   #last: LastError | undefined
-  #isOver = false
+  #isResponding = false
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(clock: () => number) {
@@ -69,18 +69,23 @@ export class UpstreamErrors {
     return this.#last
   }
 
+  /** `true` when the upstream has responded to the last attempt; `false` before the first one. */
+  get isResponding(): boolean {
+    return this.#isResponding
+  }
+
   note(result: DeliveryResult): void {
     if (result.kind === 'answered') {
-      this.#isOver = true
+      this.#isResponding = true
       return
     }
     const error = upstreamErrorOf(result)
     if (!error) return
     const now = this.#clock()
     this.counts.set(error.class, (this.counts.get(error.class) ?? 0) + 1)
-    const same = this.#last && !this.#isOver && isEqual(this.#last, error) ? this.#last : undefined
+    const same = this.#last && !this.#isResponding && isEqual(this.#last, error) ? this.#last : undefined
     this.#last = { ...error, first: same?.first ?? now, last: now, count: (same?.count ?? 0) + 1 }
-    this.#isOver = false
+    this.#isResponding = false
   }
 }
 

@@ -78,7 +78,7 @@ export class ConsoleData {
   async reach(): Promise<Reach | undefined> {
     if (this.settings.reachTestUrl === undefined) return undefined
     const { stored } = await this.storedHistory('7d')
-    return stored && estimateReach(stored.reach, stored.totals.categories.error ?? 0)
+    return stored && estimateReach(stored.reach, stored.browserErrors)
   }
 
   /** Streams the receipts of all replicas as server-sent events. */

@@ -13,6 +13,8 @@ export type StoredHistory = {
   totals: Pick<Point, 'outcomes' | 'finalOutcomes' | 'categories'>
   /** Reach tests of browsers by result. */
   reach: Record<string, number>
+  /** Errors from browsers that were delivered or spooled. */
+  browserErrors: number
   /** Lost envelopes of the range. */
   losses: LossCounts
 }
@@ -48,7 +50,8 @@ export function storedHistoryOf(histories: readonly History[]): StoredHistory | 
     vanished: sumOf(used.map(({ vanished }) => vanished)),
   }
   const reach = used.map(({ reach: tests = {} }) => tests).reduce(addRecords, {})
-  return { stepMs, points, totals, reach, losses }
+  const browserErrors = sumOf(used.map(({ browser_errors: errors = 0 }) => errors))
+  return { stepMs, points, totals, reach, browserErrors, losses }
 }
 
 /** Puts stored points before live ones. Between them is a gap: the live ones begin in the middle of a span. */

@@ -43,6 +43,12 @@ describe('storedHistoryOf', () => {
     expect(storedHistoryOf([historyOf(spans), other])?.reach).toEqual({ blocked: 3, reachable: 4 })
   })
 
+  it('adds up the errors from browsers, which points of other releases lack', () => {
+    const spans = [spanAt(2, 9, { browser_errors: 2 }), spanAt(3, 9)]
+    const other = historyOf([spanAt(2, 9, { browser_errors: 5 })])
+    expect(storedHistoryOf([historyOf(spans), other])?.browserErrors).toBe(7)
+  })
+
   it('ends the last span with the last full minute', () => {
     const hour = { ...historyOf([spanAt(0, 5)]), step_ms: 60 * MINUTE }
     expect(shown(storedHistoryOf([hour])?.points ?? [])).toEqual([

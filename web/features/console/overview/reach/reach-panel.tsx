@@ -14,7 +14,8 @@ export function ReachPanel({ reach }: { reach: Reach }) {
             <strong className="text-title">{toPercent(blocked.share)} of visitors block Sentry.</strong>
           </p>
           <p className="mt-1">
-            About {formatQuantity(lostErrors, 'error')} would have been lost without Culvert this week.
+            About {formatQuantity(lostErrors, 'error')} from browsers would have been lost without Culvert in
+            the last 7 days.
           </p>
           <p className="mt-2 text-note text-quiet">
             {isUncertain(reach) && 'The sample is small: '}
@@ -27,8 +28,8 @@ export function ReachPanel({ reach }: { reach: Reach }) {
       )}
       {inconclusive > 0 && (
         <p className="mt-2 text-note text-quiet">
-          {formatCount(inconclusive)} more had no result: the policy of the page, a slow network or an outage
-          of Sentry stopped the test.
+          {formatCount(inconclusive)} more had no result: the policy of the page or a slow network stopped the
+          test, or Sentry did not respond to Culvert either.
         </p>
       )}
     </Panel>

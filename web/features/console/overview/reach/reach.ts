@@ -3,18 +3,18 @@
 export type Reach = {
   /** Conclusive tests. */
   tests: number
-  /** Tests that the policy of the page, a slow network or an outage of Sentry stopped. */
+  /** Tests that the policy of the page or a slow network stopped, or that came while Sentry did not respond to the tunnel. */
   inconclusive: number
   /** Share of the tests that were blocked, and its 95 % confidence interval (Wilson score); absent without conclusive tests. */
   blocked?: { share: number; from: number; to: number }
-  /** Errors of the week that would have been lost at this share. */
+  /** Errors from browsers that would have been lost at this share. */
   lostErrors: number
 }
 
 const Z = 1.96
 const MAX_WIDTH = 0.1
 
-/** Estimates the reach. `errors` is the number of errors that arrived in the same time. */
+/** Estimates the reach. `errors` is the number of errors from browsers that arrived in the same time. */
 export function estimateReach(results: Readonly<Record<string, number>>, errors: number): Reach {
   const { reachable = 0, blocked = 0, inconclusive = 0 } = results
   const tests = reachable + blocked
