@@ -102,8 +102,8 @@ The label values are closed sets: configured projects, Sentry's data categories,
 never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
 
 Every envelope with the outcome \`spooled\` gets exactly one final outcome. So \`sum(culvert_envelopes_total{outcome="spooled"})\` equals
-\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. The exceptions are envelopes that NATS lost;
-\`culvert_spool_lost_envelopes_total\` counts them.
+\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`, in inbox mode plus
+\`max(culvert_simulated_outage_pending_envelopes)\`. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
 
 ${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
 
@@ -145,6 +145,7 @@ async function exposeAll(): Promise<string> {
       },
     ],
     spool: async () => spoolStatus(project),
+    outage: async () => ({ pending: 0 }),
     policies: {
       quotas: () => [quotaStatus(project)],
       storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],

@@ -1,5 +1,6 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
+import type { SimulatedOutageStatus } from './contract/inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
 import type { SpoolStatus } from './contract/spool.ts'
 import type { LastUpstreamError, ReceiptUpstreamError } from './contract/upstream.ts'
@@ -168,6 +169,8 @@ export type ReplicaStatus = {
   upstreams: UpstreamState[]
   /** Absent in inbox mode. */
   spool?: SpoolStatus
+  /** Only in inbox mode; absent when its spool does not respond. */
+  simulated_outage?: SimulatedOutageStatus
   /** ID of the spool or inbox that stores the history. Replicas that share it report the same. */
   history_store?: string
   addresses: number

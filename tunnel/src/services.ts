@@ -97,12 +97,13 @@ export async function openServices(
     limits: () => limits.inForce(),
     upstreams: () => sentry?.upstreams.state() ?? [],
     spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
+    outage: outage && (() => outage.status()),
     policies: policyGauges(() => policies, projects, now),
     projects,
     now,
   })
   const store = sentry?.spool.store ?? inbox
-  const spool = sentry && (() => sentry.spool.totals())
+  const spool = sentry ? () => sentry.spool.totals() : outage && (() => outage.totals())
   const recorded = { metrics, spool, replica, now, logger: log.logger, projects: names }
   const records = {
     metrics,

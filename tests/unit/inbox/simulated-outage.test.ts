@@ -63,6 +63,24 @@ describe('A simulated outage', () => {
     expect(await sendTo(tunnel, 3)).toMatchObject({ status: 200 })
   })
 
+  it('has the same number of pending envelopes in status, metrics and history', async () => {
+    const tunnel = await open()
+    const pending = async () => {
+      await tunnel.services.history?.record()
+      const [status, metrics, { points }] = await Promise.all([
+        tunnel.admin('/status').then((response) => response.json()),
+        tunnel.admin('/metrics').then((response) => response.text()),
+        tunnel.admin('/history?range=1h').then((response) => response.json()),
+      ])
+      const [, gauge] = /^culvert_simulated_outage_pending_envelopes (\d+)$/m.exec(metrics) ?? []
+      return [status.simulated_outage.pending, Number(gauge), points.at(-1).pending]
+    }
+    expect(await pending()).toEqual([0, 0, 0])
+    await ask(tunnel, 'POST', '?seconds=180')
+    for (const n of [1, 2]) await sendTo(tunnel, n)
+    expect(await pending()).toEqual([2, 2, 2])
+  })
+
   it('keeps the time of arrival of its envelopes', async () => {
     const tunnel = await open()
     await ask(tunnel, 'POST')

@@ -5,6 +5,7 @@ import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
+import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { Storms } from '../policy/storm/storms.ts'
@@ -31,6 +32,7 @@ type StatusDeps = {
   proxyFaults: ProxyFaults
   doctorFindings: DoctorFindings
   sentry: Forwarding | undefined
+  outage: Pick<SimulatedOutage, 'status'> | undefined
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
@@ -41,8 +43,9 @@ type StatusDeps = {
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history, now, clock } =
-    deps
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history } = deps
+  const { now, clock } = deps
+  const outage = await deps.outage?.status().catch(() => undefined)
   return {
     version,
     replica,
@@ -54,6 +57,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     limits: limits.inForce(),
     upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
+    ...(outage && { simulated_outage: outage }),
     ...(history && { history_store: history.storeId }),
     addresses: throttle.addresses(),
     policies: describePolicies(deps),

@@ -20,7 +20,7 @@ export type HistoryCounts = {
   unavailable: number
   /** Acknowledged entries that the store of the spool lost. */
   vanished: number
-  /** Envelopes that were pending at the end of the span; absent without a spool, or when it did not respond. */
+  /** Envelopes that were pending at the end of the span; in inbox mode those of a simulated outage; absent when the spool did not respond. */
   pending?: number
 }
 

@@ -88,12 +88,14 @@ export class SimulatedOutage {
 
   async status(): Promise<SimulatedOutageStatus> {
     const { outage } = this.#deps.inbox
+    const { envelopes: pending } = await this.totals()
+    return { remaining_ms: outage.remainingMs(), pending, delivered: outage.delivered() }
+  }
+
+  /** Returns the number of pending envelopes. */
+  async totals(): Promise<{ envelopes: number }> {
     const opened = await this.#openIfUsed()
-    return {
-      remaining_ms: outage.remainingMs(),
-      pending: opened ? (await opened.spool.totals()).envelopes : 0,
-      delivered: outage.delivered(),
-    }
+    return opened ? opened.spool.totals() : { envelopes: 0 }
   }
 
   /** Returns a stage that spools the envelope during an outage. */

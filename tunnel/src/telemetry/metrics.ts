@@ -1,6 +1,7 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { SimulatedOutageStatus } from '../contract/inbox.ts'
 import type { PolicyMode } from '../contract/policies.ts'
 import type { SpoolStatus } from '../contract/spool.ts'
 import {
@@ -30,6 +31,8 @@ type Gauges = {
   upstreams: () => UpstreamState[]
   /** Absent in inbox mode. */
   spool: (() => Promise<SpoolStatus>) | undefined
+  /** Absent with a Sentry. */
+  outage?: (() => Promise<Pick<SimulatedOutageStatus, 'pending'>>) | undefined
   policies: PolicyGauges
   projects: Projects
   /** Milliseconds since 1970. */
@@ -143,6 +146,7 @@ export class Metrics {
       },
     )
     this.#addUpstreamErrors(gauges.upstreams)
+    if (gauges.outage) this.#addOutage(gauges.outage)
     this.policies = new PolicyMetrics(this.#registry, gauges.policies)
     this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
@@ -201,6 +205,19 @@ export class Metrics {
         this.reset()
         for (const { origin, errorCounts } of upstreams())
           for (const [each, count] of errorCounts) this.inc({ upstream: origin, class: each }, count)
+      },
+    })
+  }
+
+  #addOutage(read: NonNullable<Gauges['outage']>): void {
+    new Gauge({
+      name: 'culvert_simulated_outage_pending_envelopes',
+      help: 'Envelopes that wait for the end of a simulated outage; only in inbox mode.',
+      registers: [this.#registry],
+      async collect() {
+        const status = await read().catch(() => undefined)
+        if (status) this.set(status.pending)
+        else this.remove()
       },
     })
   }

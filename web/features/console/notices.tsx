@@ -1,13 +1,17 @@
 /** Problems that affect the figures or need an operator's action. */
 
 import type { ReactNode } from 'react'
+import { formatQuantity } from '../../lib/format.ts'
 import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { hostOf } from './monitor/figures.ts'
+import type { SimulatedOutage } from './monitor/simulated-outage.ts'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
 
-export function Notices({ replicas, spools }: Pick<OverviewSnapshot, 'replicas' | 'spools'>) {
+type Props = Pick<OverviewSnapshot, 'replicas' | 'spools' | 'simulatedOutage'>
+
+export function Notices({ replicas, spools, simulatedOutage }: Props) {
   const unresponsive = replicas.filter(({ state }) => state === 'unresponsive')
   const withoutFigures = replicas.filter(({ state, process }) => state === 'responding' && !process)
   const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
@@ -33,6 +37,7 @@ export function Notices({ replicas, spools }: Pick<OverviewSnapshot, 'replicas' 
           This notice ends when the file is recovered or deleted.
         </Notice>
       ))}
+      {simulatedOutage && <Notice state="wait">{describeSimulation(simulatedOutage)}</Notice>}
       {withoutFigures.length > 0 && (
         <Notice state="hold">
           {withoutFigures.map(nameOf).join(', ')}: an older version that reports no counters. Its envelopes
@@ -53,6 +58,13 @@ function describeUnresponsive(replicas: ReplicaSummary[]): string {
   return first && replicas.length === 1
     ? `${nameOf(first)} does not respond; its last known counts are shown. Check its log, and that it is running.`
     : `${replicas.length} replicas do not respond; their last known counts are shown. Check their logs, and that they are running.`
+}
+
+function describeSimulation({ remaining_ms, pending }: SimulatedOutage): string {
+  const count = formatQuantity(pending, 'envelope')
+  return remaining_ms > 0
+    ? `Simulated outage of Sentry, begun in the error lab: it ends in ${Math.ceil(remaining_ms / 1000)} s. ${count} pending in its own spool.`
+    : `A simulated outage of Sentry is over: ${count} pending for delivery to the inbox.`
 }
 
 function nameOf({ name, origin }: ReplicaSummary): string {

@@ -11,6 +11,7 @@ import { type Query, SETUP, withQuery } from '../../../features/console/routes.t
 import { SpoolEntries } from '../../../features/console/spool/spool-entries.tsx'
 import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
 import { listQuery, readSpoolQuery, SPOOL } from '../../../features/console/spool/spool-query.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Spool · Console' }
@@ -30,7 +31,7 @@ export default async function SpoolPage({ searchParams }: Props) {
       <div className="grid grid-cols-1 gap-4">
         <Notices {...summarise(snapshot)} />
         <ActionResult query={query} />
-        {spools.length === 0 && (hasResponse(snapshot) ? <NoSentry /> : <NoReplica />)}
+        {spools.length === 0 && (hasResponse(snapshot) ? <NoSentry {...snapshot} /> : <NoReplica />)}
         {spools.map((spool, index) => (
           <div key={spool.id} className="grid grid-cols-1 gap-4">
             <SpoolPanel spool={spool} />
@@ -48,7 +49,18 @@ function hasResponse({ replicas }: Snapshot): boolean {
 }
 
 /** Empty state in inbox mode. */
-function NoSentry() {
+function NoSentry({ simulatedOutage }: Pick<Snapshot, 'simulatedOutage'>) {
+  if (simulatedOutage)
+    return (
+      <Empty>
+        {formatQuantity(simulatedOutage.pending, 'envelope')} pending in the spool of the simulated outage.
+        Culvert delivers them to the{' '}
+        <a href={INBOX} className="link">
+          inbox
+        </a>{' '}
+        when the outage ends. They cannot be retried, paused or purged here.
+      </Empty>
+    )
   return (
     <Empty>
       Nothing waits here: SENTRY_DSN is not set, so envelopes go to the{' '}

@@ -13,6 +13,7 @@ import {
 import { describeAction } from './operator-actions.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { type ReplicaResponse, Replicas, type ReplicaView } from './replicas.ts'
+import { type SimulatedOutage, simulatedOutageOf } from './simulated-outage.ts'
 import {
   groupUpstreams,
   type UpstreamGroup,
@@ -30,7 +31,7 @@ export type Point = {
   items: Record<string, number>
   finalOutcomes: Record<string, number>
   bytes: number
-  /** Envelopes pending in the spools. */
+  /** Envelopes pending in the spools, or for the end of a simulated outage. */
   pending: number
   /** By the name of the group. */
   upstreams: Record<string, UpstreamPoint>
@@ -46,6 +47,8 @@ export type Snapshot = {
   replicas: ReplicaView[]
   totals: Figures
   spools: SpoolStatus[]
+  /** Absent unless one is on or envelopes of one are pending. */
+  simulatedOutage?: SimulatedOutage
   limits: LimitInForce[]
   upstreams: UpstreamView[]
   upstreamGroups: UpstreamGroup[]
@@ -126,6 +129,8 @@ export class Monitor {
     const responding = replicas.filter(({ state }) => state === 'responding')
     const totals = this.#replicas.totals()
     const spools = spoolsOf(responding)
+    const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
+    const pending = spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, simulatedOutage?.pending ?? 0)
     const upstreams = upstreamsOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     if (upstreams.length > 0) this.#groups = upstreamGroups
@@ -136,9 +141,10 @@ export class Monitor {
     return {
       ...{ time, replicas, totals, spools, upstreams, upstreamGroups, limits, problems },
       ...(this.#okSince !== undefined && { okSince: this.#okSince }),
+      ...(simulatedOutage && { simulatedOutage }),
       changes: this.#changesWith(replicas),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
-      point: this.#addPoint(time, totals, spools, responding.length === 0),
+      point: this.#addPoint(time, totals, pending, responding.length === 0),
     }
   }
 
@@ -153,7 +159,7 @@ export class Monitor {
       .slice(0, MAX_CHANGES)
   }
 
-  #addPoint(time: number, totals: Figures, spools: readonly SpoolStatus[], isGap: boolean): Point {
+  #addPoint(time: number, totals: Figures, pending: number, isGap: boolean): Point {
     const before = this.#points.length === 0 ? totals : this.#totalsBefore
     const point: Point = {
       time,
@@ -162,7 +168,7 @@ export class Monitor {
       items: countBy(totals.items, ({ type }) => type),
       finalOutcomes: countBy(totals.final_outcomes, ({ final_outcome }) => final_outcome),
       bytes: sumCounts(totals.bytes),
-      pending: spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, 0),
+      pending,
       ...percentilesOf(before.durations, totals.durations),
       upstreams: upstreamPoints(this.#groups, totals, before),
       ...(isGap && { isGap }),

@@ -9,6 +9,7 @@ import { countLosses, type Losses } from './losses.ts'
 import type { Problem } from './problems.ts'
 import type { Change, Point, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
+import type { SimulatedOutage } from './simulated-outage.ts'
 import type { UpstreamGroup, UpstreamView } from './upstreams.ts'
 
 export type ReplicaSummary = Omit<ReplicaView, 'status'> &
@@ -38,6 +39,8 @@ export type OverviewSnapshot = {
   time: number
   replicas: ReplicaSummary[]
   spools: SpoolOverview[]
+  /** Absent unless one is on or envelopes of one are pending. */
+  simulatedOutage?: SimulatedOutage
   /** The one that ends first, first. */
   limits: Listed<LimitInForce>
   upstreams: UpstreamSummary[]
@@ -57,13 +60,14 @@ const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot): OverviewSnapshot {
   const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
-  const { problems, okSince, totals } = snapshot
+  const { problems, okSince, totals, simulatedOutage } = snapshot
   const openBreakers = upstreams.flatMap(({ open, closed, lastProbe: _, ...rest }) =>
     open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
     ...{ time, changes, problems, point },
     ...(okSince !== undefined && { okSince }),
+    ...(simulatedOutage && { simulatedOutage }),
     losses: countLosses(totals, spools),
     replicas: replicas.map(summariseReplica),
     spools: spools.map(summariseSpool),

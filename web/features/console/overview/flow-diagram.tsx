@@ -79,7 +79,7 @@ type BranchesProps = {
 }
 
 function Branches({ overview, points, rates, format }: BranchesProps) {
-  const { replicas, upstreams, spools, point } = overview
+  const { replicas, upstreams, spools, simulatedOutage, point } = overview
   const isResponding = replicas.some(({ state }) => state === 'responding')
   const isInbox = isResponding && upstreams.length === 0 && spools.length === 0
   return (
@@ -96,6 +96,14 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
       {spools.length > 0 && (
         <OutcomeBranch outcome="spooled" tone="text-wait" {...{ point, rates, format }}>
           <Spools spools={spools} deliveredRate={rates.deliveredLater} format={format} />
+        </OutcomeBranch>
+      )}
+      {simulatedOutage && (
+        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ point, rates, format }}>
+          <strong>Spool</strong>
+          <p className="text-note text-quiet tabular-nums">
+            {formatCount(simulatedOutage.pending)} pending in a simulated outage
+          </p>
         </OutcomeBranch>
       )}
       <Edge

@@ -47,6 +47,7 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
   const isLive = range === LIVE_RANGE
   const points = isLive ? live : stored?.points
   const hasSpool = overview.spools.length > 0
+  const hasPending = hasSpool || points?.some(({ pending }) => pending > 0) === true
   return (
     <div className="grid grid-cols-1 gap-4">
       {!isLive && <AutoRefresh everyMs={60_000} />}
@@ -59,7 +60,7 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
       <FlowDiagram overview={overview} points={live} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <RangeCharts {...{ range, points, missing, hasSpool }} />
+          <RangeCharts {...{ range, points, missing, hasPending }} />
           <div className="order-last desk:order-none">
             <ItemTypes {...{ points: points ?? [], live, range }} />
           </div>

@@ -18,7 +18,7 @@ export type Verdict = {
   others: string[]
 }
 
-export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'losses'> & {
+export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'losses' | 'simulatedOutage'> & {
   spools: readonly Pick<
     OverviewSnapshot['spools'][number],
     'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'
@@ -92,9 +92,11 @@ export function linkTo({ expired, unavailable, vanished }: LossCounts): string {
   return most === expired ? '/console/live-feed?outcome=expired' : '/console/spool'
 }
 
-/** Counts pending and lost envelopes. In inbox mode there is no spool. */
-function describeSafety({ spools, losses }: Situation): string {
+/** Counts pending and lost envelopes. In inbox mode there is only the spool of a simulated outage. */
+function describeSafety({ spools, losses, simulatedOutage }: Situation): string {
   const lost = `${formatCount(sumLosses(losses))} lost`
+  if (simulatedOutage)
+    return `${formatCount(simulatedOutage.pending)} spooled in a simulated outage of Sentry, ${lost}.`
   if (spools.length === 0) return `${lost}.`
   const isUnknown = spools.some(({ envelopes }) => envelopes === undefined)
   return isUnknown

@@ -14,10 +14,11 @@ type Props = {
   points: Point[] | undefined
   /** Description of what the history lacks. */
   missing: string | undefined
-  hasSpool: boolean
+  /** Shows the chart of pending envelopes. */
+  hasPending: boolean
 }
 
-export function RangeCharts({ range, points, missing, hasSpool }: Props) {
+export function RangeCharts({ range, points, missing, hasPending }: Props) {
   return (
     <Panel title={`Last ${range.words}`} note={<TimeZone />}>
       <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -41,10 +42,10 @@ export function RangeCharts({ range, points, missing, hasSpool }: Props) {
           <div className="min-w-0 wide:col-span-2">
             <CategoryChart {...{ points, range }} />
           </div>
-          <div className={hasSpool ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
+          <div className={hasPending ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
             <DurationChart {...{ points, range }} />
           </div>
-          {hasSpool && <PendingChart {...{ points, range }} />}
+          {hasPending && <PendingChart {...{ points, range }} />}
         </div>
       )}
     </Panel>
