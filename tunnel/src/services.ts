@@ -14,6 +14,7 @@ import { Ingest } from './http/ingest.ts'
 import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
 import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
+import { LeftOverOutage } from './inbox/left-over-outage.ts'
 import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
@@ -53,6 +54,8 @@ export type Services = PolicyServices & {
   inbox: Inbox | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
+  /** Absent in inbox mode. */
+  leftOver: LeftOverOutage | undefined
   reports: ClientReports
   metrics: Metrics
   /** Absent without a spool and without an inbox. */
@@ -88,7 +91,7 @@ export async function openServices(
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
   const sentry = config.forward ? await openForwardingOrExit(shared) : undefined
   const inbox = await openInboxOrExit(config, log, now)
-  const outage = sentry ? undefined : createOutage({ ...shared, inbox })
+  const { outage, leftOver } = createOutage({ ...shared, inbox })
   const names = projects.all.map(({ name }) => name)
   const metrics = new Metrics({
     build: { version: manifest.version, revision: config.revision },
@@ -115,7 +118,7 @@ export async function openServices(
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
   const policies = createPolicies({ ...shared, metrics, replica, sentry })
-  const services = { ...shared, replica, sentry, inbox, outage, ...records, ...policies }
+  const services = { ...shared, replica, sentry, inbox, outage, leftOver, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const ingest = new Ingest({
@@ -163,17 +166,17 @@ function createPolicies({
 }
 
 function createOutage({
-  config,
-  log,
+  config: { outageFile: file, spool, forward },
+  log: { logger },
   inbox,
   ...deps
 }: Pick<Services, 'config' | 'log' | 'inbox' | 'bodies' | 'projects' | 'limits' | 'now' | 'clock'> & {
   memory: MemoryBudget
-}): SimulatedOutage | undefined {
-  const { inboxFile: file, spool } = config
-  if (!inbox || !file) return undefined
-  const onError = (err: unknown) => log.logger.warn({ err }, 'the simulated outage failed')
-  return new SimulatedOutage({ ...deps, inbox, file, maxAgeMs: spool.ageMs, onError })
+}): Pick<Services, 'outage' | 'leftOver'> {
+  const shared = { ...deps, file, maxAgeMs: spool.ageMs, logger }
+  if (forward) return { outage: undefined, leftOver: new LeftOverOutage({ ...shared, inbox }) }
+  const onError = (err: unknown) => logger.warn({ err }, 'the simulated outage failed')
+  return { outage: inbox && new SimulatedOutage({ ...shared, inbox, onError }), leftOver: undefined }
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

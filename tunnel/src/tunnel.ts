@@ -66,6 +66,7 @@ export function createTunnel(services: Services): Tunnel {
       quotaSharing?.start(),
       services.sharedBundles?.start(),
       services.outage?.start(onFinalOutcome),
+      services.leftOver?.start(onFinalOutcome),
     ])
     sentry?.deliverer.start({
       onFinalOutcome,
@@ -84,7 +85,11 @@ export function createTunnel(services: Services): Tunnel {
     await stopTaking(publicServer, FINISH_MS)
     await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
-    const delivered = sentry ? sentry.deliverer.stop() : services.outage?.stop()
+    const delivered = Promise.all([
+      sentry?.deliverer.stop(),
+      services.outage?.stop(),
+      services.leftOver?.stop(),
+    ])
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
     await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool

@@ -5,6 +5,7 @@ import type { ReplicaStatus, UpstreamState } from '../contract.ts'
 import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
+import type { LeftOverOutage } from '../inbox/left-over-outage.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
@@ -33,6 +34,7 @@ type StatusDeps = {
   doctorFindings: DoctorFindings
   sentry: Forwarding | undefined
   outage: Pick<SimulatedOutage, 'status'> | undefined
+  leftOver: Pick<LeftOverOutage, 'warning'> | undefined
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
@@ -46,6 +48,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history } = deps
   const { now, clock } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
+  const leftOver = await deps.leftOver?.warning()
   return {
     version,
     replica,
@@ -66,6 +69,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
       ...(history?.warning === undefined ? [] : [history.warning]),
+      ...(leftOver === undefined ? [] : [leftOver]),
     ],
   }
 }

@@ -1,6 +1,7 @@
 /** Settings of the tunnel, read once from the environment. */
 
 import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type Dsn, INBOX } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
 import type { AddressMode } from '../policy/client-address.ts'
@@ -44,6 +45,8 @@ export type Config = SharedSettings & {
   /** `false` in inbox mode. */
   forward: boolean
   inboxFile: string | undefined
+  /** File of the spool of a simulated outage, also if there is no inbox. */
+  outageFile: string
   spool: SpoolSettings
   /** Networks of the peers whose `X-Forwarded-For` is trusted. */
   edge: string[]
@@ -121,7 +124,7 @@ export function readConfig(env: Environment): Config {
     adminToken: readAdminToken(settings),
     dsns: forward ? dsns : [INBOX],
     forward,
-    inboxFile: readInboxFile(settings, forward),
+    ...readInbox(settings, forward),
     spool: readSpool(settings),
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
@@ -179,13 +182,14 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
   )
 }
 
-/** Returns the file of the inbox; without a DSN there is always an inbox. */
-function readInboxFile(settings: SettingsReader, forward: boolean): string | undefined {
+/** Returns the files of the inbox; without a DSN there is always an inbox. */
+function readInbox(settings: SettingsReader, forward: boolean): Pick<Config, 'inboxFile' | 'outageFile'> {
   const isOn = settings.read('INBOX', !forward) || !forward
   const file = settings.read('INBOX_FILE')
   settings.shown.INBOX = isOn ? 'on' : 'off'
   if (!isOn) settings.shown.INBOX_FILE = NONE
-  return isOn ? file : undefined
+  const outageFile = join(dirname(file), 'simulated-outage', 'spool.db')
+  return { inboxFile: isOn ? file : undefined, outageFile }
 }
 
 function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | undefined {

@@ -1,59 +1,34 @@
 /** Simulated outage of Sentry in inbox mode: envelopes are spooled, and delivered to the inbox when it ends. */
 
 import { existsSync, mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { MemoryBudget } from '../body/memory-budget.ts'
+import { dirname } from 'node:path'
 import { buildBody, decompressForSpool, type OutgoingBody } from '../body/outgoing.ts'
 import { type Range, sizeOfRanges } from '../body/ranges.ts'
-import type { Bodies } from '../body/receive.ts'
 import type { SimulatedOutageStatus } from '../contract/inbox.ts'
 import { networkOf } from '../networks.ts'
 import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
-import type { UpstreamLimits } from '../policy/upstream-limits.ts'
-import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
-import { Deliverer } from '../spool/delivery.ts'
 import { createSpoolEntry } from '../spool/entry.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import { MonitoredSpool } from '../spool/monitored.ts'
 import type { SpoolEntry } from '../spool/spool.ts'
-import { openSqliteSpool } from '../spool/sqlite/client.ts'
 import { ENTRY_BYTES } from './enqueue.ts'
 import type { Inbox } from './inbox.ts'
 import { InboxUpstream, inboxHeaders } from './inbox-upstream.ts'
+import { OutageSpool, type OutageSpoolDeps } from './outage-spool.ts'
 import { MAX_OUTAGE_MS } from './outage-table.ts'
 
-type OutageDeps = {
-  inbox: Inbox
-  /** File of the inbox; the spool is beside it. */
-  file: string
-  /** Age in milliseconds at which a pending envelope expires. */
-  maxAgeMs: number
-  memory: MemoryBudget
-  bodies: Bodies
-  projects: Projects
-  limits: UpstreamLimits
-  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
-  now: () => number
-  clock: () => number
-  onError: (error: unknown) => void
-}
-
-type Opened = { spool: MonitoredSpool; deliverer: Deliverer }
+type OutageDeps = OutageSpoolDeps & { inbox: Inbox }
 
 export const MAX_OUTAGE_SECONDS = MAX_OUTAGE_MS / 1000
 const SUMMARY_BYTES = 64 * 1024 // at most
-const BOUNDS = { bytes: 64 * 1024 * 1024, addressShare: 0.5, projectShare: 1 }
 
 export class SimulatedOutage {
   readonly #deps: OutageDeps
-  readonly #file: string
   #onFinalOutcome: OnFinalOutcome = () => {}
-  #opening: Promise<Opened> | undefined
+  #opening: Promise<OutageSpool> | undefined
 
   constructor(deps: OutageDeps) {
     this.#deps = deps
-    this.#file = join(dirname(deps.file), 'simulated-outage', 'spool.db')
   }
 
   /** Delivers what an earlier process has left in the spool. */
@@ -64,8 +39,7 @@ export class SimulatedOutage {
 
   async stop(): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined)
-    await opened?.deliverer.stop()
-    await opened?.spool.close()
+    await opened?.close()
   }
 
   /**
@@ -104,11 +78,11 @@ export class SimulatedOutage {
   }
 
   /** Opens the spool of an outage that any replica has begun. */
-  async #openIfUsed(): Promise<Opened | undefined> {
-    return this.#opening || existsSync(this.#file) ? this.#open() : undefined
+  async #openIfUsed(): Promise<OutageSpool | undefined> {
+    return this.#opening || existsSync(this.#deps.file) ? this.#open() : undefined
   }
 
-  #open(): Promise<Opened> {
+  #open(): Promise<OutageSpool> {
     this.#opening ??= this.#openSpool().catch((error) => {
       this.#opening = undefined // the next attempt may succeed
       throw error
@@ -116,19 +90,11 @@ export class SimulatedOutage {
     return this.#opening
   }
 
-  async #openSpool(): Promise<Opened> {
-    const { onError, maxAgeMs } = this.#deps
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const store = await openSqliteSpool(this.#file, BOUNDS)
-    const spool = new MonitoredSpool({ ...this.#deps, store, onHealthChange: () => {} })
-    const upstreams = new InboxUpstream(this.#deps)
-    const deliverer = new Deliverer({ ...this.#deps, spool: store, upstreams, maxAgeMs, random: Math.random })
-    deliverer.start({
-      onFinalOutcome: (...outcome) => this.#onFinalOutcome(...outcome),
-      onError,
-      onSettled: () => {},
-    })
-    return { spool, deliverer }
+  async #openSpool(): Promise<OutageSpool> {
+    mkdirSync(dirname(this.#deps.file), { recursive: true, mode: 0o700 })
+    const opened = await OutageSpool.open(this.#deps, new InboxUpstream(this.#deps))
+    opened.deliver((...outcome) => this.#onFinalOutcome(...outcome))
+    return opened
   }
 
   async #hold(ctx: Context): Promise<Outcome> {
