@@ -72,23 +72,31 @@ function readEnvelope(file: string): Buffer {
   return bytes[0] === 0x1f ? gunzipSync(bytes) : bytes
 }
 
-function describeFile(file: string): string {
+function describeFile(file: string): CommandResult {
   try {
     const envelope = readEnvelope(file)
     if (existsSync('.env')) process.loadEnvFile('.env')
     const { scrub = DEFAULT } = readConfigOrExit(process.env)
-    return `${describeChanges(envelope, scrub)}\n${describeCounts(envelope)}`
+    return { exitCode: 0, text: `${describeChanges(envelope, scrub)}\n${describeCounts(envelope)}` }
   } catch (error) {
-    process.exitCode = 1
-    if (error instanceof Rejection) return `culvert: ${file} is not an envelope (${error.code})`
-    if (error instanceof Error && 'code' in error) return `culvert: ${file} cannot be read (${error.message})`
+    if (error instanceof Rejection)
+      return { exitCode: 1, text: `culvert: ${file} is not an envelope (${error.code})` }
+    if (error instanceof Error && 'code' in error)
+      return { exitCode: 1, text: `culvert: ${file} cannot be read (${error.message})` }
     throw error
   }
 }
 
+type CommandResult = { exitCode: number; text: string }
+
+/** Runs the command. Ends the process if a setting is wrong. */
+export function runPolicyCommand([command, file, ...rest]: readonly string[]): CommandResult {
+  if (command === 'try' && file !== undefined && rest.length === 0) return describeFile(file)
+  return { exitCode: command === '--help' ? 0 : 1, text: USAGE }
+}
+
 if (import.meta.main) {
-  const [command, file, ...rest] = process.argv.slice(2)
-  const isWrong = command !== 'try' || file === undefined || rest.length > 0
-  if (isWrong && command !== '--help') process.exitCode = 1
-  process.stdout.write(`${isWrong ? USAGE : describeFile(file)}\n`)
+  const { exitCode, text } = runPolicyCommand(process.argv.slice(2))
+  process.exitCode = exitCode
+  process.stdout.write(`${text}\n`)
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ScrubSettings } from '../../../tunnel/src/policy/scrub.ts'
-import { describeChanges, describeCounts } from '../../../tunnel/src/policy-command.ts'
+import { describeChanges, describeCounts, runPolicyCommand } from '../../../tunnel/src/policy-command.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -80,16 +80,25 @@ describe('npm run policy', () => {
       status: 1,
       text: expect.stringContaining('SCRUB: "loud"'),
     })
+  })
+
+  it('rejects a file that is no envelope, and one that it cannot read', async () => {
+    await using folder = await makeFolder()
+    const file = join(folder.path, 'a.envelope')
     await writeFile(file, 'x')
-    expect(run(['try', file])).toEqual({
-      status: 1,
-      text: `culvert: ${file} is not an envelope (not-an-envelope)\n`,
+    expect(runPolicyCommand(['try', file])).toEqual({
+      exitCode: 1,
+      text: `culvert: ${file} is not an envelope (not-an-envelope)`,
+    })
+    expect(runPolicyCommand(['try', `${file}.missing`])).toEqual({
+      exitCode: 1,
+      text: expect.stringMatching(/^culvert: \S+\.missing cannot be read \(ENOENT: /),
     })
   })
 
   it.each([[[]], [['try']], [['look', 'a']], [['try', 'a', 'b']]])('explains itself for %j', (args) => {
-    expect(run(args)).toMatchObject({
-      status: 1,
+    expect(runPolicyCommand(args)).toEqual({
+      exitCode: 1,
       text: expect.stringContaining('npm run policy -- try FILE'),
     })
   })

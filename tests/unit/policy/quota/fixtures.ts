@@ -32,6 +32,7 @@ export class QuotaTest {
   isNew = false
   observed = 0
   readonly quotas: Quotas
+  readonly #request = new IncomingMessage(new Socket())
   #ids = 0
 
   constructor(daily: string, { hourly = '', mode = 'enforce' as 'enforce' | 'observe' } = {}) {
@@ -53,7 +54,7 @@ export class QuotaTest {
     const parts = items.map(({ payload = '{}', ...its }) => ({ header: its, payload }))
     const client = { address, requestId: '', isRetry: false }
     const receipt = { id: '', time: 0, items: [], bytes: 0, replica: '' }
-    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    const ctx = new Context(this.#request, client, 0, receipt)
     ctx.envelope = readEnvelope(envelopeOf({ event_id: this.newId(), ...header }, parts))
     ctx.project = projects[project] ?? ctx.project
     quotaStage(this.quotas)(ctx)
