@@ -69,10 +69,10 @@ function stateOf(problem: Problem | undefined): VerdictState {
   return isOutage ? 'outage' : 'degraded'
 }
 
-function describeCalm(situation: Situation, { format }: Clock): string {
+function describeCalm(situation: Situation, clock: Clock): string {
   const { okSince } = situation
-  const since = okSince === undefined ? '' : ` since ${format(okSince)}`
-  return `No problems${since}. ${describeSafety(situation)}`
+  const since = okSince === undefined ? '' : ` since ${clock.format(okSince)}`
+  return [`No problems${since}.`, describeSafety(situation), ...describeExpiry(situation, clock)].join(' ')
 }
 
 /** Explains past losses. */

@@ -43,6 +43,12 @@ const unreachable = (error?: { class: UpstreamErrorClass; status?: number; code?
 const SPOOLED = { envelopes: 90, oldest: SEVEN }
 
 describe('describeSituation', () => {
+  it('says when the first pending envelope expires, also when there is no problem', () => {
+    expect(describeFor([], SPOOLED).text).toContain(
+      '90 spooled, 0 lost. First expiry tomorrow 07:09. No action',
+    )
+  })
+
   it('names the envelopes of a simulated outage', () => {
     const simulatedOutage = { remaining_ms: 9_000, pending: 10 }
     const { text } = describeSituation({ ...situationOf([]), spools: [], simulatedOutage }, CLOCK)
