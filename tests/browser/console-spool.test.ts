@@ -141,7 +141,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     }
     const question = (text: RegExp) => project.getByRole('status').filter({ hasText: text }).waitFor()
     await project.getByRole('button', { name: 'Pause project' }).click()
-    await question(/^Pause delivery of project \S+ \(all categories, 3 pending\)\?$/)
+    await question(/^Pause delivery of project \S+ \(1 category, 3 pending\)\?$/)
     await project.getByRole('button', { name: 'No', exact: true }).click()
     await project.getByRole('button', { name: 'Purge' }).click()
     await question(/^Purge 3 envelopes of project \S+, category error\?/)

@@ -67,7 +67,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
 }
 
 function Project({ spool, project }: { spool: string; project: SpoolProject }) {
-  const { name, pending, isPaused, partitions } = project
+  const { name, pending, isPaused, categories, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <div className="flex flex-wrap items-center justify-between gap-x-4 wide:col-span-4">
@@ -83,7 +83,7 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
           {...{ spool, selection: { project: name }, weight: 'light' }}
           action={isPaused ? 'resume' : 'pause'}
           label={isPaused ? 'Resume project' : 'Pause project'}
-          scope={`project ${name} (all categories, ${formatCount(pending)} pending)`}
+          scope={`project ${name} (${formatCount(categories)} ${categories === 1 ? 'category' : 'categories'}, ${formatCount(pending)} pending)`}
         />
       </div>
       {partitions.length > 0 && (

@@ -7,6 +7,8 @@ export type SpoolProject = {
   /** Pending envelopes of all categories. */
   pending: number
   isPaused: boolean
+  /** Number of categories with pending envelopes. */
+  categories: number
   /** Those on the page. */
   partitions: SpoolPartition[]
 }
@@ -30,6 +32,7 @@ export function listProjects(
     name,
     pending: (byProject.get(name) ?? []).reduce((sum, { envelopes }) => sum + envelopes, 0),
     isPaused: pausedNames.has(name),
+    categories: byProject.get(name)?.length ?? 0,
     partitions: its.flatMap(({ partition }) => partition ?? []),
   }))
   return { projects, total: rows.length }

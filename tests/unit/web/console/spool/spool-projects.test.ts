@@ -13,8 +13,8 @@ describe('listProjects', () => {
   it('groups categories by project, with the pending envelopes of all of them', () => {
     const { projects } = listProjects({ partitions: [ERRORS, OTHERS, SESSIONS] }, 0, PAGE)
     expect(projects).toEqual([
-      { name: 'one', pending: 5, isPaused: false, partitions: [ERRORS, SESSIONS] },
-      { name: 'two', pending: 1, isPaused: false, partitions: [OTHERS] },
+      { name: 'one', pending: 5, isPaused: false, categories: 2, partitions: [ERRORS, SESSIONS] },
+      { name: 'two', pending: 1, isPaused: false, categories: 1, partitions: [OTHERS] },
     ])
   })
 
@@ -22,8 +22,8 @@ describe('listProjects', () => {
     const paused = [{ project: 'three', since: 0 }]
     const { projects } = listProjects({ partitions: [ERRORS], paused }, 0, PAGE)
     expect(projects).toEqual([
-      { name: 'three', pending: 0, isPaused: true, partitions: [] },
-      { name: 'one', pending: 3, isPaused: false, partitions: [ERRORS] },
+      { name: 'three', pending: 0, isPaused: true, categories: 0, partitions: [] },
+      { name: 'one', pending: 3, isPaused: false, categories: 1, partitions: [ERRORS] },
     ])
   })
 
@@ -43,7 +43,7 @@ describe('listProjects', () => {
   it('counts the pending envelopes of a project whose categories are on two pages', () => {
     const { projects, total } = listProjects({ partitions: [ERRORS, SESSIONS] }, 1, 1)
     expect({ projects, total }).toMatchObject({
-      projects: [{ pending: 5, partitions: [SESSIONS] }],
+      projects: [{ pending: 5, categories: 2, partitions: [SESSIONS] }],
       total: 2,
     })
   })
