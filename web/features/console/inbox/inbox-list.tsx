@@ -77,7 +77,15 @@ function PageLinks({ query, next, isFirstPage }: PageLinksProps) {
 }
 
 function NoEnvelopes({ isFiltered, isLabOn }: { isFiltered: boolean; isLabOn: boolean }) {
-  if (isFiltered) return <Empty>No envelopes match the filters.</Empty>
+  if (isFiltered)
+    return (
+      <Empty>
+        No envelopes match the filters.{' '}
+        <a href={INBOX} className="link">
+          Show all
+        </a>
+      </Empty>
+    )
   return (
     <Empty>
       No envelopes yet.{' '}

@@ -5,6 +5,7 @@ import { formatBytes } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Table } from '../../../ui/table.tsx'
+import { NoReplica } from '../notices.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { withQuery } from '../routes.ts'
 import { nextPath, SPOOL, type SpoolQuery } from './spool-query.ts'
@@ -29,7 +30,7 @@ export function SpoolEntries({ spool, list, query }: Props) {
           </a>
         </p>
       )}
-      {list === undefined && <Empty>The list is not available: no replica is responding.</Empty>}
+      {list === undefined && <NoReplica />}
       {list?.envelopes.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
       {list && list.envelopes.length > 0 && <Entries spool={spool} entries={list.envelopes} />}
       {list?.next && (
