@@ -90,9 +90,11 @@ function send(url: string, { headers, ...posting }: Posting) {
   return post(url, { ...posting, headers: { ...headers, 'x-forwarded-for': address } })
 }
 
-/** Makes Sentry unreachable, and leaves envelopes in the spool. */
-export async function beginOutage({ site, sentry, dsn }: DemoSites): Promise<void> {
+/** Makes Sentry unreachable, also a simulated one, and leaves envelopes in the spools. */
+export async function beginOutage({ site, inbox, sentry, dsn }: DemoSites): Promise<void> {
   await sentry.away()
+  await inbox.tunnels[0]?.admin('/inbox/outage?seconds=180', { method: 'POST' })
+  for (let n = 0; n < 5; n++) await send(`http://127.0.0.1:${inbox.port}`, { body: checkoutError(INBOX_DSN) })
   for (let n = 0; n < 12; n++) await send(`http://127.0.0.1:${site.port}`, { body: checkoutError(dsn) })
 }
 

@@ -62,6 +62,7 @@ const CONSOLE: readonly Shot[] = [
     prepare: (page) => page.locator('button[data-receipt]').first().click(),
   },
   { name: 'rejections', path: '/console/rejections' },
+  { name: 'policies', path: '/console/policies' },
   { name: 'projects', path: '/console/projects' },
   { name: 'inbox', path: '/console/inbox' },
   { name: 'event', path: '/console/inbox?search=price', prepare: openEvent },
@@ -71,11 +72,22 @@ const CONSOLE: readonly Shot[] = [
     prepare: openFirst('main a:has-text("Segment")'),
   },
   { name: 'replicas', path: '/console/replicas' },
+  {
+    name: 'shortcuts',
+    path: '/console/replicas',
+    prepare: (page) => page.getByRole('button', { name: 'Keyboard shortcuts' }).click(),
+  },
+  { name: 'inbox-without-match', path: '/console/inbox?search=nothing-has-this' },
+  { name: 'inbox-entry-missing', path: '/console/inbox/missing' },
   { name: 'setup', path: '/console/setup' },
   { name: 'overview-inbox-mode', path: '/console', inInbox: true },
+  { name: 'spool-inbox-mode', path: '/console/spool', inInbox: true },
 ]
 
 const OUTAGE: readonly Shot[] = [
+  { name: 'lab-outage', path: '/lab', inInbox: true },
+  { name: 'simulated-outage', path: '/console', inInbox: true },
+  { name: 'simulated-outage-spool', path: '/console/spool', inInbox: true },
   { name: 'outage-overview', path: '/console' },
   { name: 'spool', path: '/console/spool' },
   { name: 'spool-entry', path: '/console/spool', prepare: openFirst('main a[href^="/console/spool/"]') },
