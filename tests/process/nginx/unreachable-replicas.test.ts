@@ -1,6 +1,6 @@
 /** Replicas at an address that does not respond, as after a deploy: until nginx resolves names again, envelopes reach another replica within 500 ms. */
 
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startNginx } from '../../support/nginx/nginx.ts'
 import { startSilent } from '../../support/nginx/unresponsive-server.ts'
 import { post } from '../../support/post.ts'
@@ -12,15 +12,8 @@ const ENVELOPES = 200
 const AT_ONCE = 4
 const ON_DISK = 300_000 // bytes, more than nginx buffers in memory
 
-let started = new AsyncDisposableStack()
-
-afterEach(async () => {
-  await started.disposeAsync()
-  started = new AsyncDisposableStack()
-})
-
 describe('While replicas do not respond', requires('nginx'), () => {
-  it.each([
+  it.concurrent.each([
     ['one of two', 1, 2, 'POST', '/monitoring', 'envelope'],
     ['two of four', 2, 4, 'POST', '/monitoring', 'envelope'],
     ['one of two, with a body on disk', 1, 2, 'POST', '/monitoring', 'envelope'.padEnd(ON_DISK, '.')],
@@ -28,6 +21,7 @@ describe('While replicas do not respond', requires('nginx'), () => {
   ] as const)(
     'each envelope or page arrives once, with p99 below 500 ms: %s',
     async (_, gone, count, method, path, body) => {
+      await using started = new AsyncDisposableStack()
       const silent = await Promise.all(Array.from({ length: gone }, startSilent))
       for (const each of silent) started.use(each)
       const replicas = await Promise.all(
