@@ -10,7 +10,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
 /** Environment of the full size: SLOW_SECONDS=50 */
-const SECONDS = Number(process.env.SLOW_SECONDS ?? 20)
+const SECONDS = Number(process.env.SLOW_SECONDS ?? 10)
 const RATE = 100
 const RESPONSE_MS = 5_000
 const LATE_MS = 2_000 // the default of UPSTREAM_LATE_MS
