@@ -5,7 +5,7 @@ import { SITE_HOST } from './browser/chromium.ts'
 import { startNginx } from './nginx/nginx.ts'
 import { freePort } from './ports.ts'
 import type { Sentry } from './sentry/sentry.ts'
-import { makeFolder } from './temporary-folder.ts'
+import { makeMemoryFolder } from './temporary-folder.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
 import { startWeb } from './web/web.ts'
 
@@ -36,7 +36,7 @@ export function cloud(
 /** Starts the site, builds web first if needed, and waits until all processes respond. `await using` stops it. */
 export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOptions = {}) {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const settings = { INBOX_FILE: join(folder.path, 'inbox.db'), ...env }
 
   const innerPort = await freePort()

@@ -11,7 +11,7 @@ import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
@@ -19,7 +19,7 @@ const SECRET_WORD = 'payload-of-the-visitor'
 const PROJECTS = { 1: 'a'.repeat(32), 2: 'b'.repeat(32) }
 
 describeTwoTunnels('a SQLite file', {}, async (started) => {
-  const { path } = started.use(await makeFolder())
+  const { path } = started.use(await makeMemoryFolder())
   return pathToFileURL(join(path, 'spool.db')).href
 })
 describeTwoTunnels('NATS JetStream', requires('nats'), async (started) => started.use(await startNats()).url)

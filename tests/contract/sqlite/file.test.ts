@@ -17,14 +17,14 @@ import { requires } from '../../support/requirements.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
 import { bytesOf, store, takeAll } from '../../support/spool/operations.ts'
 import { readTrace } from '../../support/strace.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeFolder, makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const ROUNDS = 20
 const KILLS = 10
 
 describe('Four processes that open the same file', () => {
   it(`at the same time succeed when it does not exist yet, ${ROUNDS} times`, async () => {
-    await using folder = await makeFolder()
+    await using folder = await makeMemoryFolder()
     await using processes = new AsyncDisposableStack()
     const four = await Promise.all(Array.from({ length: 4 }, () => startOpening(processes)))
     for (let round = 0; round < ROUNDS; round++) {
@@ -38,7 +38,7 @@ describe('Four processes that open the same file', () => {
 
 describe('A process that is killed during puts', () => {
   it(`leaves an intact file with all acknowledged entries, ${KILLS} times`, async () => {
-    await using folder = await makeFolder()
+    await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'spool.db')
     const said = new Set<string>()
     for (let kill = 0; kill < KILLS; kill++) {
@@ -98,7 +98,7 @@ describe('Before a put resolves, a sync', requires('strace'), () => {
 
 describe('A file with another schema version', () => {
   it('is opened and left unchanged when it is newer, so that a release can be rolled back', async () => {
-    await using folder = await makeFolder()
+    await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'spool.db')
     const before = await openSqliteSpool(file, PLENTY)
     const put = [await store(before)]
@@ -114,7 +114,7 @@ describe('A file with another schema version', () => {
   })
 
   it('is upgraded with all its entries when it is older', async () => {
-    await using folder = await makeFolder()
+    await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'spool.db')
     const before = await openSqliteSpool(file, PLENTY)
     const put = [await store(before), await store(before)]
@@ -131,7 +131,7 @@ describe('A file with another schema version', () => {
   })
 
   it('is still usable for an older process that had it open during the upgrade', async () => {
-    await using folder = await makeFolder()
+    await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'spool.db')
     const spool = await openSqliteSpool(file, PLENTY)
     const before = await store(spool)

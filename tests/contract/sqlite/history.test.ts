@@ -10,7 +10,7 @@ import { HISTORY_STEPS, type HistoryRow } from '../../../tunnel/src/telemetry/hi
 import { MAX_HISTORY_ROWS } from '../../../tunnel/src/telemetry/history-table.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
 import { historyRow } from '../../support/spool/history-guarantees.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const HOUR = 60 * 60_000
 const WEEK = 7 * 24 * HOUR
@@ -24,7 +24,7 @@ describe('The history in a SQLite file', () => {
 
   beforeEach(async () => {
     scope = new AsyncDisposableStack()
-    file = join(scope.use(await makeFolder()).path, 'spool.db')
+    file = join(scope.use(await makeMemoryFolder()).path, 'spool.db')
     spool = await openSqliteSpool(file, PLENTY)
     scope.defer(() => spool.close())
   })

@@ -5,6 +5,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -12,13 +13,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recover } from '../../../tunnel/src/spool/recovery/recover.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
 import { bytesOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const PAGE = 4096
 const ENTRIES = 600
@@ -26,12 +27,19 @@ const DELIVERED = 200
 const PENDING = ENTRIES - DELIVERED
 
 describe('recover', () => {
+  let template: Template
   let scope: AsyncDisposableStack
   let folder: string
   let file: string
   let damaged: string
-  let bodies: Map<string, Buffer>
+  let bodies: ReadonlyMap<string, Buffer>
   let spool: Spool
+
+  beforeAll(async () => {
+    template = await fillTemplate()
+  })
+
+  afterAll(() => template?.[Symbol.asyncDispose]())
 
   const open = async () => {
     const opened = await openSqliteSpool(file, PLENTY)
@@ -56,27 +64,15 @@ describe('recover', () => {
     return whole.toSorted()
   }
 
-  /** Fills a spool of which some entries were delivered, and renames its file as a tunnel does. */
+  /** Copies the template, and renames its file as a tunnel does. */
   beforeEach(async () => {
     scope = new AsyncDisposableStack()
-    folder = scope.use(await makeFolder()).path
+    folder = scope.use(await makeMemoryFolder()).path
+    cpSync(template.path, folder, { recursive: true })
     file = join(folder, 'spool.db')
     damaged = `${file}.damaged-2026-11-22T170000.000Z`
-    const before = await open()
-    bodies = new Map()
-    for (let n = 0; n < ENTRIES; n++) {
-      const { entry, body } = await putOne(before, {
-        bytes: n % 100 === 50 ? LARGE_BYTES : 100 + ((n * 797) % 9_000),
-      })
-      bodies.set(entry.key, body)
-    }
-    for (const lease of await takeAll(before, DELIVERED)) {
-      await before.finish(lease)
-      bodies.delete(lease.key)
-    }
-    await before.close()
-    cpSync(file, damaged)
-    rmSync(file)
+    bodies = template.bodies
+    renameSync(file, damaged)
     spool = await open()
   })
 
@@ -165,3 +161,30 @@ describe('recover', () => {
     expect(existsSync(file)).toBe(true)
   })
 })
+
+type Template = Awaited<ReturnType<typeof fillTemplate>>
+
+/** Fills a spool of which some entries were delivered, and closes it. */
+async function fillTemplate() {
+  await using starting = new AsyncDisposableStack()
+  const { path } = starting.use(await makeMemoryFolder())
+  const spool = await openSqliteSpool(join(path, 'spool.db'), PLENTY)
+  const bodies = new Map<string, Buffer>()
+  for (let n = 0; n < ENTRIES; n++) {
+    const { entry, body } = await putOne(spool, {
+      bytes: n % 100 === 50 ? LARGE_BYTES : 100 + ((n * 797) % 9_000),
+    })
+    bodies.set(entry.key, body)
+  }
+  for (const lease of await spool.take(DELIVERED, LONG_MS, ALL)) {
+    await spool.finish(lease)
+    bodies.delete(lease.key)
+  }
+  await spool.close()
+  const started = starting.move()
+  return {
+    path,
+    bodies,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

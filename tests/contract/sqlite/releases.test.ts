@@ -12,7 +12,7 @@ import { historyRow } from '../../support/spool/history-guarantees.ts'
 import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const STORED = 3 // entries of the fixture
 const NETWORK = '198.51.100.0'
@@ -23,7 +23,7 @@ describe('A file of the previous release', () => {
 
   beforeEach(async () => {
     scope = new AsyncDisposableStack()
-    file = join(scope.use(await makeFolder()).path, 'spool.db')
+    file = join(scope.use(await makeMemoryFolder()).path, 'spool.db')
     writePreviousFile(file)
   })
 

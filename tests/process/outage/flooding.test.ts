@@ -10,7 +10,7 @@ import { contentOf } from '../../support/outage/envelope-kinds.ts'
 import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
@@ -27,7 +27,7 @@ type Heard = { body: Buffer; status: number; json: unknown }
 type Place = (scope: AsyncDisposableStack) => Promise<string>
 
 const inFile: Place = async (scope) => {
-  const folder = scope.use(await makeFolder())
+  const folder = scope.use(await makeMemoryFolder())
   return pathToFileURL(join(folder.path, 'spool.db')).href
 }
 const onNats: Place = async (scope) => scope.use(await startNats()).url

@@ -13,7 +13,7 @@ import { post } from '../../support/post.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import type { Answer } from '../../support/sentry/responses.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
@@ -35,7 +35,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
 
   beforeEach(async () => {
     scope = new AsyncDisposableStack()
-    const folder = scope.use(await makeFolder())
+    const folder = scope.use(await makeMemoryFolder())
     sentry = scope.use(await startSentry())
     untaken = new Set()
     const env = {

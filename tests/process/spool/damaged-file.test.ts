@@ -11,7 +11,7 @@ import { NODE, ROOT } from '../../support/node.ts'
 import { depthOf } from '../../support/outage/accounting.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
@@ -19,7 +19,7 @@ const ENVELOPES = 30
 const HEADER_BYTES = 100
 
 it('A damaged spool file is shown in status and metrics, and npm run spool -- recover has its envelopes delivered once', async () => {
-  await using folder = await makeFolder()
+  await using folder = await makeMemoryFolder()
   await using sentry = await startSentry()
   const file = join(folder.path, 'spool.db')
   const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: pathToFileURL(file).href }

@@ -11,12 +11,12 @@ import { startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
 const STORES = {
   'SQLite file': async () => {
-    const folder = await makeFolder()
+    const folder = await makeMemoryFolder()
     return Object.assign(folder, { url: pathToFileURL(join(folder.path, 'spool.db')).href })
   },
   'NATS server': startNats,
@@ -35,7 +35,7 @@ describe.each([
 })
 
 it('Tunnels on one inbox return the envelopes of all of them after they were stopped, each once', async () => {
-  await using folder = await makeFolder()
+  await using folder = await makeMemoryFolder()
   await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
 })
 

@@ -9,7 +9,7 @@ import { errorOf } from '../envelopes.ts'
 import { post } from '../post.ts'
 import { startSentry } from '../sentry/sentry.ts'
 import { startSite } from '../site.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import { PASSWORD, signIn } from '../web/operator.ts'
 import { type Chromium, SITE_HOST, type Visitor } from './chromium.ts'
 
@@ -18,7 +18,7 @@ export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 /** Starts the site with an inbox beside its Sentry. `settings` add to those of the tests. `await using` stops it. */
 export async function startConsole(chromium: Chromium, settings: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const sentry = starting.use(await startSentry())
   sentry.allowUnexpected() // envelopes of captures are of other projects
   const env = {

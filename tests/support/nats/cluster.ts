@@ -7,7 +7,7 @@ import { connect } from '@nats-io/transport-node'
 import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NATS_PROGRAM } from '../requirements.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 
 type Member = { name: string; server: string; config: string; running: Program | undefined }
@@ -17,7 +17,7 @@ export type NatsCluster = Awaited<ReturnType<typeof startNatsCluster>>
 /** Resolves when the servers have elected a leader. `await using` removes the cluster. */
 export async function startNatsCluster() {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const routes = await Promise.all([freePort(), freePort(), freePort()])
   const members = await Promise.all(
     routes.map((route, i) => configure(folder.path, `nats-${i + 1}`, route, routes)),

@@ -9,7 +9,7 @@ import { ROOT } from '../node.ts'
 import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NATS_IMAGE, NATS_PROGRAM } from '../requirements.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 
 export type NatsOptions = {
@@ -37,7 +37,7 @@ export async function startNats({
   store: givenStore,
 }: NatsOptions = {}) {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const port = given ?? (await freePort())
   const server = `127.0.0.1:${port}`
   const store = givenStore ?? join(folder.path, 'store')

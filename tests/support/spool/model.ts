@@ -8,7 +8,7 @@ import type { OpenStore, Store } from './guarantees.ts'
 import { keysOf } from './operations.ts'
 
 const BOUNDS: SpoolBounds = { bytes: 30_000, addressShare: 1, projectShare: 1 }
-const RUNS = 20
+const RUNS = 10
 const CATEGORIES = ['error', 'session', 'transaction', 'replay']
 const PROJECTS = [PROJECT, OTHER_PROJECT]
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import type { OpenStore } from './guarantees.ts'
 
 /** Bounds that leave `bytes` to entries: the log and the reserve take 3/16. */
@@ -15,7 +15,7 @@ export function withLog(bounds: SpoolBounds): SpoolBounds {
 const FILE_BYTES = 1024 * 1024 // larger bodies are files beside the database
 
 export const openStore: OpenStore = async (bounds) => {
-  const folder = await makeFolder()
+  const folder = await makeMemoryFolder()
   const open = new Set<Spool>()
   const closeAll = async () => {
     await Promise.all([...open].map((spool) => spool.close()))

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 
 export type TunnelOptions = {
@@ -21,7 +21,7 @@ export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 /** Starts the tunnel. `await using` stops it. */
 export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const config = readConfig({
     HOST: '127.0.0.1',
     PORT: '0',

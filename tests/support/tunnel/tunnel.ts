@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { NODE, ROOT } from '../node.ts'
 import { startProgram } from '../program.ts'
-import { makeFolder } from '../temporary-folder.ts'
+import { makeMemoryFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
 
 export type TunnelOptions = {
@@ -24,7 +24,7 @@ const PRELOAD = new URL('./reroute-preload.ts', import.meta.url).href
 /** Starts the tunnel and waits until it listens. Rejects with its output when it exits before. `await using` stops it. */
 export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
-  const folder = starting.use(await makeFolder())
+  const folder = starting.use(await makeMemoryFolder())
   const settings = {
     HOST: '127.0.0.1',
     PORT: '0',
