@@ -22,6 +22,9 @@ import { runStep, StepFailed } from './progress.mjs'
 /** Names of Chromium's program, Debian's first. */
 export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 
+/** Names of Chromium's headless shell, Debian's first. */
+export const HEADLESS_SHELL = ['chromium-headless-shell', 'chrome-headless-shell']
+
 /** Names of Firefox's program, Debian's first. */
 export const FIREFOX = ['firefox-esr', 'firefox']
 

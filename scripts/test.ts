@@ -13,6 +13,7 @@ import {
   extractNatsServer,
   FIREFOX,
   findProgram,
+  HEADLESS_SHELL,
   install,
 } from './programs.ts'
 import type { StepFailed } from './progress.mjs'
@@ -87,6 +88,7 @@ async function installRequirements(env: Environment): Promise<void> {
   await installProgram('haproxy', ['haproxy'], env)
   await installProgram('apache2-bin', ['apache2'], env)
   await installProgram('chromium', CHROMIUM, env)
+  await installProgram('chromium-headless-shell', HEADLESS_SHELL, env)
   await installProgram('firefox-esr', FIREFOX, env)
   await installProgram('strace', ['strace'], env)
   await installProgram('prometheus', ['promtool'], env)

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/docker.ts'
-import { CHROMIUM, FIREFOX, findHelm, findNatsServer, findProgram } from '../../scripts/programs.ts'
+import { CHROMIUM, FIREFOX, findHelm, findNatsServer, findProgram, HEADLESS_SHELL } from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -20,6 +20,8 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 
 /** Full paths of the programs that tests run; `undefined` when missing. */
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
+/** Chromium without windows, which starts visitors in a third of the time; Chromium when it is missing. */
+export const HEADLESS_SHELL_PROGRAM = findProgram(HEADLESS_SHELL, path) ?? CHROMIUM_PROGRAM
 export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const CADDY_PROGRAM = findProgram(['caddy'], path)

@@ -2,10 +2,31 @@
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
-import { CHROMIUM_PROGRAM } from '../requirements.ts'
+import { CHROMIUM_PROGRAM, HEADLESS_SHELL_PROGRAM } from '../requirements.ts'
 
 /** Name that resolves to this machine, and that Chromium does not treat as localhost. */
 export const SITE_HOST = 'shop.example'
+
+/** Of several `--disable-features` the last one counts. */
+const DISABLED_FEATURES = [
+  'PreloadTopChromeWebUI', // each visitor would get a second renderer, for a search box that no test opens
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  // Playwright's:
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+]
 
 const FLAGS = [
   '--no-sandbox', // tests may run as root
@@ -15,6 +36,7 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  `--disable-features=${DISABLED_FEATURES}`,
   '--auto-accept-this-tab-capture', // skips the question before a page takes a screenshot of itself
 ]
 
@@ -42,8 +64,9 @@ export type Chromium = Awaited<ReturnType<typeof startChromium>>
 
 /** Starts Chromium; each visitor has cookies, cache and storage of their own. `await using` stops it. */
 export async function startChromium({ leads = {}, trusted }: ChromiumOptions = {}) {
+  const program = trusted ? CHROMIUM_PROGRAM : HEADLESS_SHELL_PROGRAM // the shell sends no reports
   const browser = await chromium.launch({
-    ...(CHROMIUM_PROGRAM && { executablePath: CHROMIUM_PROGRAM }),
+    ...(program && { executablePath: program }),
     args: [
       ...FLAGS,
       resolverRules({ [SITE_HOST]: '127.0.0.1', ...leads }),
