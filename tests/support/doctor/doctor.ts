@@ -3,18 +3,21 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Result } from '../../../doctor/check.ts'
-import { NODE, ROOT } from '../node.ts'
+import { runDoctor } from '../../../doctor/doctor.ts'
+import { NODE } from '../node.ts'
 
 export type Told = { name: string; result: Result; message: string; verifies: string; remedy: string }
 
 /** `checks` is set with `--json`. */
 export type Diagnosis = { code: number; text: string; checks: Told[] }
 
-export function askDoctor(...args: string[]): Promise<Diagnosis> {
-  return askDoctorIn(ROOT, ...args)
+/** Runs the doctor in the process of the test, which saves a start of Node.js. */
+export async function askDoctor(...args: string[]): Promise<Diagnosis> {
+  const { code, text } = await runDoctor(args)
+  return read(args, code, `${text}\n`)
 }
 
-/** Runs the doctor of another work tree. */
+/** Runs the doctor of a work tree as a process of its own. */
 export async function askDoctorIn(root: string, ...args: string[]): Promise<Diagnosis> {
   const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
     cwd: root,
@@ -29,5 +32,9 @@ export async function askDoctorIn(root: string, ...args: string[]): Promise<Diag
     (error) => error,
   )
   if (code === 2) throw new Error(stderr)
-  return { code, text: stdout, checks: args.includes('--json') ? JSON.parse(stdout).checks : [] }
+  return read(args, code, stdout)
+}
+
+function read(args: string[], code: number, text: string): Diagnosis {
+  return { code, text, checks: args.includes('--json') ? JSON.parse(text).checks : [] }
 }
