@@ -44,9 +44,9 @@ async function run(): Promise<void> {
   if (publish) await putIntoPage('bench', summary)
 }
 
-function describeRounds({ rounds, fewerRounds }: Plan, { note }: Cores): string {
+function describeRounds({ rounds, fewerRounds, outages }: Plan, { note }: Cores): string {
   return [
-    `median (minimum–maximum) of ${rounds} rounds, ${fewerRounds} for the scenarios of Culvert`,
+    `median (minimum–maximum) of ${rounds} rounds, ${fewerRounds} for the scenarios of Culvert, ${outages.rounds} for outages`,
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')

@@ -38,14 +38,16 @@ export async function measureOutages(
   onStep: (step: string) => void,
 ): Promise<Outage[]> {
   const rounds: Outage[] = []
-  for (let round = 1; round <= plan.fewerRounds; round++) {
-    onStep(`An outage in which ${plan.spooled} envelopes come, ${round} of ${plan.fewerRounds}`)
+  const { rounds: planned, spooled } = plan.outages
+  for (let round = 1; round <= planned; round++) {
+    onStep(`An outage in which ${spooled} envelopes come, ${round} of ${planned}`)
     rounds.push(await playOutage(plan, cores, sink))
   }
   return rounds
 }
 
 async function playOutage(plan: Plan, cores: Cores, sink: Sink): Promise<Outage> {
+  const { spooled } = plan.outages
   const [dsn = ''] = dsnsOf(sink.port, 1)
   await using culvert = await startCulvert(cores, [dsn])
   const requests = buildRequests('3.3 KB error', [dsn])
@@ -55,20 +57,20 @@ async function playOutage(plan: Plan, cores: Cores, sink: Sink): Promise<Outage>
   const arrivedBefore = sink.seen.envelopes
 
   await sink.leave()
-  const distinct = { ...live, requests: buildErrors(dsn, plan.spooled) }
-  const spooling = await observe(distinct, plan.spooled, (options) => postInTurn({ ...options, wanted: 202 }))
-  await agree('in the spool', plan.spooled, () => readSpooled(culvert.adminUrl))
+  const distinct = { ...live, requests: buildErrors(dsn, spooled) }
+  const spooling = await observe(distinct, spooled, (options) => postInTurn({ ...options, wanted: 202 }))
+  await agree('in the spool', spooled, () => readSpooled(culvert.adminUrl))
 
   await sink.comeBack()
   const arrived = () => sink.seen.envelopes - arrivedBefore
   await until(() => arrived() > 0)
   const begun = arrived()
   const beside = (options: LoadOptions) =>
-    postSteadily({ ...options, until: (answered) => arrived() - answered >= plan.spooled }, LIVE_RATE)
+    postSteadily({ ...options, until: (answered) => arrived() - answered >= spooled }, LIVE_RATE)
   const draining = await observe(live, LIVE_RATE * LONGEST_S, beside)
-  await checkBooks(culvert, live.posted + draining.posts, plan.spooled)
-  await agree('at the sink', plan.spooled + draining.posts, async () => arrived())
-  const cpu = (draining.cpu * draining.posts) / (draining.posts + plan.spooled - begun)
+  await checkBooks(culvert, live.posted + draining.posts, spooled)
+  await agree('at the sink', spooled + draining.posts, async () => arrived())
+  const cpu = (draining.cpu * draining.posts) / (draining.posts + spooled - begun)
   return { before, spooling, draining: { ...draining, cpu }, drainedSeconds: draining.posts / draining.rate }
 }
 

@@ -14,10 +14,10 @@ export type Plan = {
   /** Numbers of projects, and of replicas, to compare. */
   projects: readonly number[]
   replicas: readonly number[]
-  /** Rounds of these scenarios, and of outages. */
+  /** Rounds of these scenarios. */
   fewerRounds: number
-  /** Envelopes in the spool after an outage. */
-  spooled: number
+  /** Rounds of an outage, and envelopes in the spool after each. */
+  outages: { rounds: number; spooled: number }
   /** Envelopes posted at the fixed rate, and repetitions. */
   steady: { posts: number; times: number }
   /** Envelope counts between which the growth of memory is measured, and samples at each end. */
@@ -29,13 +29,13 @@ const DEFAULT: Plan = {
   bodies: BODY_KINDS,
   rounds: 8,
   warmUp: { seconds: 1.5 }, // until then V8 still optimizes
-  measured: { cpuSeconds: 0.15, seconds: 1, least: 4 },
-  projects: [1, 100, 1_000],
+  measured: { cpuSeconds: 0.1, seconds: 1, least: 2 },
+  projects: [1, 1_000],
   replicas: [1, 2],
   fewerRounds: 3,
-  spooled: 3_000,
-  steady: { posts: 3_000, times: 3 },
-  growth: { from: 50_000, to: 100_000, looks: 5 },
+  outages: { rounds: 2, spooled: 2_000 },
+  steady: { posts: 2_000, times: 3 },
+  growth: { from: 50_000, to: 75_000, looks: 5 },
   starts: 5,
 }
 
@@ -47,7 +47,7 @@ const QUICK: Plan = {
   projects: [100],
   replicas: [2],
   fewerRounds: 1,
-  spooled: 200,
+  outages: { rounds: 1, spooled: 200 },
   steady: { posts: 300, times: 1 },
   growth: { from: 300, to: 900, looks: 1 },
   starts: 1,

@@ -137,7 +137,7 @@ function aloneTable(
     ],
     [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
     ['ready after, ms', show(starts)],
-    [`${count(plan.spooled)} that waited are delivered within, s`, show(drained, 1)],
+    [`${count(plan.outages.spooled)} that waited are delivered within, s`, show(drained, 1)],
   ])
 }
 
