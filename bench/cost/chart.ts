@@ -19,7 +19,7 @@ type Bar = {
 }
 
 const TITLE = 'CPU time per envelope'
-const KEY = 'Shorter is better; lines are the spread of the rounds; pale are floors, which look at nothing.'
+const KEY = 'Shorter is better; lines are the spread of the rounds; pale are lower bounds.'
 const LABELS = 206 // pixels
 const LEFT = 16 - LABELS // of the panels: where the labels begin
 
@@ -29,7 +29,7 @@ export function drawChart(sideBySide: Comparison, about: string): string {
   return renderSvg(
     `${TITLE}: ${bars.map(({ kind, title, label }) => `${kind}, ${title}: ${label}`).join('; ')}`,
     {
-      ...{ width: 960, height: 326, marginLeft: LABELS, marginRight: 48, marginTop: 74, marginBottom: 46 },
+      ...{ width: 960, height: 356, marginLeft: LABELS, marginRight: 48, marginTop: 74, marginBottom: 46 },
       style: { fontSize: '12px' },
       x: { axis: null, domain: [0, 1] },
       y: { domain: SUBJECT_NAMES.map((subject) => SUBJECTS[subject].title), label: null, padding: 0.28 },

@@ -1,4 +1,4 @@
-/** Starts the subjects of the comparison: Culvert, its alternatives, and lower bounds that parse nothing. */
+/** Starts the subjects of the comparison: Culvert, its alternatives, and lower bounds. All but the prototype parse nothing. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,15 @@ import { noCounts, type ServerStart, startProcess } from '../load/server.ts'
 import { startBehindNginx, startCulvert, withWorkers } from './culvert.ts'
 import { NEXT, PEERS } from './peers.ts'
 
-export type Subject = 'culvert' | 'behindNginx' | 'handler' | 'next' | 'nginx' | 'bare' | 'chain'
+export type Subject =
+  | 'culvert'
+  | 'behindNginx'
+  | 'handler'
+  | 'next'
+  | 'prototype'
+  | 'nginx'
+  | 'bare'
+  | 'chain'
 
 type WayKind = 'ours' | 'others' | 'floors'
 
@@ -37,6 +45,12 @@ export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: Se
       kind: 'others',
       start: startNext,
       pathOf: (project) => `/monitoring?o=1&p=${project}`,
+    },
+    prototype: {
+      title: 'prototype with the main duties',
+      kind: 'floors',
+      start: startPeer('prototype.ts'),
+      pathOf: plainPath,
     },
     nginx: { title: 'nginx proxy_pass alone', kind: 'floors', start: startFloorNginx, pathOf: plainPath },
     bare: {

@@ -61,7 +61,12 @@ function ratioTable(sideBySide: Comparison): string {
       ({ behindNginx, handler }) => behindNginx.cpu / handler.cpu,
     ),
     row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
+    row('Culvert ÷ prototype with the main duties', ({ culvert, prototype }) => culvert.cpu / prototype.cpu),
     row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
+    row(
+      'prototype with the main duties ÷ bare node:http + undici',
+      ({ prototype, bare }) => prototype.cpu / bare.cpu,
+    ),
     row(
       'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
       ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),

@@ -15,6 +15,7 @@ const SUBJECTS = [
   'Culvert behind its nginx',
   'handleTunnelRequest on Hono',
   'Next.js rewrite',
+  'prototype with the main duties',
   'nginx proxy_pass alone',
   'bare node:http + undici',
   'bare node:http behind bare nginx',
