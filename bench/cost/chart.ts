@@ -20,7 +20,7 @@ type Bar = {
 
 const TITLE = 'CPU time per envelope'
 const KEY = 'Shorter is better; lines are the spread of the rounds; pale are lower bounds.'
-const LABELS = 206 // pixels
+const LABELS = 224 // pixels
 const LEFT = 16 - LABELS // of the panels: where the labels begin
 
 export function drawChart(sideBySide: Comparison, about: string): string {
