@@ -57,8 +57,9 @@ A rejection is JSON. \`causes\` describes the problem of this request, without i
 the response has the same JSON. One case has no response: if headers or a body stop arriving for 10 s, or a
 body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the connection and logs 408.
 
-The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 502, 503 and 504, and sends it again. After \`tunnel-failed\` and \`inbox-full\`, which the next
-attempt would get too, it drops it. An envelope that it keeps after 503 has the outcome \`deferred\` instead of \`rejected\`.
+The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 408, 5xx and \`throttled\`, and after a 429 without \`X-Sentry-Rate-Limits\`, and sends it
+again. After \`tunnel-failed\` and \`inbox-full\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`
+or \`rate_limited\`. Other SDKs drop the envelope after any of these responses.
 
 ## Codes
 

@@ -104,7 +104,7 @@ export class Context {
     this.#project = project
   }
 
-  /** Reports whether the sender keeps an envelope that is answered with 503 for a cause that passes, and sends it again: the transport of `sdk.js` says so. */
+  /** Reports whether the sender keeps an envelope that is not accepted for a cause that passes, and sends it again: the transport of `sdk.js` says so. */
   isKeptBySender(): boolean {
     return /[?&]keep=1(&|$)/.test(this.incoming.url ?? '')
   }

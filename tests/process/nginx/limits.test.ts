@@ -58,7 +58,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   it('accepts four times the burst of the tunnel from one address, then returns 429 with the limited categories', async () => {
     const { passed, answer } = await untilRejected('203.0.113.1')
     expect(passed).toBeGreaterThanOrEqual(4 * BURST)
-    expectRejection(answer, 'rate-limited', CAUSES)
+    expectRejection(answer, 'throttled', CAUSES)
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
     expect((await send('203.0.113.2')).status).toBe(200)
   })
@@ -82,7 +82,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
   it('accepts 20 concurrent requests of one address, and returns 429 with the limited categories for the 21st', async () => {
     await using _all = await hold('203.0.113.6', CONNECTIONS)
     const answer = await send('203.0.113.6')
-    expectRejection(answer, 'rate-limited', CAUSES)
+    expectRejection(answer, 'throttled', CAUSES)
     expect(answer.headers['x-sentry-rate-limits']).toBe(SCOPED)
   })
 
@@ -91,7 +91,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     const envelope = randomBytes(100_000)
     expect((await post(nginx.url, { body: envelope })).status).toBe(200)
     expect(tunnel.asked.at(-1)?.body.equals(envelope)).toBe(true)
-    expectRejection((await untilRejected('203.0.113.8')).answer, 'rate-limited', CAUSES)
+    expectRejection((await untilRejected('203.0.113.8')).answer, 'throttled', CAUSES)
   })
 
   it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(

@@ -1,9 +1,10 @@
-/** Envelopes that get 503, and that their sender keeps. */
+/** Envelopes that get 408, 429 or 503, and that their sender keeps. */
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attachmentOf } from '../../support/envelopes.ts'
+import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -65,7 +66,16 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     },
   )
 
-  it('is rejected for another reason than 503, even if its sender keeps it', async () => {
+  it('is deferred if its body does not arrive in time', async () => {
+    await using slow = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), BODY_TIMEOUT_MS: '1000' } })
+    const unending = new Readable({ read() {} })
+    unending.push('{')
+    const { status, headers } = await post(slow.url, { path: '/monitoring?keep=1', body: unending })
+    expect(status).toBe(408)
+    expect(slow.services.receipts.find(String(headers['x-culvert-receipt']))?.outcome).toBe('deferred')
+  })
+
+  it('is rejected for another reason than 408 or 503, even if its sender keeps it', async () => {
     const { status, headers } = await post(tunnel.url, { path: '/monitoring?keep=1', body: 'no envelope' })
     expect(status).toBe(400)
     expect(tunnel.services.receipts.find(String(headers['x-culvert-receipt']))?.outcome).toBe('rejected')
@@ -106,5 +116,57 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     const { status } = await post(tunnel.url, { path: '/monitoring?p=456&keep=1', body })
     expect(status).toBe(200)
     expect((await sentry.next(hasItem('attachment'))).url).not.toContain('keep')
+  })
+})
+
+describe('An error that exceeds a rate limit', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let dsn: string
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    dsn = sentry.dsn()
+  })
+  afterAll(() => started.disposeAsync())
+
+  const KEPT = '/monitoring?p=456&keep=1'
+  const FROM = { 'x-forwarded-for': '203.0.113.7' }
+
+  /** Posts two errors, of which the second exceeds the limit, and returns its response with its outcome, and the client reports. */
+  async function exceed(env: Record<string, string>, path: string) {
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: dsn, ...env } })
+    const send = () => post(tunnel.url, { path, headers: FROM, body: errorOf(dsn) })
+    await send()
+    const { status, json, headers } = await send()
+    const { outcome, reason } = tunnel.services.receipts.find(String(headers['x-culvert-receipt'])) ?? {}
+    sentry.requests.length = 0
+    await tunnel.services.reports.flush()
+    return { status, json, outcome, reason, reports: sentry.requests.length }
+  }
+
+  const throttled = { status: 429, json: { code: 'throttled' }, reason: 'throttled' }
+
+  it.each([
+    ['of a project', { PROJECT_RATE: '1', PROJECT_BURST: '1' }],
+    ['of a client address', { ADDRESS_RATE: '1', ADDRESS_BURST: '1' }],
+  ])('%s of the tunnel is deferred if its sender keeps it, and no loss is reported', async (_, env) => {
+    expect(await exceed(env, KEPT)).toMatchObject({ ...throttled, outcome: 'deferred', reports: 0 })
+  })
+
+  it('of a project of the tunnel is reported to Sentry if its sender does not keep it', async () => {
+    const env = { PROJECT_RATE: '1', PROJECT_BURST: '1' }
+    expect(await exceed(env, '/monitoring')).toMatchObject({
+      ...throttled,
+      ...{ outcome: 'rate_limited', reports: 1 },
+    })
+  })
+
+  it('of Sentry is not deferred, even if its sender keeps it', async () => {
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    expect(await exceed({}, KEPT)).toMatchObject({
+      ...{ status: 429, json: { code: 'rate-limited' }, reason: 'limited' },
+      ...{ outcome: 'rate_limited', reports: 1 },
+    })
   })
 })

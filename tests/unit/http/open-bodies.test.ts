@@ -30,7 +30,7 @@ describe('While a client address sends as many bodies as the limit allows', () =
     'returns 429 with categories to its posts to %s',
     async (path) => {
       const { status, headers, json } = await probe(ATTACKER, path)
-      expect([status, json]).toEqual([429, expect.objectContaining({ code: 'rate-limited' })])
+      expect([status, json]).toEqual([429, expect.objectContaining({ code: 'throttled' })])
       expect(headers['x-sentry-rate-limits']).toMatch(/^10:[a-z;_]*error/)
     },
   )

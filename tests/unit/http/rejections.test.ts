@@ -86,7 +86,7 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
   'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
   'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
   'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),
-  'rate-limited': (dsn) => ({
+  throttled: (dsn) => ({
     headers: { 'x-forwarded-for': '203.0.113.7' },
     body: errorOf(dsn),
     first: async ({ tunnel, sentry }) => {
@@ -101,7 +101,13 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
 }
 
 /** Codes that the tests of the spool, the inbox and the limits provoke. */
-const ELSEWHERE: RejectionCode[] = ['inbox-full', 'spool-full', 'spool-unwritable', 'tunnel-busy']
+const ELSEWHERE: RejectionCode[] = [
+  'inbox-full',
+  'rate-limited',
+  'spool-full',
+  'spool-unwritable',
+  'tunnel-busy',
+]
 
 /** Codes that `sdk.test.ts` provokes. */
 const OF_SDK: RejectionCode[] = ['project-unknown', 'sdk-file-unknown', 'sdk-missing', 'sdk-store-away']

@@ -17,7 +17,6 @@ const SETTINGS: {
     | ScrubReason
     | SamplingReason
     | QuotaReason
-    | 'throttled'
     | FinalOutcome]?: readonly SettingName[]
 } = {
   'header-too-large': ['HEADER_BYTES'],

@@ -252,7 +252,7 @@ const RESPONSES: Values = {
 }
 
 function rejectionEntry(code: RejectionCode): [string, string[]] {
-  const causes = code === 'rate-limited' ? [TOO_MUCH] : []
+  const causes = code === 'throttled' ? [TOO_MUCH] : []
   const body = rejectionBody(new Rejection(code, ...causes), '$request_id')
   return [code.toUpperCase().replaceAll('-', '_'), [`${REJECTIONS[code].status} ${quote(body)}`]]
 }

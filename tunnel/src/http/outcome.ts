@@ -19,6 +19,9 @@ export type OutcomeServices = {
 
 const BODILESS = new Set([204, 205])
 
+/** Statuses of rejections for a cause that passes. */
+const PASSING = new Set([408, 503])
+
 /** Codes with 503 that another attempt would get too. The transport of `sdk.js` drops the envelope after them. */
 const FINAL_CODES: ReadonlySet<RejectionCode> = new Set(['tunnel-failed', 'inbox-full'])
 
@@ -52,7 +55,7 @@ export function rejected(
   const { code, status } = rejection
   rejectionSamples.note(rejection, ctx.incoming, ctx.postedDsn)
   return {
-    outcome: status === 503 && !FINAL_CODES.has(code) && ctx.isKeptBySender() ? 'deferred' : 'rejected',
+    outcome: PASSING.has(status) && !FINAL_CODES.has(code) && ctx.isKeptBySender() ? 'deferred' : 'rejected',
     reason: code,
     status,
     body: rejectionBody(rejection, requestId),

@@ -62,19 +62,23 @@ export function formatRateLimits(limits: readonly RateLimit[], reason: string): 
     .join(', ')
 }
 
-/** Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. */
+/**
+ * Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. The limits of the tunnel itself have another
+ * code, since the transport of `sdk.js` keeps an envelope that exceeds them.
+ */
 export function rateLimited(
-  { client }: Context,
+  ctx: Context,
   reason: RateLimitedReason,
   cause: string,
   limits: readonly RateLimit[],
 ): Outcome {
-  const rejection = new Rejection('rate-limited', cause)
+  const isThrottled = reason === 'throttled'
+  const rejection = new Rejection(isThrottled ? 'throttled' : 'rate-limited', cause)
   return {
-    outcome: 'rate_limited',
+    outcome: isThrottled && ctx.isKeptBySender() ? 'deferred' : 'rate_limited',
     reason,
     status: rejection.status,
-    body: rejectionBody(rejection, client.requestId),
+    body: rejectionBody(rejection, ctx.client.requestId),
     headers: { ...jsonHeaders(), 'x-sentry-rate-limits': formatRateLimits(limits, 'tunnel') },
   }
 }

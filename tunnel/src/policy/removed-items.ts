@@ -16,10 +16,12 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
     if (removed.size + removedElements.size === 0) return undefined
     const reasons = new Map([...removed, ...removedElements])
     const byReason = Map.groupBy(reasons.keys(), (item) => reasons.get(item) ?? '')
-    for (const [reason, items] of byReason)
+    const isEmpty = removed.size === envelope.items.length
+    const isDeferred = isEmpty && byReason.has('throttled') && ctx.isKeptBySender()
+    for (const [reason, items] of isDeferred ? [] : byReason)
       reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
-    if (removed.size < envelope.items.length) return undefined
+    if (!isEmpty) return undefined
     if (RATE_LIMITED.some((reason) => byReason.has(reason)))
       return allRateLimited(ctx, limits.remaining(project, byReason.get('limited') ?? []), byReason)
     const [reason = ''] = byReason.keys()

@@ -12,7 +12,7 @@ export function categoryLabel(category: string): string {
 export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',
   spooled: 'Sentry did not accept it in time. It is stored on disk and will be delivered later.',
-  deferred: 'Answered with 503. The browser keeps it and sends it again.',
+  deferred: 'Answered with 408, 429 or 503. The browser keeps it and sends it again.',
   rate_limited: 'Sentry rate-limits this category, or the sender exceeded a rate limit of Culvert.',
   filtered: 'Discarded by an active filter, or a duplicate of a pending envelope.',
   rejected: 'Rejected by Culvert.',

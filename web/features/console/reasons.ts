@@ -137,6 +137,6 @@ export function explain(
   reason: string | undefined,
 ): Explanation | undefined {
   if (!reason) return WITHOUT_REASON[outcome]
-  if (Object.hasOwn(REJECTIONS, reason)) return REJECTIONS[reason as RejectionCode]
-  return Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : undefined
+  if (Object.hasOwn(REASONS, reason)) return REASONS[reason as keyof typeof REASONS] // for operators, not for senders
+  return Object.hasOwn(REJECTIONS, reason) ? REJECTIONS[reason as RejectionCode] : undefined
 }
