@@ -20,6 +20,8 @@ export const MAX_BUFFERED = 256
 const RETRY_SPACING_MS = 100
 const FIRST_DELAY_MS = 5_000
 const MAX_DELAY_MS = 3_600_000
+/** Time for which the SDK drops envelopes after a rate limit of the tunnel, at most. */
+const HOLD_MS = 10_000
 
 /** Stores envelopes in a database per project, since the projects of one origin have different tunnel URLs. */
 export const makeTransport: MakeTransport = (options) => new StoringTransport(options as PostOptions)
@@ -47,7 +49,12 @@ class StoringTransport implements Transport {
   #isRetrying = false
   /** Failed posts in a row, without a response. */
   #failures = 0
+  /** Set while the last post had a response. */
+  #isConnected = false
+  /** End of the time in which the SDK would drop stored envelopes. */
+  #heldUntil = 0
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** Time of the next retry, on the clock that does not change. */
   #nextAt = Infinity
 
   constructor(options: PostOptions) {
@@ -93,8 +100,10 @@ class StoringTransport implements Transport {
   ): Promise<TransportMakeRequestResponse> {
     const isReport = envelopeContainsItemType(envelope, ['event', 'feedback', 'user_report'])
     const isStorable = !envelopeContainsItemType(envelope, ['client_report'])
-    const adding = key || !isStorable || this.#isLeaving ? undefined : this.#store.add(body, isReport)
-    let stored = key ?? (adding && (await unlessLeft(adding)))
+    // An envelope that arrives from a closed page, whose response nobody sees, would be sent twice if it was stored.
+    const isLast = this.#isLeaving && this.#posts.canOutlivePage(body)
+    const adding = key || !isStorable || isLast ? undefined : this.#store.add(body, isReport)
+    let stored = key ?? (this.#isLeaving ? undefined : adding && (await unlessLeft(adding)))
     const isKept = stored !== undefined
     const id = String(stored)
     this.#sendingKeys.add(id)
@@ -102,28 +111,49 @@ class StoringTransport implements Transport {
       const response = await this.#posts.post(body, isKept)
       stored ??= await adding
       if (stored) await this.#store.remove(stored)
-      if (this.#failures > 0) this.#retryIn(RETRY_SPACING_MS)
-      this.#failures = 0
+      this.#noteResponse()
       return response
     } catch (error) {
-      const status = error instanceof NotAccepted ? error.status : undefined
-      if (status === undefined) this.#failures = key ? this.#failures + 1 : Math.max(this.#failures, 1)
+      // A post without a response counts while there is a connection: the fault is that of the envelope.
+      const isAttempt = error instanceof NotAccepted || (this.#isConnected && navigator.onLine)
+      if (error instanceof NotAccepted) this.#noteResponse()
+      else this.#noteFailure(key !== undefined)
       if (isStorable) stored ??= (await adding) ?? (await this.#store.add(body, isReport))
-      if (stored && (await this.#store.postpone(stored, status !== undefined))) {
+      if (stored && (await this.#store.postpone(stored, isAttempt))) {
         this.#retryIn(this.#delay())
         return { statusCode: 202 }
       }
       if (isStorable && !stored) this.#store.warn('the storage is full')
-      if (status === 503 && !isKept) return { statusCode: status } // the tunnel reports this loss
+      if (error instanceof NotAccepted && !isKept) {
+        if (error.status === 503) return { statusCode: 503 } // the tunnel reports this loss
+        if (error.status === 429 && isReport) return this.#hold(error)
+      }
       throw error // the SDK reports it
     } finally {
       this.#sendingKeys.delete(id)
     }
   }
 
+  #noteResponse(): void {
+    if (this.#failures > 0) this.#retryIn(RETRY_SPACING_MS)
+    this.#failures = 0
+    this.#isConnected = true
+  }
+
+  #noteFailure(isRetry: boolean): void {
+    this.#failures = isRetry ? this.#failures + 1 : Math.max(this.#failures, 1)
+    this.#isConnected = false
+  }
+
+  /** Lets the SDK hold back reports that cannot be stored. Stored ones stay meanwhile. */
+  #hold({ rateLimits }: NotAccepted): TransportMakeRequestResponse {
+    this.#heldUntil = Date.now() + HOLD_MS
+    return { statusCode: 429, headers: { 'x-sentry-rate-limits': rateLimits ?? '10', 'retry-after': null } }
+  }
+
   /** Schedules the next retry, unless an earlier one is. */
   #retryIn(delayMs: number): void {
-    const at = Date.now() + delayMs
+    const at = performance.now() + delayMs
     if (at >= this.#nextAt) return
     clearTimeout(this.#timer)
     this.#nextAt = at
@@ -138,14 +168,16 @@ class StoringTransport implements Transport {
     this.#isRetrying = true
     const delayMs = await this.#sendStored()
     this.#isRetrying = false
-    if (delayMs < Infinity) this.#retryIn(delayMs)
+    this.#retryIn(Math.min(delayMs, MAX_DELAY_MS))
   }
 
   /** Sends one stored envelope that is due, and returns the time until the next. */
   async #sendStored(): Promise<number> {
+    const heldMs = this.#heldUntil - Date.now()
+    if (heldMs > 0) return Math.min(heldMs, HOLD_MS)
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
-    if (!taken) return Infinity
-    if ('nextAt' in taken) return Math.min(Math.max(taken.nextAt - Date.now(), 0), MAX_DELAY_MS)
+    if (!taken) return MAX_DELAY_MS
+    if ('nextAt' in taken) return Math.max(taken.nextAt - Date.now(), 0)
     if (this.#buffered >= this.#bufferSize) {
       await this.#store.postpone(taken.key, false) // the SDK would drop it
       return FIRST_DELAY_MS

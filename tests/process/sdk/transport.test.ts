@@ -5,24 +5,39 @@ import type { ServerResponse } from 'node:http'
 import { BrowserClient, defaultStackParser } from '@sentry/browser'
 import type { Envelope } from '@sentry/core'
 import { IDBFactory, IDBKeyRange } from 'fake-indexeddb'
-import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
 import { EnvelopeStore } from '../../../tunnel/sdk/offline/store.ts'
 import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
 import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
+
+/** Options of each call of `fetch`. The transport takes the function when it is loaded. */
+const posted = vi.hoisted(() => {
+  const inits: RequestInit[] = []
+  const { fetch } = globalThis
+  globalThis.fetch = (input, init = {}) => {
+    inits.push(init)
+    return fetch(input, init)
+  }
+  return inits
+})
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 const MAX_STORED = 30
 const KEPT = '/monitoring?p=2&keep=1'
+const DATABASE = 'culvert-offline?p=2'
 
 type Answer = (asked: Asked, response: ServerResponse) => void
 
 const accept: Answer = (_, response) => void response.end('{}')
 const disconnect: Answer = (_, response) => void response.destroy()
 const respond =
-  (status: number, code = ''): Answer =>
+  (status: number, code = '', rateLimits = ''): Answer =>
   (_, response) =>
-    void response.writeHead(status).end(JSON.stringify({ code }))
+    void response
+      .writeHead(status, rateLimits ? { 'x-sentry-rate-limits': rateLimits } : {})
+      .end(JSON.stringify({ code }))
+const throttle = respond(429, 'throttled', '10:error;replay:key:tunnel')
 
 describe('The transport', () => {
   const navigator = { onLine: true }
@@ -37,6 +52,7 @@ describe('The transport', () => {
   beforeEach(async () => {
     answer = accept
     navigator.onLine = true
+    posted.length = 0
     inFlight = mostInFlight = 0
     tunnel = await startUpstream('tunnel', (asked, response) => {
       mostInFlight = Math.max(mostInFlight, ++inFlight)
@@ -64,8 +80,8 @@ describe('The transport', () => {
     await tunnel[Symbol.asyncDispose]()
     vi.useRealTimers()
     vi.restoreAllMocks()
-    vi.unstubAllGlobals()
   })
+  afterAll(() => void vi.unstubAllGlobals())
 
   /** Opens a tab with a client of its own. */
   function openTab(bufferSize = MAX_BUFFERED): BrowserClient {
@@ -91,10 +107,16 @@ describe('The transport', () => {
 
   /** Resolves to the messages in the database. */
   async function stored(): Promise<string[]> {
-    const database = await ended(indexedDB.open('culvert-offline?p=2'))
-    const values = await ended(database.transaction('queue').objectStore('queue').getAll())
+    return (await values()).map(
+      ({ body }) => /"message":"([^"]+)"/.exec(new TextDecoder().decode(body))?.[1] ?? '',
+    )
+  }
+
+  async function values(): Promise<{ body: Uint8Array; notBefore: number }[]> {
+    const database = await ended(indexedDB.open(DATABASE))
+    const all = await ended(database.transaction('queue').objectStore('queue').getAll())
     database.close()
-    return values.map(({ body }) => /"message":"([^"]+)"/.exec(new TextDecoder().decode(body))?.[1] ?? '')
+    return all
   }
 
   it('sends 100 errors at once, fewer than 20 at a time', async () => {
@@ -128,9 +150,14 @@ describe('The transport', () => {
 
   it.each([
     ['without a connection', disconnect],
+    ['after 408', respond(408, 'body-timeout')],
+    ['after 429 of the tunnel', throttle],
+    ['after a 429 without limits, of a proxy', respond(429)],
+    ['after 500 of a proxy', respond(500)],
     ['after 502', respond(502)],
     ['after 503', respond(503, 'spool-full')],
     ['after 504', respond(504)],
+    ['after 520 of a proxy', respond(520)],
   ])('keeps an envelope %s, resolves to 202 and reports no loss', async (_, refuse) => {
     answer = refuse
     const client = openTab()
@@ -143,10 +170,56 @@ describe('The transport', () => {
     expect(urlsOf('kept')).toEqual([KEPT, KEPT])
   })
 
-  it.each([200, 202, 400, 413, 429])('removes an envelope after %i', async (status) => {
+  it.each([200, 202, 400, 413])('removes an envelope after %i', async (status) => {
     answer = respond(status)
     expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: status })
     expect(await stored()).toEqual([])
+  })
+
+  it('removes an envelope after 429 of Sentry, and drops the next ones as long as Sentry says', async () => {
+    answer = respond(429, 'rate-limited', '60:error:key')
+    const client = openTab()
+    expect(await send(client, envelopeOf('event', 'final'))).toMatchObject({ statusCode: 429 })
+    expect(await stored()).toEqual([])
+    expect(await send(client, envelopeOf('event', 'next'))).toEqual({})
+    expect(recordDropped.mock.calls).toEqual([['ratelimit_backoff', 'error']])
+  })
+
+  it('sends the next envelope at once after a 429 of the tunnel', async () => {
+    answer = throttle
+    const client = openTab()
+    expect(await send(client, envelopeOf('event', 'throttled'))).toEqual({ statusCode: 202 })
+    answer = accept
+    expect(await send(client, envelopeOf('event', 'next'))).toMatchObject({ statusCode: 200 })
+    expect(recordDropped).not.toHaveBeenCalled()
+  })
+
+  it('keeps stored errors while the SDK drops new ones, since the tunnel limits the rate and the store is full', async () => {
+    answer = respond(503)
+    const client = openTab()
+    for (let i = 0; i < MAX_STORED; i++) await send(client, envelopeOf('event', `stored ${i}`))
+    answer = throttle
+    expect(await send(client, envelopeOf('event', 'without room'))).toMatchObject({ statusCode: 429 })
+    expect(await send(client, envelopeOf('event', 'dropped'))).toEqual({})
+    answer = accept
+    advance(6_000)
+    const timeouts = vi.spyOn(globalThis, 'setTimeout')
+    online()
+    await expect.poll(() => timeouts.mock.calls.map(([, delay]) => delay)).toContain(4_000)
+    advance(4_000)
+    online()
+    await expect.poll(() => tunnel.asked.length).toBeGreaterThan(MAX_STORED + 1)
+    expect(recordDropped.mock.calls).toEqual([['ratelimit_backoff', 'error']])
+  })
+
+  it('waits for different times after a response', async () => {
+    answer = throttle
+    const client = openTab()
+    for (let i = 0; i < 10; i++) await send(client, envelopeOf('event'))
+    const delays = (await values()).map(({ notBefore }) => notBefore - Date.now())
+    expect(new Set(delays).size).toBeGreaterThan(1)
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(2_500)
+    expect(Math.max(...delays)).toBeLessThanOrEqual(5_000)
   })
 
   it.each(['tunnel-failed', 'inbox-full'])('removes an envelope after 503 with %s', async (code) => {
@@ -236,6 +309,50 @@ describe('The transport', () => {
     expect(recordDropped.mock.calls).toEqual([['network_error', 'error']])
   })
 
+  it('sends others before an envelope whose posts get no response', async () => {
+    answer = disconnect
+    const client = openTab()
+    for (const text of ['bad', 'worse', 'good']) await send(client, envelopeOf('event', text))
+    answer = (asked, response) => (asked.body.includes('good') ? accept : disconnect)(asked, response)
+    await expect
+      .poll(() => {
+        online()
+        return postsOf('good')
+      })
+      .toHaveLength(2)
+    await expect.poll(async () => (await stored()).sort()).toEqual(['bad', 'worse'])
+  })
+
+  it('drops an envelope whose posts get no response after 30 of them, if other posts get one', async () => {
+    answer = (asked, response) => (asked.body.includes('bad') ? disconnect : accept)(asked, response)
+    const client = openTab()
+    await send(client, envelopeOf('event', 'bad'))
+    for (let i = 0; i < 100 && (await stored()).length > 0; i++) {
+      const { length } = postsOf('bad')
+      advance(60 * MINUTE_MS)
+      await send(client, envelopeOf('event', 'other'))
+      online()
+      await expect.poll(() => postsOf('bad').length).toBeGreaterThan(length)
+      await client.flush(MINUTE_MS)
+    }
+    expect(await stored()).toEqual([])
+    expect(postsOf('bad').length).toBeGreaterThanOrEqual(30)
+    expect(recordDropped.mock.calls).toEqual([['network_error', 'error']])
+  })
+
+  it('keeps an envelope in an app that is opened 31 times without a connection', async () => {
+    answer = disconnect
+    await send(openTab(), envelopeOf('event', 'kept'))
+    for (let visit = 0; visit < 31; visit++) {
+      const { length } = postsOf('kept')
+      advance(60 * MINUTE_MS)
+      openTab()
+      online() // sends what is stored at once
+      await expect.poll(() => postsOf('kept').length).toBeGreaterThan(length)
+    }
+    expect(await stored()).toEqual(['kept'])
+  })
+
   it('keeps at most 10 envelopes without errors and feedback', async () => {
     answer = respond(503)
     const client = openTab()
@@ -252,6 +369,15 @@ describe('The transport', () => {
     await send(client, envelopeOf('event', 'x'.repeat(1_000_000)))
     expect(await stored()).toEqual([])
     for (let i = 0; i < 6; i++) await send(client, envelopeOf('event', 'x'.repeat(900_000)))
+    expect(await stored()).toHaveLength(5)
+  })
+
+  it('leaves half of the 5 MB to errors and feedback', async () => {
+    answer = respond(503)
+    const client = openTab()
+    for (let i = 0; i < 3; i++) await send(client, envelopeOf('replay_event', 'x'.repeat(900_000)))
+    expect(await stored()).toHaveLength(2)
+    for (let i = 0; i < 3; i++) await send(client, envelopeOf('event', 'x'.repeat(900_000)))
     expect(await stored()).toHaveLength(5)
   })
 
@@ -306,6 +432,22 @@ describe('The transport', () => {
     await expect.poll(stored).toEqual([])
   })
 
+  it('stores what a browser would not send after the page is closed', async () => {
+    answer = () => {}
+    const client = openTab()
+    page.dispatchEvent(new Event('pagehide'))
+    void send(client, envelopeOf('event', 'x'.repeat(70_000)))
+    await expect.poll(stored).toHaveLength(1)
+    await expect.poll(() => tunnel.asked.map(({ url }) => url)).toEqual(['/monitoring?p=2'])
+  })
+
+  it('lets the browser complete a post after the page is closed up to 60,000 bytes, in UTF-8', async () => {
+    const client = openTab()
+    await send(client, envelopeOf('event', '語'.repeat(19_000)))
+    await send(client, envelopeOf('event', '語'.repeat(21_000)))
+    expect(posted.map(({ keepalive }) => keepalive)).toEqual([true, false])
+  })
+
   it('keeps what it was storing when the page was left, until the tunnel has responded', async () => {
     const posted = Promise.withResolvers<void>()
     answer = () => posted.resolve()
@@ -332,6 +474,62 @@ describe('The transport', () => {
     answer = accept
     expect(await send(client, envelopeOf('event', 'accepted'))).toMatchObject({ statusCode: 200 })
     expect(warnings).toEqual([expect.stringMatching(/^Culvert: reports that cannot be sent now are lost/)])
+  })
+
+  it('stores again after the page has deleted the database', async () => {
+    answer = respond(503)
+    const client = openTab()
+    await send(client, envelopeOf('event', 'deleted'))
+    await ended(indexedDB.deleteDatabase(DATABASE))
+    await send(client, envelopeOf('event', 'after'))
+    expect(await stored()).toEqual(['after'])
+  })
+
+  it('stores again after the browser has closed the database without an event', async () => {
+    answer = respond(503)
+    const opening = vi.spyOn(indexedDB, 'open')
+    const client = openTab()
+    await send(client, envelopeOf('event', 'before'))
+    opening.mock.results[0]?.value.result.close()
+    expect(await send(client, envelopeOf('event', 'after'))).toEqual({ statusCode: 202 })
+    expect((await stored()).sort()).toEqual(['after', 'before'])
+  })
+
+  it('stores after the database could not be opened once', async () => {
+    answer = respond(503)
+    const open = indexedDB.open.bind(indexedDB)
+    vi.spyOn(indexedDB, 'open').mockImplementationOnce((name) => {
+      const request = open(name)
+      request.addEventListener('upgradeneeded', (event) => {
+        event.stopImmediatePropagation()
+        request.transaction?.abort()
+      })
+      return request
+    })
+    const client = openTab()
+    await send(client, envelopeOf('event', 'first'))
+    await send(client, envelopeOf('event', 'second'))
+    expect(await stored()).toContain('second')
+  })
+
+  it('sends an envelope while the database does not respond', async () => {
+    const client = openTab()
+    await send(client, envelopeOf('event', 'first'))
+    const database = await ended(indexedDB.open(DATABASE))
+    const queue = database.transaction('queue', 'readwrite').objectStore('queue')
+    let isHeld = true
+    const hold = () => {
+      if (isHeld) queue.count().onsuccess = hold
+    }
+    hold()
+    const { setTimeout } = globalThis
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation((callback, delay) =>
+      setTimeout(callback, delay === 5_000 ? 0 : delay),
+    )
+    await send(client, envelopeOf('event', 'second'))
+    isHeld = false
+    database.close()
+    expect(urlsOf('second')).toEqual(['/monitoring?p=2'])
   })
 
   it('sends a new time with a stored envelope', async () => {

@@ -4,16 +4,16 @@ import type { BaseTransportOptions, TransportMakeRequestResponse } from '@sentry
 
 export type PostOptions = BaseTransportOptions & { fetchOptions?: RequestInit }
 
-/** Responses of nginx and the tunnel when neither Sentry nor the spool has the envelope. */
-const NOT_ACCEPTED = [502, 503, 504]
 /** Rejection codes with 503 that another attempt would get too; the tunnel counts them as lost. */
 const FINAL_CODES = ['tunnel-failed', 'inbox-full']
+/** Rejection code with 429 when a limit of the tunnel or of nginx was reached, and not one of Sentry. */
+const THROTTLED = 'throttled'
 /** Tells the tunnel that the envelope is not lost when it answers with 503. */
 const KEEP = 'keep=1'
 /** nginx allows 20 connections per client address. */
 const MAX_IN_FLIGHT = 15
 /** Browsers fail keepalive requests above 64 KiB in total. */
-const MAX_KEEPALIVE_LENGTH = 60_000
+const MAX_KEEPALIVE_BYTES = 60_000
 const MAX_KEEPALIVE_REQUESTS = 15
 
 // The original function: posts of the SDK must not leave breadcrumbs and spans.
@@ -22,10 +22,12 @@ const send = globalThis.fetch
 /** Response after which the envelope has to be sent again. */
 export class NotAccepted extends Error {
   readonly status: number
+  readonly rateLimits: string | null
 
-  constructor(status: number) {
+  constructor(status: number, rateLimits: string | null) {
     super(`The tunnel responded with ${status}.`)
     this.status = status
+    this.rateLimits = rateLimits
   }
 }
 
@@ -34,21 +36,28 @@ export class Posts {
   readonly #options: PostOptions
   readonly #waiting: (() => void)[] = []
   #inFlight = 0
-  #length = 0
+  /** Bytes of the bodies in flight. */
+  #size = 0
 
   constructor(options: PostOptions) {
     this.#options = options
+  }
+
+  /** Reports whether a browser would complete the post of a page that is being closed. */
+  canOutlivePage(body: string | Uint8Array): boolean {
+    return isKeepalive(this.#size + sizeOf(body), this.#inFlight + 1)
   }
 
   /** Resolves to a response that is final. Rejects with `NotAccepted`, and with the error of `fetch`. */
   async post(body: string | Uint8Array, isKept: boolean): Promise<TransportMakeRequestResponse> {
     if (this.#inFlight >= MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#inFlight++
-    this.#length += body.length
+    const size = sizeOf(body)
+    this.#size += size
     try {
       return await this.#fetch(body, isKept)
     } finally {
-      this.#length -= body.length
+      this.#size -= size
       const next = this.#waiting.shift()
       if (next) next()
       else this.#inFlight--
@@ -62,17 +71,15 @@ export class Posts {
       method: 'POST',
       referrerPolicy: 'strict-origin',
       ...(headers && { headers }),
-      keepalive: this.#length <= MAX_KEEPALIVE_LENGTH && this.#inFlight < MAX_KEEPALIVE_REQUESTS,
+      keepalive: isKeepalive(this.#size, this.#inFlight),
       ...fetchOptions,
     })
     const { status } = response
-    if (NOT_ACCEPTED.includes(status) && !(await isFinal(response))) throw new NotAccepted(status)
+    const rateLimits = response.headers.get('X-Sentry-Rate-Limits')
+    if (!(await isFinal(response, rateLimits))) throw new NotAccepted(status, rateLimits)
     return {
       statusCode: status,
-      headers: {
-        'x-sentry-rate-limits': response.headers.get('X-Sentry-Rate-Limits'),
-        'retry-after': response.headers.get('Retry-After'),
-      },
+      headers: { 'x-sentry-rate-limits': rateLimits, 'retry-after': response.headers.get('Retry-After') },
     }
   }
 }
@@ -81,8 +88,18 @@ function withKeep(url: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${KEEP}`
 }
 
-/** Reads the rejection code in the body. A proxy before Culvert may send another body. */
-async function isFinal(response: Response): Promise<boolean> {
-  const rejection = await response.json().catch(() => undefined)
-  return FINAL_CODES.includes(rejection?.code)
+function isKeepalive(bytes: number, requests: number): boolean {
+  return bytes <= MAX_KEEPALIVE_BYTES && requests < MAX_KEEPALIVE_REQUESTS
+}
+
+function sizeOf(body: string | Uint8Array): number {
+  return new Blob([body as BlobPart]).size
+}
+
+/** Reads the rejection code in the body. A proxy before Culvert may send other bodies, a bare 429, and statuses of its own such as 520. */
+async function isFinal(response: Response, rateLimits: string | null): Promise<boolean> {
+  const { status } = response
+  if (status < 500 && status !== 408 && status !== 429) return true
+  const { code } = (await response.json().catch(() => undefined)) ?? {}
+  return status === 429 ? rateLimits !== null && code !== THROTTLED : FINAL_CODES.includes(code)
 }

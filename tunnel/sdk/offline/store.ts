@@ -5,14 +5,16 @@ const MAX_ENTRIES = 30
 const MAX_OTHERS = 10
 const MAX_ENTRY_BYTES = 1_000_000
 const MAX_BYTES = 5_000_000
+const MAX_OTHER_BYTES = 2_500_000
 const MAX_AGE_MS = 30 * 24 * 3_600_000
-/** Responses with 502, 503 or 504 after which an entry is dropped: one that the tunnel never accepts must not stay. */
+/** Failed posts after which an entry is dropped: one that never arrives must not stay. */
 const MAX_ATTEMPTS = 30
 /** Time for a post, in which no other tab and no next page sends the entry again. */
 const CLAIM_MS = 15_000
 const FIRST_DELAY_MS = 5_000
 const MAX_DELAY_MS = 3_600_000
 const OPENING_MS = 500
+const TRANSACTION_MS = 5_000
 const QUEUE = 'queue'
 
 /** Bounds are checked with the keys alone, without reading envelopes. The last part makes a key unique. */
@@ -20,7 +22,7 @@ export type Key = [time: number, bytes: number, isReport: number, unique: number
 
 type Value = {
   body: Uint8Array
-  /** Number of responses with 502, 503 or 504. */
+  /** Failed posts, without those that had no connection. */
   attempts: number
   /** Earliest time of the next post. */
   notBefore: number
@@ -49,10 +51,10 @@ export class EnvelopeStore {
         queue.delete(expired(now))
         const keys = (await result(queue.getAllKeys())) as Key[]
         const others = keys.filter(([, , ofReport]) => !ofReport)
-        const total = keys.reduce((sum, [, size]) => sum + size, bytes.length)
-        if (bytes.length > MAX_ENTRY_BYTES || total > MAX_BYTES || keys.length >= MAX_ENTRIES)
+        const sizeWith = (all: Key[]) => all.reduce((sum, [, size]) => sum + size, bytes.length)
+        if (bytes.length > MAX_ENTRY_BYTES || sizeWith(keys) > MAX_BYTES || keys.length >= MAX_ENTRIES)
           return undefined
-        if (!isReport && others.length >= MAX_OTHERS) return undefined
+        if (!isReport && (others.length >= MAX_OTHERS || sizeWith(others) > MAX_OTHER_BYTES)) return undefined
         const key: Key = [now, bytes.length, Number(isReport), Math.random()]
         const notBefore = navigator.onLine ? now + CLAIM_MS : 0 // a post of an offline browser fails at once
         await result(queue.add({ body: bytes, attempts: 0, notBefore } satisfies Value, key))
@@ -66,39 +68,42 @@ export class EnvelopeStore {
     return this.#run((queue) => result(queue.delete(key)))
   }
 
-  /** Claims the entry that is due and has the fewest attempts, the oldest of these. Skips those that this tab is sending. */
+  /** Claims the entry that has been due for the longest time: one that failed comes after the others. Skips those that this tab is sending. */
   take(isSending: (key: Key) => boolean): Promise<Taken | undefined> {
     return this.#run(async (queue) => {
       const now = Date.now()
       queue.delete(expired(now))
       const [keys, values] = await Promise.all([result(queue.getAllKeys()), result<Value[]>(queue.getAll())])
-      const all = values.map((value, index) => ({ ...value, key: keys[index] as Key }))
-      const entries = all.filter(({ key }) => !isSending(key))
-      entries.sort((one, other) => one.attempts - other.attempts)
+      const all = values.map((value, index) => ({ value, key: keys[index] as Key }))
       // A time too far away was set by a clock that was wrong.
-      const due = entries.find(({ notBefore }) => notBefore <= now || notBefore > now + MAX_DELAY_MS)
-      if (!due) return { nextAt: Math.min(...entries.map(({ notBefore }) => notBefore)) }
-      const { key, ...value } = due
+      const dueAt = ({ notBefore }: Value) => (notBefore > now + MAX_DELAY_MS ? 0 : notBefore)
+      const entries = all.filter(({ key }) => !isSending(key))
+      entries.sort((one, other) => dueAt(one.value) - dueAt(other.value))
+      const [first] = entries
+      if (!first) return { nextAt: Infinity }
+      const { key, value } = first
+      if (dueAt(value) > now) return { nextAt: dueAt(value) }
       await result(queue.put({ ...value, notBefore: now + CLAIM_MS }, key))
       return { key, body: value.body }
     })
   }
 
   /**
-   * Ends the claim on an entry that was not accepted, and delays its next post after a response. Resolves to `false` if the entry was
-   * dropped after its last attempt, or is not known to be stored.
+   * Ends the claim on an entry that was not accepted, and delays its next post if this one counts as an attempt. Resolves to `false` if the
+   * entry was dropped after its last attempt, or is not known to be stored.
    */
-  async postpone(key: Key, wasAnswered: boolean): Promise<boolean> {
+  async postpone(key: Key, isAttempt: boolean): Promise<boolean> {
     const isKept = await this.#run(async (queue) => {
       const value = await result<Value | undefined>(queue.get(key))
       if (!value) return true // another tab has sent it
-      const attempts = value.attempts + Number(wasAnswered)
+      const attempts = value.attempts + Number(isAttempt)
       if (attempts >= MAX_ATTEMPTS) {
         await result(queue.delete(key))
         return false
       }
       const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS)
-      const notBefore = wasAnswered ? Date.now() + delayMs : 0
+      const jitteredMs = (delayMs * (1 + Math.random())) / 2
+      const notBefore = Date.now() + (isAttempt ? jitteredMs : 0)
       await result(queue.put({ ...value, attempts, notBefore } satisfies Value, key))
       return true
     })
@@ -112,7 +117,7 @@ export class EnvelopeStore {
     this.#hasWarned = true
   }
 
-  /** Runs a transaction, and resolves after its commit, or to `undefined` if it failed or the database is not open. */
+  /** Runs a transaction, and resolves after its commit, or to `undefined` if it failed, takes too long, or the database is not open. */
   async #run<T>(act: (queue: IDBObjectStore) => Promise<T>, opening?: Promise<IDBDatabase | undefined>) {
     try {
       const database = await (opening ?? this.#open())
@@ -122,9 +127,16 @@ export class EnvelopeStore {
         transaction.oncomplete = () => resolve()
         transaction.onabort = () => reject(transaction.error)
       })
-      const [value] = await Promise.all([act(transaction.objectStore(QUEUE)), committed])
+      const late = new Promise<never>((_, reject) =>
+        setTimeout(() => reject('the database does not respond'), TRANSACTION_MS),
+      )
+      const [value] = await Promise.race([
+        Promise.all([act(transaction.objectStore(QUEUE)), committed]),
+        late,
+      ])
       return value
     } catch (error) {
+      if (isClosed(error)) this.#opening = undefined // Safari may close it without an event
       this.warn(error)
       return undefined
     }
@@ -135,12 +147,18 @@ export class EnvelopeStore {
     this.#opening ??= new Promise((resolve, reject) => {
       const request = indexedDB.open(this.#name)
       request.onupgradeneeded = () => request.result.createObjectStore(QUEUE)
-      request.onerror = () => reject(request.error)
+      request.onerror = () => {
+        this.#opening = undefined
+        reject(request.error)
+      }
       request.onsuccess = () => {
-        request.result.onclose = () => {
-          this.#opening = undefined // the browser has closed it: the next transaction opens it again
+        const database = request.result
+        // The browser has closed it, or the page deletes it: the next transaction opens it again.
+        database.onclose = database.onversionchange = () => {
+          database.close()
+          this.#opening = undefined
         }
-        resolve(request.result)
+        resolve(database)
       }
     })
     return this.#opening
@@ -152,6 +170,10 @@ function result<T>(request: IDBRequest<T>): Promise<T> {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)
   })
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && error.name === 'InvalidStateError'
 }
 
 /** Returns the range of entries that are too old. */
