@@ -15,7 +15,7 @@ import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
 const BURST = 25
-const CONNECTIONS = 20
+const CONNECTIONS = 50
 const CAUSES = [
   'This client address exceeds the request rate or the number of concurrent requests that nginx allows.',
 ]
@@ -79,7 +79,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expect((await send('::ffff:203.0.113.5')).status).toBe(200)
   })
 
-  it('accepts 20 concurrent requests of one address, and returns 429 with the limited categories for the 21st', async () => {
+  it('accepts 50 concurrent requests of one address, and returns 429 with the limited categories for the 51st', async () => {
     await using _all = await hold('203.0.113.6', CONNECTIONS)
     const answer = await send('203.0.113.6')
     expectRejection(answer, 'throttled', CAUSES)

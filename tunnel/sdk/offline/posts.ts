@@ -10,7 +10,7 @@ const FINAL_CODES = ['tunnel-failed', 'inbox-full']
 const THROTTLED = 'throttled'
 /** Tells the tunnel that the envelope is not lost when it answers with 503. */
 const KEEP = 'keep=1'
-/** nginx allows 20 connections per client address. */
+/** nginx allows 50 concurrent requests per client address. */
 const MAX_IN_FLIGHT = 15
 /** Browsers fail keepalive requests above 64 KiB in total. */
 const MAX_KEEPALIVE_BYTES = 60_000

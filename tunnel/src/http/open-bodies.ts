@@ -5,8 +5,8 @@ import { networkOf } from '../networks.ts'
 import type { Context, Outcome } from '../pipeline.ts'
 import { addressLimited } from '../policy/throttle.ts'
 
-/** Above the reports that the SDK of one page keeps pending (40), and the requests that two nginx forward from one address. */
-export const MAX_OPEN_BODIES = 50
+/** Above the requests that two nginx forward from one address. */
+export const MAX_OPEN_BODIES = 110
 
 /** Counts the bodies that are being received, by client network. */
 export class OpenBodies {

@@ -86,7 +86,7 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx allows each client address four times this rate and 20 concurrent requests. 0: no limit.',
+      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
     ),
     ADDRESS_BURST: setting(
       burst,
