@@ -323,6 +323,27 @@ describe('The transport', () => {
     await expect.poll(async () => (await stored()).sort()).toEqual(['bad', 'worse'])
   })
 
+  it('sends others while the post of an envelope does not end', async () => {
+    const timeout = new AbortController()
+    answer = respond(503)
+    const client = openTab()
+    for (const text of ['stuck', 'good']) await send(client, envelopeOf('event', text))
+    const stuck = Promise.withResolvers<void>()
+    answer = () => stuck.resolve()
+    vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timeout.signal)
+    advance(MINUTE_MS)
+    online()
+    await stuck.promise
+    answer = accept
+    timeout.abort()
+    online()
+    await expect.poll(stored).toHaveLength(1)
+    advance(MINUTE_MS)
+    online()
+    await expect.poll(stored).toEqual([])
+    expect(recordDropped).not.toHaveBeenCalled()
+  })
+
   it('drops an envelope whose posts get no response after 30 of them, if other posts get one', async () => {
     answer = (asked, response) => (asked.body.includes('bad') ? disconnect : accept)(asked, response)
     const client = openTab()

@@ -15,6 +15,8 @@ const MAX_IN_FLIGHT = 15
 /** Browsers fail keepalive requests above 64 KiB in total. */
 const MAX_KEEPALIVE_BYTES = 60_000
 const MAX_KEEPALIVE_REQUESTS = 15
+/** Timeout of the post of a stored envelope, long enough for 1 MB on a slow connection: one without a response must not hold back others. */
+const KEPT_POST_MS = 300_000
 
 // The original function: posts of the SDK must not leave breadcrumbs and spans.
 const send = globalThis.fetch
@@ -72,6 +74,7 @@ export class Posts {
       referrerPolicy: 'strict-origin',
       ...(headers && { headers }),
       keepalive: isKeepalive(this.#size, this.#inFlight),
+      ...(isKept && { signal: AbortSignal.timeout?.(KEPT_POST_MS) }),
       ...fetchOptions,
     })
     const { status } = response
