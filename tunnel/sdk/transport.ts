@@ -47,10 +47,8 @@ class StoringTransport implements Transport {
   #buffered = 0
   #isLeaving = false
   #isRetrying = false
-  /** Failed posts in a row, without a response. */
-  #failures = 0
-  /** Set while the last post had a response. */
-  #isConnected = false
+  /** Failed posts in a row, without a response. `undefined` before the first post of this page or connection. */
+  #failures: number | undefined
   /** End of the time in which the SDK would drop stored envelopes. */
   #heldUntil = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -74,7 +72,7 @@ class StoringTransport implements Transport {
       this.#isLeaving = false
     })
     addEventListener('online', () => {
-      this.#failures = 0
+      this.#failures = undefined
       this.#retryIn(0)
     })
     this.#retryIn(RETRY_SPACING_MS)
@@ -115,9 +113,9 @@ class StoringTransport implements Transport {
       return response
     } catch (error) {
       // A post without a response counts while there is a connection: the fault is that of the envelope.
-      const isAttempt = error instanceof NotAccepted || (this.#isConnected && navigator.onLine)
+      const isAttempt = error instanceof NotAccepted || (this.#failures === 0 && navigator.onLine)
       if (error instanceof NotAccepted) this.#noteResponse()
-      else this.#noteFailure(key !== undefined)
+      else this.#failures = key ? (this.#failures ?? 0) + 1 : this.#failures || 1
       if (isStorable) stored ??= (await adding) ?? (await this.#store.add(body, isReport))
       if (stored && (await this.#store.postpone(stored, isAttempt))) {
         this.#retryIn(this.#delay())
@@ -135,14 +133,8 @@ class StoringTransport implements Transport {
   }
 
   #noteResponse(): void {
-    if (this.#failures > 0) this.#retryIn(RETRY_SPACING_MS)
+    if (this.#failures) this.#retryIn(RETRY_SPACING_MS)
     this.#failures = 0
-    this.#isConnected = true
-  }
-
-  #noteFailure(isRetry: boolean): void {
-    this.#failures = isRetry ? this.#failures + 1 : Math.max(this.#failures, 1)
-    this.#isConnected = false
   }
 
   /** Lets the SDK hold back reports that cannot be stored. Stored ones stay meanwhile. */
@@ -199,7 +191,7 @@ class StoringTransport implements Transport {
 
   /** Returns the time until the next retry, which doubles while there is no connection. */
   #delay(): number {
-    if (this.#failures === 0) return RETRY_SPACING_MS
+    if (!this.#failures) return RETRY_SPACING_MS
     return Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
   }
 }

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { BrowserClient, defaultStackParser } from '@sentry/browser'
 import type { Envelope } from '@sentry/core'
 import { IDBFactory, IDBKeyRange } from 'fake-indexeddb'
-import { afterAll, afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest'
 import { EnvelopeStore } from '../../../tunnel/sdk/offline/store.ts'
 import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
 import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
@@ -81,7 +81,6 @@ describe('The transport', () => {
     vi.useRealTimers()
     vi.restoreAllMocks()
   })
-  afterAll(() => void vi.unstubAllGlobals())
 
   /** Opens a tab with a client of its own. */
   function openTab(bufferSize = MAX_BUFFERED): BrowserClient {
@@ -352,7 +351,6 @@ describe('The transport', () => {
       const { length } = postsOf('bad')
       advance(60 * MINUTE_MS)
       await send(client, envelopeOf('event', 'other'))
-      online()
       await expect.poll(() => postsOf('bad').length).toBeGreaterThan(length)
       await client.flush(MINUTE_MS)
     }

@@ -77,9 +77,9 @@ export class EnvelopeStore {
       const all = values.map((value, index) => ({ value, key: keys[index] as Key }))
       // A time too far away was set by a clock that was wrong.
       const dueAt = ({ notBefore }: Value) => (notBefore > now + MAX_DELAY_MS ? 0 : notBefore)
-      const entries = all.filter(({ key }) => !isSending(key))
-      entries.sort((one, other) => dueAt(one.value) - dueAt(other.value))
-      const [first] = entries
+      const [first] = all
+        .filter(({ key }) => !isSending(key))
+        .sort((one, other) => dueAt(one.value) - dueAt(other.value))
       if (!first) return { nextAt: Infinity }
       const { key, value } = first
       if (dueAt(value) > now) return { nextAt: dueAt(value) }
@@ -101,9 +101,8 @@ export class EnvelopeStore {
         await result(queue.delete(key))
         return false
       }
-      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS)
-      const jitteredMs = (delayMs * (1 + Math.random())) / 2
-      const notBefore = Date.now() + (isAttempt ? jitteredMs : 0)
+      const maxDelayMs = isAttempt ? Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS) : 0
+      const notBefore = Date.now() + (maxDelayMs * (1 + Math.random())) / 2
       await result(queue.put({ ...value, attempts, notBefore } satisfies Value, key))
       return true
     })
@@ -127,16 +126,14 @@ export class EnvelopeStore {
         transaction.oncomplete = () => resolve()
         transaction.onabort = () => reject(transaction.error)
       })
-      const late = new Promise<never>((_, reject) =>
-        setTimeout(() => reject('the database does not respond'), TRANSACTION_MS),
-      )
+      const late = new Promise<never>((_, reject) => setTimeout(() => reject('timeout'), TRANSACTION_MS))
       const [value] = await Promise.race([
         Promise.all([act(transaction.objectStore(QUEUE)), committed]),
         late,
       ])
       return value
     } catch (error) {
-      if (isClosed(error)) this.#opening = undefined // Safari may close it without an event
+      if ((error as Error | null)?.name === 'InvalidStateError') this.#opening = undefined // Safari may close it without an event
       this.warn(error)
       return undefined
     }
@@ -170,10 +167,6 @@ function result<T>(request: IDBRequest<T>): Promise<T> {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)
   })
-}
-
-function isClosed(error: unknown): boolean {
-  return error instanceof Error && error.name === 'InvalidStateError'
 }
 
 /** Returns the range of entries that are too old. */
