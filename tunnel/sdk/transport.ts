@@ -20,8 +20,8 @@ export const MAX_BUFFERED = 256
 const RETRY_SPACING_MS = 100
 const FIRST_DELAY_MS = 5_000
 const MAX_DELAY_MS = 3_600_000
-/** Time for which the SDK drops envelopes after a rate limit of the tunnel, at most. */
-const HOLD_MS = 10_000
+/** Time for which the SDK drops envelopes after a rate limit of the tunnel (10 s), and a second more. */
+const HOLD_MS = 11_000
 
 /** Stores envelopes in a database per project, since the projects of one origin have different tunnel URLs. */
 export const makeTransport: MakeTransport = (options) => new StoringTransport(options as PostOptions)
@@ -165,12 +165,10 @@ class StoringTransport implements Transport {
 
   /** Sends one stored envelope that is due, and returns the time until the next. */
   async #sendStored(): Promise<number> {
-    const heldMs = this.#heldUntil - Date.now()
-    if (heldMs > 0) return Math.min(heldMs, HOLD_MS)
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
     if (!taken) return MAX_DELAY_MS
     if ('nextAt' in taken) return Math.max(taken.nextAt - Date.now(), 0)
-    if (this.#buffered >= this.#bufferSize) {
+    if (this.#buffered >= this.#bufferSize || this.#heldUntil > Date.now()) {
       await this.#store.postpone(taken.key, false) // the SDK would drop it
       return FIRST_DELAY_MS
     }

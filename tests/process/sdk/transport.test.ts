@@ -25,6 +25,7 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 const MAX_STORED = 30
 const KEPT = '/monitoring?p=2&keep=1'
+const TAKEN = expect.objectContaining({ body: expect.any(Uint8Array) })
 const DATABASE = 'culvert-offline?p=2'
 
 type Answer = (asked: Asked, response: ServerResponse) => void
@@ -202,10 +203,10 @@ describe('The transport', () => {
     expect(await send(client, envelopeOf('event', 'dropped'))).toEqual({})
     answer = accept
     advance(6_000)
-    const timeouts = vi.spyOn(globalThis, 'setTimeout')
+    const take = vi.spyOn(EnvelopeStore.prototype, 'take')
     online()
-    await expect.poll(() => timeouts.mock.calls.map(([, delay]) => delay)).toContain(4_000)
-    advance(4_000)
+    await expect.poll(() => take.mock.settledResults.map(({ value }) => value)).toContainEqual(TAKEN)
+    advance(6_000)
     online()
     await expect.poll(() => tunnel.asked.length).toBeGreaterThan(MAX_STORED + 1)
     expect(recordDropped.mock.calls).toEqual([['ratelimit_backoff', 'error']])
