@@ -29,7 +29,7 @@ const TUNNEL: Order = [
   ['reports'], // browser reports, which become envelopes
   ['envelope'],
   ['body'],
-  ['contract', 'rejections', 'networks'],
+  ['contract', 'rejections', 'networks', 'bounded-map'],
 ]
 
 const WEB: Order = [

@@ -1,5 +1,6 @@
 /** Memory of dropped segments, for spans of theirs that arrive in later envelopes. */
 
+import { BoundedMap } from '../bounded-map.ts'
 import type { FilterReason } from '../contract.ts'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
 
@@ -11,17 +12,14 @@ const SPAN_ID = /^[0-9a-f]{16}$/i
 
 /** Segments that filters have dropped, by trace, with the reason. The oldest are forgotten. */
 export class DroppedSegments {
-  readonly #traces = new Map<string, Map<string, FilterReason>>()
+  readonly #traces = new BoundedMap<string, Map<string, FilterReason>>(MAX_TRACES)
 
   note(project: string, traceId: string, segmentId: string, reason: FilterReason): void {
     if (!TRACE_ID.test(traceId) || !SPAN_ID.test(segmentId)) return
     const trace = keyOf(project, traceId)
-    const segments = this.#traces.get(trace) ?? new Map<string, FilterReason>()
-    this.#traces.delete(trace) // the newest is last
+    const segments = this.#traces.get(trace) ?? new BoundedMap<string, FilterReason>(MAX_SEGMENTS)
     this.#traces.set(trace, segments)
     segments.set(copy(segmentId), reason)
-    removeOldest(segments, MAX_SEGMENTS)
-    removeOldest(this.#traces, MAX_TRACES)
   }
 
   /** Returns the dropped segments of the trace that an envelope belongs to. */
@@ -37,11 +35,4 @@ function keyOf(project: string, traceId: string): string {
 /** V8's substrings keep the whole payload in memory. */
 function copy(text: string): string {
   return Buffer.from(text).toString()
-}
-
-function removeOldest<Value>(map: Map<string, Value>, max: number): void {
-  for (const key of map.keys()) {
-    if (map.size <= max) return
-    map.delete(key)
-  }
 }

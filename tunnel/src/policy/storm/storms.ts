@@ -1,5 +1,6 @@
 /** Storm protection: counts errors by their fingerprint, and samples those of which too many arrive. `docs/quota.md` describes it. */
 
+import { BoundedMap } from '../../bounded-map.ts'
 import type { PolicyMode, StormStatus } from '../../contract/policies.ts'
 import type { Item } from '../../envelope/items.ts'
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts'
@@ -39,7 +40,7 @@ export class Storms {
   readonly #settings: StormSettings
   readonly #deps: StormDeps
   /** By project and fingerprint; the least recently seen first. */
-  readonly #counters = new Map<string, Counter>()
+  readonly #counters = new BoundedMap<string, Counter>(MAX_FINGERPRINTS)
   /** Errors in a minute, by project. */
   readonly #errors = new Map<string, { minute: number; count: number }>()
   readonly #firstOccurrences = new WeakSet<Item>()
@@ -97,9 +98,7 @@ export class Storms {
     const minute = this.#minute()
     const known = this.#counters.get(name)
     const counter = known ?? { title: this.#titleOf(title), project, minute, count: 0, storm: undefined }
-    this.#counters.delete(name) // to the end
     this.#counters.set(name, counter)
-    if (this.#counters.size > MAX_FINGERPRINTS) this.#forgetOldest()
     if (counter.minute !== minute) this.#beginMinute(counter, minute)
     if (!known) counter.count = 1
     return known
@@ -151,11 +150,6 @@ export class Storms {
   /** Scrubs a title before it is cut: half an address would match no rule. V8's substrings keep the whole payload in memory, a copy does not. */
   #titleOf(title: string): string {
     return Buffer.from(this.#deps.scrub(title).slice(0, MAX_TITLE)).toString()
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#counters.keys()
-    if (oldest !== undefined) this.#counters.delete(oldest)
   }
 
   #minute(): number {

@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
+import { BoundedMap } from '../../bounded-map.ts'
 import type { EntryFilter, ListedEntry } from '../spool.ts'
 import {
   classOf,
@@ -43,9 +44,9 @@ export class Consumers {
   readonly #now: () => number
   readonly #queues = new Map<string, Queue>()
   readonly #leases = new Map<number, Held>()
-  readonly #postponed = new Map<number, Postponed>()
+  readonly #postponed = new BoundedMap<number, Postponed>(MAX_POSTPONED)
   /** Numbers of entries whose putter has ended its lease early. */
-  readonly #endedPuts = new Map<number, true>()
+  readonly #endedPuts = new BoundedMap<number, true>(MAX_POSTPONED)
   readonly #timers: NodeJS.Timeout[]
 
   constructor(server: Server, now: () => number) {
@@ -108,7 +109,7 @@ export class Consumers {
    * attempt of the entry has failed, which is delivered at once where it is yet to come.
    */
   retry({ which: { entry, projects, category }, due = 0, isPutOver }: Retry): number {
-    if (entry && isPutOver) setBounded(this.#endedPuts, entry.id, true)
+    if (entry && isPutOver) this.#endedPuts.set(entry.id, true)
     let retried = 0
     for (const postponed of this.#postponed.values()) {
       const { id, entry: its } = postponed
@@ -161,7 +162,7 @@ export class Consumers {
 
   #delay({ message, ...delivered }: Held, due: number): void {
     message.nak(Math.max(0, due - this.#now()))
-    setBounded(this.#postponed, delivered.id, { ...delivered, until: due, reply: replyOf(message) })
+    this.#postponed.set(delivered.id, { ...delivered, until: due, reply: replyOf(message) })
   }
 
   /** Returns `true` while the replica that put an entry makes the first attempt to deliver it. */
@@ -243,13 +244,6 @@ class Queue {
       this.#onSettled()
     }
   }
-}
-
-/** Sets a value, and forgets the oldest when there are too many. */
-function setBounded<T>(map: Map<number, T>, id: number, value: T): void {
-  const [oldest] = map.keys()
-  if (map.size >= MAX_POSTPONED && oldest !== undefined) map.delete(oldest)
-  map.set(id, value)
 }
 
 /** Returns the subject that a message is answered on. The type leaves it out. */
