@@ -13,13 +13,7 @@ import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rej
 import { hostOf, isLocal, portOf } from './addresses.ts'
 import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Environment } from './settings.ts'
-import {
-  type PageSettings,
-  readPageSettings,
-  readSharedSettings,
-  SettingsReader,
-  type SharedSettings,
-} from './settings-reader.ts'
+import { readPageSettings, readSharedSettings, SettingsReader } from './settings-reader.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
@@ -30,29 +24,7 @@ export type NginxTemplate = {
   unavailablePage: string
 }
 
-export type NginxConfig = Omit<SharedSettings, 'derivedPaths'> &
-  PageSettings & {
-    /** URL of the reports that browsers are asked for; absent: they are not. */
-    reportsUrl: string | undefined
-    addressRate: number
-    addressBurst: number
-    bodyTimeoutMs: number
-    listen: string[]
-    innerListen: string
-    listenTls: string[]
-    tlsCertificate: string | undefined
-    tlsKey: string | undefined
-    http2: boolean
-    keepaliveMinTimeout: string | undefined
-    tunnels: string[]
-    web: string[]
-    /** Name server that is asked again and again; without one, names are looked up once. */
-    resolver: string | undefined
-    /** User and group of nginx's workers, where nginx runs as root. */
-    user: string | undefined
-    tempFolder: string
-    accessLog: string
-  }
+export type NginxConfig = ReturnType<typeof readNginxConfig>
 
 /** Cause of a 429 by nginx. */
 const TOO_MUCH =
@@ -65,17 +37,18 @@ const LIMIT_FACTOR = 4
 const BODY_ROUNDS_MS = 15_120
 
 /** Reads what nginx has to know. Appends each problem to `problems`; a configuration with problems must not be used. */
-export function readNginxConfig(env: Environment, problems: string[]): NginxConfig {
+export function readNginxConfig(env: Environment, problems: string[]) {
   const settings = new SettingsReader(env, problems)
   const dsns = settings.read('SENTRY_DSN')
   const { derivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
   const [ownDsn = INBOX] = dsns
   const derived = (dsns.length > 0 ? dsns : [INBOX]).map(derivedPath)
   const tempFolder = settings.read('NGINX_TEMP')
-  const config: NginxConfig = {
+  const config = {
     ...shared,
     ...readPageSettings(settings, tunnelPaths),
     tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
+    /** URL of the reports that browsers are asked for; absent: they are not. */
     reportsUrl: settings.read('BROWSER_REPORTS', dsns.length === 0)
       ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
       : undefined,
@@ -91,7 +64,9 @@ export function readNginxConfig(env: Environment, problems: string[]): NginxConf
     keepaliveMinTimeout: settings.read('KEEPALIVE_MIN_TIMEOUT'),
     tunnels: settings.read('TUNNELS'),
     web: settings.read('WEB'),
+    /** Name server that is asked again and again; without one, names are looked up once. */
     resolver: resolverFor(settings.read('RESOLVER')),
+    /** User and group of nginx's workers, where nginx runs as root. */
     user: workerUser(),
     tempFolder,
     accessLog: settings.read('ACCESS_LOG') ?? `${tempFolder}/access.log`,
