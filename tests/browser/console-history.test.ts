@@ -28,7 +28,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
       durations,
     })
     const row = { replica: 'stopped', data }
-    new HistoryTable(db).add([
+    new HistoryTable(db).addHistory([
       ...SPANS.map((minutes) => ({ ...row, step: STEP, time: END - minutes * MINUTE })),
       { ...row, step: MINUTE, time: Math.floor(Date.now() / MINUTE - 10) * MINUTE },
     ])

@@ -68,8 +68,8 @@ export class Inbox {
   readonly id: string
   /** Stores the history in inbox mode, in which there is no spool. */
   readonly history: HistoryStore = {
-    add: async (rows) => this.#commit(() => this.#history.add(rows)),
-    read: async (step, from) => this.#history.read(step, from),
+    add: async (rows) => this.#commit(() => this.#history.addHistory(rows)),
+    read: async (step, from) => this.#history.readHistory(step, from),
   }
   readonly outage: OutageTable
   readonly #db: DatabaseSync

@@ -37,30 +37,23 @@ const NO_RESPONSE = 'no response within 1 s'
 export class MonitoredSpool {
   /** Its put bypasses the memory budget and the health. */
   readonly store: Spool
-  readonly #memory: MemoryBudget
-  readonly #clock: () => number
-  readonly #now: () => number
+  readonly #deps: MonitorDeps
   readonly #timer: NodeJS.Timeout
   #health: SpoolHealth
-  readonly #onHealthChange: (health: SpoolHealth) => void
   #samples: Sample[] = []
   #lateResponses = 0
 
-  constructor({ store, memory, clock, now, onHealthChange }: MonitorDeps) {
-    this.store = store
-    this.#memory = memory
-    this.#clock = clock
-    this.#now = now
-    this.#onHealthChange = onHealthChange
-    this.#health = { writable: true, since: now() }
-    this.#timer = setInterval(() => this.#look(), SAMPLE_MS)
-    this.#timer.unref()
+  constructor(deps: MonitorDeps) {
+    this.store = deps.store
+    this.#deps = deps
+    this.#health = { writable: true, since: deps.now() }
+    this.#timer = setInterval(() => this.#look(), SAMPLE_MS).unref()
   }
 
   /** Rejects with `OutOfMemoryBudget` when there is no memory within 10 s, which does not count as ill health. */
   async put(...args: Parameters<Put>): ReturnType<Put> {
     const [{ bytes }] = args
-    const giveBack = await this.#memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
+    const giveBack = await this.#deps.memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
     return this.#watch(this.store.put(...args)).finally(giveBack)
   }
 
@@ -117,11 +110,11 @@ export class MonitoredSpool {
   async #watch<T>(write: Promise<T>): Promise<T> {
     try {
       const result = await write
-      if (!this.#health.writable) this.#change({ writable: true, since: this.#now() })
+      if (!this.#health.writable) this.#change({ writable: true, since: this.#deps.now() })
       return result
     } catch (error) {
       const problem = error instanceof Error ? error.message : 'unknown'
-      if (this.#health.writable) this.#change({ writable: false, since: this.#now(), problem })
+      if (this.#health.writable) this.#change({ writable: false, since: this.#deps.now(), problem })
       else this.#health = { ...this.#health, problem }
       throw error
     }
@@ -129,12 +122,12 @@ export class MonitoredSpool {
 
   #change(health: SpoolHealth): void {
     this.#health = health
-    this.#onHealthChange(health)
+    this.#deps.onHealthChange(health)
   }
 
   async #sample(): Promise<void> {
     const [{ bytes }, disk] = await Promise.all([this.store.totals(), this.disk()])
-    const at = this.#clock()
+    const at = this.#deps.clock()
     this.#samples = [
       ...this.#samples.filter((old) => old.at > at - WINDOW_MS),
       { at, bytes, freeBytes: disk?.freeBytes },

@@ -27,7 +27,7 @@ export class HistoryTable {
    * Stores the rows, and removes old ones: by the number of later times, up to the newest of these rows. A clock that was ahead for a while
    * removes no others.
    */
-  add(rows: readonly HistoryRow[]): void {
+  addHistory(rows: readonly HistoryRow[]): void {
     const { put, removeOld, count, removeOldest } = this.#statements
     for (const { step, time, replica, data } of rows) put.run(step, time, replica, data)
     for (const { step, keepMs } of HISTORY_STEPS) {
@@ -38,7 +38,7 @@ export class HistoryTable {
     if (excess > 0) removeOldest.run(excess)
   }
 
-  read(step: number, from: number): HistoryRow[] {
+  readHistory(step: number, from: number): HistoryRow[] {
     return this.#statements.since.all(step, from).map(({ time, replica, data }) => ({
       ...{ step, time: Number(time), replica: String(replica), data: String(data) },
     }))

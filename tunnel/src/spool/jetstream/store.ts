@@ -10,8 +10,6 @@ import type {
   PageQuery,
   ProjectDemand,
   PutResult,
-  SharedLimit,
-  SharedValues,
   Spool,
   SpoolBody,
   SpoolBounds,
@@ -67,7 +65,9 @@ export async function openJetStreamSpool(
 
 class JetStreamSpool implements Spool {
   readonly history: HistoryBuckets
-  readonly values: SharedValues = {
+  readonly limits: Spool['limits'] = () => this.#state.limits(this.#now())
+  readonly addLimits: Spool['addLimits'] = (limits) => this.#state.addLimits(limits, this.#now())
+  readonly values: Spool['values'] = {
     get: (key) => this.#state.value(key),
     put: (key, value, revision) => this.#state.putValue(key, value, revision),
   }
@@ -227,14 +227,6 @@ class JetStreamSpool implements Spool {
 
   resume(project = ALL): Promise<void> {
     return this.#state.changePauses(({ [project]: _, ...others }) => others)
-  }
-
-  limits(): Promise<SharedLimit[]> {
-    return this.#state.limits(this.#now())
-  }
-
-  addLimits(limits: readonly SharedLimit[]): Promise<void> {
-    return this.#state.addLimits(limits, this.#now())
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 /** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are rejected. */
 
+import type { HistoryTable } from '../../telemetry/history-table.ts'
 import type { EntryAdmin } from './admin.ts'
 import { hasErrorCode } from './locks.ts'
 import type { RateLimitTable } from './shared/rate-limits.ts'
@@ -11,21 +12,12 @@ import type { CheckpointMode } from './write-ahead-log.ts'
 /** Methods that other threads may call. */
 export type Calls = Pick<
   SqliteStore,
-  | 'put'
-  | 'take'
-  | 'read'
-  | 'extend'
-  | 'postpone'
-  | 'finish'
-  | 'expire'
-  | 'totals'
-  | 'addHistory'
-  | 'readHistory'
-  | 'probe'
+  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe'
 > &
   Omit<EntryAdmin, 'paused'> &
   RateLimitTable &
-  ValueTable
+  ValueTable &
+  HistoryTable
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
@@ -120,8 +112,8 @@ export class CallRunner {
   }
 
   #perform({ name, args }: Call): unknown {
-    const { admin, rateLimits, values } = this.#store
-    const target = [this.#store, admin, rateLimits, values].find((each) => name in each) ?? admin
+    const { admin, rateLimits, values, history } = this.#store
+    const target = [this.#store, admin, rateLimits, values, history].find((each) => name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
     return method.apply(target, args)
   }

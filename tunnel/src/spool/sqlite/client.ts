@@ -4,23 +4,16 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { HistoryStore } from '../../telemetry/history.ts'
 import type {
   EntryFilter,
   EntryRef,
   Lease,
-  ListedEntry,
-  PageQuery,
-  ProjectDemand,
   PutResult,
-  SharedLimit,
-  SharedValues,
   Spool,
   SpoolBody,
   SpoolBounds,
   SpoolDisk,
   SpoolEntry,
-  SpoolTotals,
   StoredBody,
 } from '../spool.ts'
 import { Checkpoints } from './checkpoints.ts'
@@ -63,11 +56,20 @@ type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
 class SqliteSpool implements Spool {
   readonly id: string
   readonly maxBytes: number
-  readonly history: HistoryStore = {
+  readonly take: Spool['take'] = (...args) => this.#worker.call('take', ...args)
+  readonly postpone: Spool['postpone'] = ({ id, until }, at) => this.#worker.call('postpone', id, until, at)
+  readonly totals: Spool['totals'] = () => this.#worker.call('totals')
+  readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
+  readonly find: Spool['find'] = (ref) => this.#worker.call('find', ref)
+  readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
+  readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
+  readonly limits: Spool['limits'] = () => this.#worker.call('limits')
+  readonly addLimits: Spool['addLimits'] = (limits) => this.#worker.call('addLimits', limits)
+  readonly history: Spool['history'] = {
     add: (rows) => this.#worker.call('addHistory', rows),
     read: (step, from) => this.#worker.call('readHistory', step, from),
   }
-  readonly values: SharedValues = {
+  readonly values: Spool['values'] = {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
   }
@@ -105,10 +107,6 @@ class SqliteSpool implements Spool {
     await this.#worker.call('probe')
   }
 
-  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Promise<Lease[]> {
-    return this.#worker.call('take', limit, leaseMs, demands)
-  }
-
   async read({ id, file }: SpoolEntry & EntryRef): Promise<StoredBody> {
     if (file !== undefined) return { open: () => createReadStream(join(this.#folder, file)) }
     const row = await this.#worker.call('read', id)
@@ -129,16 +127,8 @@ class SqliteSpool implements Spool {
     return isFinished
   }
 
-  postpone({ id, until }: Lease, at: number): Promise<void> {
-    return this.#worker.call('postpone', id, until, at)
-  }
-
   expire(before: number): Promise<SpoolEntry[]> {
     return this.#removeAll(() => this.#worker.call('expire', before), Infinity)
-  }
-
-  totals(): Promise<SpoolTotals> {
-    return this.#worker.call('totals')
   }
 
   async disk(): Promise<SpoolDisk> {
@@ -147,14 +137,6 @@ class SqliteSpool implements Spool {
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
     ])
     return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0, damagedFiles: listDamaged(this.#file) }
-  }
-
-  list(query: PageQuery): Promise<ListedEntry[]> {
-    return this.#worker.call('list', query)
-  }
-
-  find(ref: EntryRef): Promise<ListedEntry | undefined> {
-    return this.#worker.call('find', ref)
   }
 
   async retry(filter: EntryFilter): Promise<number> {
@@ -169,22 +151,6 @@ class SqliteSpool implements Spool {
 
   purge(filter: EntryFilter): Promise<SpoolEntry[]> {
     return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
-  }
-
-  pause(project?: string): Promise<void> {
-    return this.#worker.call('pause', project)
-  }
-
-  resume(project?: string): Promise<void> {
-    return this.#worker.call('resume', project)
-  }
-
-  limits(): Promise<SharedLimit[]> {
-    return this.#worker.call('limits')
-  }
-
-  addLimits(limits: readonly SharedLimit[]): Promise<void> {
-    return this.#worker.call('addLimits', limits)
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,6 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
-import type { HistoryRow } from '../../telemetry/history.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
 import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
@@ -35,10 +34,10 @@ export class SqliteStore {
   readonly admin: EntryAdmin
   readonly rateLimits: RateLimitTable
   readonly values: ValueTable
+  readonly history: HistoryTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
-  readonly #history: HistoryTable
   readonly #bounds: StoreBounds
   #turns = 0
 
@@ -49,7 +48,7 @@ export class SqliteStore {
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.rateLimits = new RateLimitTable(this.#db)
     this.values = new ValueTable(this.#db)
-    this.#history = new HistoryTable(this.#db)
+    this.history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
     this.log = new WriteAheadLog(this.#db, file, bounds.walBytes)
@@ -155,14 +154,6 @@ export class SqliteStore {
       partitions,
       paused: this.admin.paused(),
     }
-  }
-
-  addHistory(rows: readonly HistoryRow[]): void {
-    this.#history.add(rows)
-  }
-
-  readHistory(step: number, from: number): HistoryRow[] {
-    return this.#history.read(step, from)
   }
 
   /** Returns the bytes of the file that new entries can use without making it longer. */
