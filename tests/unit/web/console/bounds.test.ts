@@ -2,14 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { PAGE_CHARACTERS, READ_BYTES, ROWS } from '../../../../web/features/console/bounds.ts'
-import {
-  findItem,
-  parseEnvelope,
-  parseEnvelopeStream,
-  parseJson,
-} from '../../../../web/features/console/inbox/envelope.ts'
+import { findItem, parseEnvelope, parseJson } from '../../../../web/features/console/inbox/envelope.ts'
 import { type EnvelopeModel, modelEnvelope } from '../../../../web/features/console/inbox/envelope-model.ts'
-import { titleOf } from '../../../../web/features/console/inbox/title.ts'
 import { formatJson, formatJsonLine } from '../../../../web/lib/format-json.ts'
 import { envelopeOf, type Part } from '../../../support/envelopes.ts'
 import { captures } from '../../../support/sdk-captures.ts'
@@ -164,6 +158,13 @@ describe('modelEnvelope', () => {
     expect([whole.isShort, cut.isShort, cut.bytesRead]).toEqual([false, true, bytes.length])
   })
 
+  it('bounds the title, and does not parse a truncated payload for it', async () => {
+    const event = of('event', `{"message":"${'m'.repeat(10_000)}"}`)
+    expect((await modelOf([event])).title).toMatch(/^m{100,400}…$/)
+    const bytes = envelopeOf({}, [event]).subarray(0, 5_000)
+    expect((await modelEnvelope(chunksOf(bytes, 1_000), bytes.length, 0)).title).toBe('event')
+  })
+
   it('says how much of a text is shown, and does not split a character', async () => {
     const model = await modelOf([
       of('text', 'ü'.repeat(100_000)),
@@ -180,10 +181,8 @@ describe('modelEnvelope', () => {
   it('shows all spans, log lines, frames, breadcrumbs, tags and contexts of captures from real SDKs', async () => {
     for (const { name, body } of captures()) {
       const { events, unread, ...model } = await modelEnvelope(chunksOf(body, 1_000), body.length, 0)
-      const read = parseEnvelope(body).items.map(({ type, payload }) => ({
-        type,
-        json: parseJson(String(payload)),
-      }))
+      const whole = await parseEnvelope(chunksOf(body, body.length), () => body.length)
+      const read = whole.items.map(({ type, payload }) => ({ type, json: parseJson(String(payload)) }))
       const countOf = (wanted: string) =>
         read.reduce(
           (sum, { type, json }) => (type === wanted ? sum + (Object(json).items?.length ?? 1) : sum),
@@ -217,8 +216,8 @@ describe('modelEnvelope', () => {
   })
 })
 
-describe('parseEnvelopeStream', () => {
-  it.each([1, 7, 100_000])('returns the same from chunks of %i bytes as from memory', async (size) => {
+describe('parseEnvelope', () => {
+  it.each([1, 7, 100_000])('reads the same from chunks of %i bytes', async (size) => {
     const bytes = Buffer.concat([
       envelopeOf({ event_id: 'e' }, [
         of('event', '{"a":1}'),
@@ -226,8 +225,8 @@ describe('parseEnvelopeStream', () => {
       ]),
       Buffer.from('\n\n{"type":"line"}\nits payload\n{"type":"empty","length":0}\n\n{"type":"last"}\n'),
     ])
-    const whole = parseEnvelope(bytes)
-    expect(await parseEnvelopeStream(chunksOf(bytes, size), () => Number.POSITIVE_INFINITY)).toEqual(whole)
+    const whole = await parseEnvelope(chunksOf(bytes, size), () => bytes.length)
+    expect(whole).toMatchObject({ header: { event_id: 'e' }, itemCount: 5, bytes: bytes.length })
     expect(whole.items.map(({ type, payload }) => [type, payload.toString()])).toEqual([
       ['event', '{"a":1}'],
       ['attachment', '\n\n\0'],
@@ -246,9 +245,7 @@ describe('parseEnvelopeStream', () => {
 
   it('keeps only the requested part of a payload, and counts all of it', async () => {
     const bytes = envelopeOf({}, [of('a', 'x'.repeat(500_000)), of('b', 'y'), of('c', 'z')])
-    const kept = await parseEnvelopeStream(chunksOf(bytes, 65_536), ({ type }) =>
-      type === 'b' ? undefined : 10,
-    )
+    const kept = await parseEnvelope(chunksOf(bytes, 65_536), ({ type }) => (type === 'b' ? undefined : 10))
     expect(kept).toMatchObject({
       itemCount: 3,
       bytes: bytes.length,
@@ -261,7 +258,7 @@ describe('parseEnvelopeStream', () => {
 
   it.each([1.5, -1, 1e300, Number.NaN, '3', null])('stops at the length %j', async (length) => {
     const bytes = Buffer.from(`{}\n{"type":"a","length":${JSON.stringify(length)}}\npayload\n`)
-    const { items } = await parseEnvelopeStream(chunksOf(bytes, 3), () => 100)
+    const { items } = await parseEnvelope(chunksOf(bytes, 3), () => 100)
     expect(items).toMatchObject([{ type: 'a', payload: Buffer.from('payload') }])
   })
 
@@ -269,16 +266,8 @@ describe('parseEnvelopeStream', () => {
     const bytes = Buffer.from(
       `{}\n{"type":"a"}\nx\n{"type":"b","more":"${'x'.repeat(READ_BYTES.header)}"}\ny\n`,
     )
-    const { items } = await parseEnvelopeStream(chunksOf(bytes, 65_536), () => 10)
+    const { items } = await parseEnvelope(chunksOf(bytes, 65_536), () => 10)
     expect(items.map(({ type }) => type)).toEqual(['a'])
-  })
-})
-
-describe('titleOf', () => {
-  it('bounds the title, and does not parse a truncated payload', () => {
-    const bytes = envelopeOf({}, [of('event', `{"message":"${'m'.repeat(10_000)}"}`)])
-    expect(titleOf(parseEnvelope(bytes).items).length).toBeLessThan(400)
-    expect(titleOf(parseEnvelope(bytes.subarray(0, 5_000)).items)).toBe('event')
   })
 })
 

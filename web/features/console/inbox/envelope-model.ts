@@ -5,7 +5,7 @@ import { formatJson } from '../../../lib/format-json.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
 import { type LogLine, type Metric, readLogs, readMetrics, readSpans } from './batch-items.ts'
 import { type CspReport, cutCspReport, readCspReport } from './csp-report.ts'
-import { type ParsedEnvelope, type ParsedItem, parseEnvelopeStream, parseJson } from './envelope.ts'
+import { type ParsedEnvelope, type ParsedItem, parseEnvelope, parseJson } from './envelope.ts'
 import { type Span, sizeOf } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { imageType } from './image.ts'
@@ -66,7 +66,7 @@ export async function modelEnvelope(
   let attachments = 0
   let readable = 0
   const unread: EnvelopeModel['unread'] = []
-  const envelope = await parseEnvelopeStream(stream, ({ number, type, length }, held) => {
+  const envelope = await parseEnvelope(stream, ({ number, type, length }, held) => {
     if (openSince !== undefined) left -= held - openSince
     openSince = undefined
     const shown = number >= from && number < from + ROWS.items ? READ_BYTES.raw : undefined

@@ -1,4 +1,4 @@
-/** Parses a stored envelope leniently, from memory or from a stream. Only a bounded part is held. */
+/** Parses a stored envelope from a stream, leniently. Only a bounded part is held. */
 
 import { formatJsonLine } from '../../../lib/format-json.ts'
 import { cutText, READ_BYTES, TEXT } from '../bounds.ts'
@@ -49,20 +49,8 @@ type Keep = (item: ItemStart, before: number) => number | undefined
 
 type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
 
-/** Parses an envelope in memory, and holds all of it. A truncated payload is shorter than its `bytes`. */
-export function parseEnvelope(bytes: Buffer): ParsedEnvelope {
-  const splitter = new Splitter()
-  const collector = new Collector(() => Number.POSITIVE_INFINITY)
-  collector.add(splitter.push(bytes))
-  collector.add(splitter.end())
-  return collector.envelope(bytes.length)
-}
-
-/** Parses a stream to its end, and holds what `keep` selects. */
-export async function parseEnvelopeStream(
-  stream: AsyncIterable<Uint8Array>,
-  keep: Keep,
-): Promise<ParsedEnvelope> {
+/** Parses a stream to its end, and holds what `keep` selects. A truncated payload is shorter than its `bytes`. */
+export async function parseEnvelope(stream: AsyncIterable<Uint8Array>, keep: Keep): Promise<ParsedEnvelope> {
   const splitter = new Splitter()
   const collector = new Collector(keep)
   let bytes = 0

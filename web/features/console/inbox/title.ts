@@ -3,7 +3,7 @@
 import { nameOf, nameOfTypes, TITLE_TYPES } from 'tunnel/inbox-title'
 import { z } from 'zod'
 import { cutText, TEXT } from '../bounds.ts'
-import { type ParsedItem, parseJson } from './envelope.ts'
+import type { ParsedItem } from './envelope.ts'
 
 /** Filters of the list, each by an item type. */
 export const KINDS = [
@@ -20,10 +20,7 @@ export const KINDS = [
 const json = z.record(z.string(), z.unknown()).catch({})
 
 /** Returns the title. Payloads of which only a part was read are not parsed. */
-export function titleOf(
-  items: readonly ParsedItem[],
-  jsonOf: (item: ParsedItem) => unknown = ({ payload }) => parseJson(payload.toString('utf8')),
-): string {
+export function titleOf(items: readonly ParsedItem[], jsonOf: (item: ParsedItem) => unknown): string {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type && each.payload.length === each.bytes)
     if (!item) continue

@@ -1,10 +1,10 @@
 /** CSP reports as the inbox shows them. */
 
+import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { Budget, PAGE_CHARACTERS } from '../../../../../web/features/console/bounds.ts'
 import { cutCspReport, readCspReport } from '../../../../../web/features/console/inbox/csp-report.ts'
-import { parseEnvelope } from '../../../../../web/features/console/inbox/envelope.ts'
-import { titleOf } from '../../../../../web/features/console/inbox/title.ts'
+import { modelEnvelope } from '../../../../../web/features/console/inbox/envelope-model.ts'
 import { envelopeOf } from '../../../../support/envelopes.ts'
 
 const PAGE = 'https://shop.example/cart'
@@ -71,9 +71,10 @@ describe('readCspReport', () => {
     expect(JSON.stringify(cut).length).toBeLessThan(10_000)
   })
 
-  it('gives the envelope its title', () => {
+  it('gives the envelope its title', async () => {
     const payload = JSON.stringify(LEGACY)
-    const envelope = parseEnvelope(envelopeOf({}, [{ header: { type: 'raw_security' }, payload }]))
-    expect(titleOf(envelope.items)).toBe('Blocked by script-src-elem: inline')
+    const envelope = envelopeOf({}, [{ header: { type: 'raw_security' }, payload }])
+    const { title } = await modelEnvelope(Readable.from([envelope]), envelope.length, 0)
+    expect(title).toBe('Blocked by script-src-elem: inline')
   })
 })

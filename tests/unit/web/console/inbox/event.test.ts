@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import { readLogs, readMetrics, readSpans } from '../../../../../web/features/console/inbox/batch-items.ts'
-import { parseEnvelope, parseJson } from '../../../../../web/features/console/inbox/envelope.ts'
+import { parseJson } from '../../../../../web/features/console/inbox/envelope.ts'
 import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
 import { captures } from '../../../../support/sdk-captures.ts'
+import { parseEnvelope } from '../../../../support/sentry/received-request.ts'
 
 /** Fields of an event as SDKs write them. */
 type Written = {
@@ -23,8 +24,8 @@ const BATCHES: Record<string, (value: unknown) => unknown[]> = {
 }
 
 const ITEMS = captures().flatMap(({ name, body }) =>
-  parseEnvelope(body).items.map(({ type, payload }) => ({
-    ...{ name, type, json: parseJson(payload.toString('utf8')) as Written },
+  parseEnvelope(body).items.map(({ header, payload }) => ({
+    ...{ name, type: String(header.type), json: parseJson(String(payload)) as Written },
   })),
 )
 const EVENTS = ITEMS.filter(({ type }) => ['event', 'transaction', 'feedback'].includes(type))

@@ -3,7 +3,6 @@
 import { deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../../../../../tunnel/src/contract/inbox.ts'
-import { parseEnvelope } from '../../../../../../web/features/console/inbox/envelope.ts'
 import {
   MAX_RECORDING_BYTES,
   readReport,
@@ -12,6 +11,7 @@ import { INITIAL, reducePlayer } from '../../../../../../web/features/console/in
 import { modelReplay, replayIdIn } from '../../../../../../web/features/console/inbox/replay/replay.ts'
 import { unpackSegment } from '../../../../../../web/features/console/inbox/replay/segment.ts'
 import { capture } from '../../../../../support/sdk-captures.ts'
+import { parseEnvelope } from '../../../../../support/sentry/received-request.ts'
 
 const ID = '0'.repeat(32)
 
@@ -83,7 +83,9 @@ describe('unpackSegment', () => {
   })
 
   it.each(['browser-11.12.0-replay-2', 'browser-11.12.0-replay-nocompression'])('reads %s', async (name) => {
-    const item = parseEnvelope(capture(name).body).items.find(({ type }) => type === 'replay_recording')
+    const item = parseEnvelope(capture(name).body).items.find(
+      ({ header }) => header.type === 'replay_recording',
+    )
     const events: { type: number }[] = JSON.parse(await unpack(item?.payload ?? ''))
     expect(events.map(({ type }) => type)).toContain(2)
   })
