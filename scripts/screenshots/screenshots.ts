@@ -3,6 +3,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
+import { breakPage } from '../../tests/support/browser/broken-page.ts'
 import { type Chromium, SITE_HOST, startChromium } from '../../tests/support/browser/chromium.ts'
 import { ROOT } from '../../tests/support/node.ts'
 import { signIn } from '../../tests/support/web/operator.ts'
@@ -105,23 +106,6 @@ const DOCS: readonly (Shot & { height: number })[] = [
 ]
 const DOCS_SCALE = 1.5
 const QUALITY = 60
-
-/** Makes the connection check fail while it renders. */
-async function breakPage(page: Page): Promise<void> {
-  await page.getByRole('status').filter({ hasText: 'Reports' }).waitFor()
-  await page.evaluate(() =>
-    Object.defineProperty(Object.prototype, 'receipt', {
-      get() {
-        throw new Error('broken while it renders')
-      },
-      set(value) {
-        Object.defineProperty(this, 'receipt', { value, writable: true, enumerable: true })
-      },
-    }),
-  )
-  await page.getByRole('button', { name: 'Check again' }).click()
-  await page.getByRole('heading', { name: 'This page did not work.' }).waitFor()
-}
 
 async function takeAll(chromium: Chromium, sites: DemoSites, shots: readonly Shot[]): Promise<void> {
   for (const [device, options] of Object.entries(DEVICES))

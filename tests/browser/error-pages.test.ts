@@ -2,6 +2,7 @@
 
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
+import { breakPage } from '../support/browser/broken-page.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { requires } from '../support/requirements.ts'
@@ -79,20 +80,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/broken while it renders/)
     await page.route('**/monitoring?**', (route) => route.fulfill({ json: {} }))
     await page.goto(web.url)
-    await page.getByRole('status').filter({ hasText: 'Reports from this browser arrive.' }).waitFor()
-    // The page reads this property until it has its response.
-    await page.evaluate(() =>
-      Object.defineProperty(Object.prototype, 'receipt', {
-        get() {
-          throw new Error('broken while it renders')
-        },
-        set(value) {
-          Object.defineProperty(this, 'receipt', { value, writable: true, enumerable: true })
-        },
-      }),
-    )
-    await page.getByRole('button', { name: 'Check again' }).click()
-    await page.getByRole('heading', { name: 'This page did not work.' }).waitFor()
+    await breakPage(page)
     expect(await page.getByText('Application error: ').innerText()).toBe(
       `Application error: a client-side exception has occurred while loading 127.0.0.1:${web.port} (see the browser console for more information).`,
     )

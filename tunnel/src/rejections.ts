@@ -243,6 +243,11 @@ export const REJECTIONS = {
 
 export type RejectionCode = keyof typeof REJECTIONS
 
+/** Codes with status 503. */
+export const UNAVAILABLE: ReadonlySet<string> = new Set(
+  Object.entries(REJECTIONS).flatMap(([code, { status }]) => (status === 503 ? [code] : [])),
+)
+
 /** Rejection of an envelope. Any stage may throw it; `http/outcome.ts` builds the response. */
 export class Rejection extends Error {
   readonly code: RejectionCode

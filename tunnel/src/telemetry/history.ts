@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HistoryCounts, HistoryPoint, HistoryRange } from '../contract/history.ts'
 import type { ReplicaFigures } from '../contract.ts'
-import { REJECTIONS } from '../rejections.ts'
+import { UNAVAILABLE } from '../rejections.ts'
 
 /** Row of one replica, for the step that begins at `time`. `data` is a `HistoryRecord` as JSON. Times are in milliseconds. */
 export type HistoryRow = { step: number; time: number; replica: string; data: string }
@@ -45,10 +45,6 @@ const NO_COUNTS: HistoryCounts = {
 const ROWS_IN_TURN = 100 // about 5 ms of the event loop with 20 projects
 
 export const NO_RECORD: HistoryRecord = { ...NO_COUNTS, projects: {} }
-
-const UNAVAILABLE: ReadonlySet<string> = new Set(
-  Object.entries(REJECTIONS).flatMap(([code, { status }]) => (status === 503 ? [code] : [])),
-)
 
 /** Returns the counts since the start of a replica. Single projects have no items and durations. */
 export function recordOf(

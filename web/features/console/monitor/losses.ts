@@ -1,7 +1,7 @@
 /** Envelopes that Culvert lost: good ones that never reach Sentry, although no policy, operator or Sentry decided so. */
 
 import type { SpoolStatus } from 'tunnel/contract/spool'
-import { REJECTIONS } from 'tunnel/rejections'
+import { UNAVAILABLE } from 'tunnel/rejections'
 import { type Figures, sumCounts } from './figures.ts'
 
 /** Lost envelopes by kind. */
@@ -23,10 +23,6 @@ export type Losses = LossCounts & {
 export type LossSample = LossCounts & { time: number }
 
 const RECENT_MS = 2 * 60_000
-
-const UNAVAILABLE: ReadonlySet<string> = new Set(
-  Object.entries(REJECTIONS).flatMap(([code, { status }]) => (status === 503 ? [code] : [])),
-)
 
 export function countLosses(figures: Figures, spools: readonly Pick<SpoolStatus, 'damaged_files'>[]): Losses {
   const damagedFiles = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
