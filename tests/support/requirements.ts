@@ -4,7 +4,14 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineProblem, missingImages } from '../../scripts/docker.ts'
-import { CHROMIUM, FIREFOX, findHelm, findNatsServer, findProgram, HEADLESS_SHELL } from '../../scripts/programs.ts'
+import {
+  CHROMIUM,
+  FIREFOX,
+  findHelm,
+  findNatsServer,
+  findProgram,
+  HEADLESS_SHELL,
+} from '../../scripts/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
