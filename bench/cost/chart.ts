@@ -4,8 +4,8 @@ import * as Plot from '@observablehq/plot'
 import type { BodyKind } from '../load/requests.ts'
 import { spreadOf } from '../report/statistics.ts'
 import { COLOURS, panelNames, renderSvg, words } from '../report/svg.ts'
-import type { Comparison } from './comparison.ts'
-import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
+import { type Comparison, sampleIn, subjectsOf } from './comparison.ts'
+import { SUBJECTS, type Subject } from './subjects.ts'
 
 /** Bars relative to the longest bar of their panel: the panels differ by four orders of magnitude. */
 type Bar = {
@@ -32,7 +32,11 @@ export function drawChart(sideBySide: Comparison, about: string): string {
       ...{ width: 960, height: 356, marginLeft: LABELS, marginRight: 48, marginTop: 74, marginBottom: 46 },
       style: { fontSize: '12px' },
       x: { axis: null, domain: [0, 1] },
-      y: { domain: SUBJECT_NAMES.map((subject) => SUBJECTS[subject].title), label: null, padding: 0.28 },
+      y: {
+        domain: subjectsOf(sideBySide).map((subject) => SUBJECTS[subject].title),
+        label: null,
+        padding: 0.28,
+      },
       fx: { domain: sideBySide.map(({ kind }) => kind), label: null, padding: 0.34 },
       marks: [
         Plot.axisY({
@@ -60,9 +64,9 @@ export function drawChart(sideBySide: Comparison, about: string): string {
 const colourOf = ({ subject }: Bar) => COLOURS[SUBJECTS[subject].kind]
 
 function barsOf({ kind, rounds }: Comparison[number]): Bar[] {
-  const spreads = SUBJECT_NAMES.map((subject) => ({
+  const spreads = subjectsOf([{ rounds }]).map((subject) => ({
     subject,
-    ...spreadOf(rounds.map((round) => round[subject].cpu)),
+    ...spreadOf(rounds.map((round) => sampleIn(round, subject).cpu)),
   }))
   const longest = Math.max(...spreads.map(({ max }) => max))
   return spreads.map(({ subject, median, min, max }) => ({

@@ -5,16 +5,32 @@ import { dsnsOf } from '../load/projects.ts'
 import { type BodyKind, buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { spreadOf } from '../report/statistics.ts'
+import type { Sample } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { type Participant, type Round, runRounds } from './rounds.ts'
-import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
+import { type BUILT, SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
+
+/** Samples of one round. A quick run leaves out the subject that has to be built. */
+export type ComparedRound = Round<Exclude<Subject, typeof BUILT>> & Partial<Round<typeof BUILT>>
 
 export type Comparison = {
   kind: BodyKind
-  rounds: Round<Subject>[]
+  rounds: ComparedRound[]
   /** Number of other rounds, in which bare Node.js took more or less CPU time. */
   dropped: number
 }[]
+
+/** Returns the subjects that were compared, in the order of the tables. */
+export function subjectsOf([first]: readonly Pick<Comparison[number], 'rounds'>[]): Subject[] {
+  return SUBJECT_NAMES.filter((subject) => first?.rounds[0]?.[subject] !== undefined)
+}
+
+/** Returns the sample of a subject that was compared. */
+export function sampleIn(round: ComparedRound, subject: Subject): Sample {
+  const sample = round[subject]
+  if (sample === undefined) throw new Error(`${subject} was not measured`)
+  return sample
+}
 
 /** Largest difference between rounds of a lower bound, as a share, with which a run is published. */
 export const MAX_DRIFT = 0.15
@@ -32,21 +48,21 @@ export async function compareSideBySide(
 ): Promise<Comparison> {
   const results: Comparison = []
   for (const kind of plan.bodies) {
-    onStep(`${kind}: ${SUBJECT_NAMES.length} subjects`)
+    onStep(`${kind}: ${plan.subjects.length} subjects`)
     let played = 0
     const keep = (all: Round<Subject>[]) => {
       played = all.length
       return kind === CALIBRATION ? calmRounds(all) : all
     }
-    const rounds = await runRounds(participantsFor(kind, cores, sink), plan.rounds, plan, sink, keep)
+    const rounds = await runRounds(participantsFor(kind, plan, cores, sink), plan.rounds, plan, sink, keep)
     results.push({ kind, rounds, dropped: played - rounds.length })
   }
   return results
 }
 
 /** Returns as many rounds as possible between which bare Node.js differs by no more than `MAX_DRIFT`. */
-export function calmRounds(rounds: readonly Round<Subject>[]): Round<Subject>[] {
-  let most: Round<Subject>[] = []
+export function calmRounds<Played extends ComparedRound>(rounds: readonly Played[]): Played[] {
+  let most: Played[] = []
   for (const { bare: fastest } of rounds) {
     const max = fastest.cpu * (1 + MAX_DRIFT)
     const similar = rounds.filter(({ bare }) => bare.cpu >= fastest.cpu && bare.cpu <= max)
@@ -63,9 +79,14 @@ export function driftOf(sideBySide: Comparison): number {
 }
 
 /** Starts new servers for each kind of body, so that none is affected by the one before. */
-function participantsFor(kind: BodyKind, cores: Cores, sink: Sink): Record<Subject, Participant> {
+function participantsFor(
+  kind: BodyKind,
+  { subjects }: Plan,
+  cores: Cores,
+  sink: Sink,
+): Record<Subject, Participant> {
   const dsns = dsnsOf(sink.port, 1)
-  const participants = SUBJECT_NAMES.map((subject): [Subject, Participant] => {
+  const participants = subjects.map((subject): [Subject, Participant] => {
     const { start, pathOf } = SUBJECTS[subject]
     const requests = buildRequests(kind, dsns, pathOf)
     const few = kind === '10 MB attachment' && { connections: FEWER_CONNECTIONS }

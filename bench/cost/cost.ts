@@ -17,6 +17,7 @@ import { measureOutages } from './outage.ts'
 import { buildPeers } from './peers.ts'
 import { FOLDER, type Plan, readArguments } from './plan.ts'
 import { measureSituations } from './scenarios.ts'
+import { BUILT } from './subjects.ts'
 import { drawComparison, drawDetails, type Results } from './table.ts'
 
 await runInWords(run)
@@ -25,7 +26,7 @@ async function run(): Promise<void> {
   const { plan, folder, publish } = readArguments(process.argv.slice(2))
   const missing = unmet('proc', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
-  await buildPeers()
+  if (plan.subjects.includes(BUILT)) await buildPeers()
   const about = [describeMachine(), describeLoad()].join(', ')
   const cores = takeCores()
   const results = await measureAll(plan, cores)

@@ -3,8 +3,10 @@
 import { parseArgs } from 'node:util'
 import { BODY_KINDS, type BodyKind } from '../load/requests.ts'
 import { PUBLISHED } from '../report/publish.ts'
+import { BUILT, SUBJECT_NAMES, type Subject } from './subjects.ts'
 
 export type Plan = {
+  subjects: readonly Subject[]
   bodies: readonly BodyKind[]
   rounds: number
   /** Duration of the warm-up of a server, which begins with an envelope on each connection. */
@@ -26,6 +28,7 @@ export type Plan = {
 }
 
 const DEFAULT: Plan = {
+  subjects: SUBJECT_NAMES,
   bodies: BODY_KINDS,
   rounds: 8,
   warmUp: { seconds: 1.5 }, // until then V8 still optimizes
@@ -40,10 +43,11 @@ const DEFAULT: Plan = {
 }
 
 const QUICK: Plan = {
+  subjects: SUBJECT_NAMES.filter((subject) => subject !== BUILT),
   bodies: ['3.3 KB error', '10 MB attachment'],
   rounds: 1,
   warmUp: { seconds: 0 },
-  measured: { cpuSeconds: 0, seconds: 0, least: 2 },
+  measured: { cpuSeconds: 0, seconds: 0, least: 1 },
   projects: [100],
   replicas: [2],
   fewerRounds: 1,
@@ -64,7 +68,7 @@ export type Arguments = {
 /** Default folder of the results, and of those of a busy machine. */
 export const FOLDER = '.culvert/bench'
 
-/** Reads `--quick` (verifies the counts; its figures mean nothing), `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
+/** Reads `--quick` (verifies the counts of what needs no build; its figures mean nothing), `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,

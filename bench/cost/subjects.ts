@@ -69,6 +69,9 @@ export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: Se
 
 export const SUBJECT_NAMES = Object.keys(SUBJECTS) as Subject[]
 
+/** Subject that has to be built first. */
+export const BUILT = 'next' satisfies Subject
+
 function startBare(...[cores, dsns]: Parameters<ServerStart>) {
   return startPeer('bare.ts')(cores, dsns)
 }

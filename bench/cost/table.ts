@@ -3,13 +3,13 @@
 import { spreadOf } from '../report/statistics.ts'
 import { renderTable } from '../report/table.ts'
 import { type Alone, FIXED_RATE, STEADY_SUBJECTS, type Steady } from './alone.ts'
-import type { Comparison } from './comparison.ts'
+import { type ComparedRound, type Comparison, sampleIn, subjectsOf } from './comparison.ts'
 import type { Sample } from './measure.ts'
 import { LIVE_RATE, type Outage } from './outage.ts'
 import type { Plan } from './plan.ts'
 import type { Round } from './rounds.ts'
 import type { Scenarios } from './scenarios.ts'
-import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
+import { BUILT, SUBJECTS } from './subjects.ts'
 
 export type Results = { sideBySide: Comparison; scenarios: Scenarios; outages: Outage[]; alone: Alone }
 
@@ -36,9 +36,9 @@ export function drawDetails({ sideBySide, scenarios, outages, alone }: Results, 
 function costTable(sideBySide: Comparison): string {
   return renderTable([
     ['CPU per envelope, µs', ...kindsOf(sideBySide)],
-    ...SUBJECT_NAMES.map((subject) => [
+    ...subjectsOf(sideBySide).map((subject) => [
       SUBJECTS[subject].title,
-      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => round[subject].cpu))),
+      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => sampleIn(round, subject).cpu))),
     ]),
   ])
 }
@@ -49,7 +49,7 @@ function kindsOf(sideBySide: Comparison): string[] {
 
 /** Returns the ratio within each round: a slow machine affects both. */
 function ratioTable(sideBySide: Comparison): string {
-  const row = (title: string, of: (round: Round<Subject>) => number) => [
+  const row = (title: string, of: (round: ComparedRound) => number) => [
     title,
     ...sideBySide.map(({ rounds }) => show(rounds.map(of), 2)),
   ]
@@ -60,7 +60,14 @@ function ratioTable(sideBySide: Comparison): string {
       'Culvert behind its nginx ÷ handleTunnelRequest',
       ({ behindNginx, handler }) => behindNginx.cpu / handler.cpu,
     ),
-    row('Culvert ÷ Next.js rewrite', ({ culvert, next }) => culvert.cpu / next.cpu),
+    ...subjectsOf(sideBySide)
+      .filter((subject) => subject === BUILT)
+      .map((subject) =>
+        row(
+          `Culvert ÷ ${SUBJECTS[subject].title}`,
+          (round) => round.culvert.cpu / sampleIn(round, subject).cpu,
+        ),
+      ),
     row('Culvert ÷ prototype with the main duties', ({ culvert, prototype }) => culvert.cpu / prototype.cpu),
     row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
     row(
@@ -167,9 +174,9 @@ function steadyRows({ rate, rounds }: Steady): string[][] {
 function wayTable({ kind, rounds }: Comparison[number]): string {
   return renderTable([
     [kind, ...MEASURES],
-    ...SUBJECT_NAMES.map((subject) => [
+    ...subjectsOf([{ rounds }]).map((subject) => [
       SUBJECTS[subject].title,
-      ...showFigures(rounds.map((round) => round[subject])),
+      ...showFigures(rounds.map((round) => sampleIn(round, subject))),
     ]),
   ])
 }

@@ -3,8 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { buildPeers } from '../../bench/cost/peers.ts'
+import { describe, expect, it } from 'vitest'
 import { NODE } from '../support/node.ts'
 import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
@@ -14,7 +13,6 @@ const SUBJECTS = [
   'Culvert',
   'Culvert behind its nginx',
   'handleTunnelRequest on Hono',
-  'Next.js rewrite',
   'prototype with the main duties',
   'nginx proxy_pass alone',
   'bare node:http + undici',
@@ -23,8 +21,6 @@ const SUBJECTS = [
 const SCENARIOS = ['100 project', '2 replica', 'console open', 'while spooling', 'while draining']
 
 describe('The benchmark of cost', requires('proc', 'nginx'), () => {
-  beforeAll(buildPeers, 300_000) // 5 min: it installs and builds a Next.js app, once
-
   it('counts every envelope at sink, log, metrics and receipts, and writes table, numbers and chart', async () => {
     await using folder = await makeFolder()
     const args = ['bench/cost/cost.ts', '--quick', '--out', folder.path]
