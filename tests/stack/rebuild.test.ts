@@ -30,12 +30,12 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     })
 
   it('rebuilds what has changed, and prints the error of a build that fails', async () => {
-    const page = join(clone.path, 'web/app/page.tsx')
-    const asItWas = readFileSync(page, 'utf8')
-    writeFileSync(page, `${asItWas}\nconst = broken\n`)
+    const config = join(clone.path, 'web/next.config.ts') // the build reads it first
+    const asItWas = readFileSync(config, 'utf8')
+    writeFileSync(config, `${asItWas}\nconst = broken\n`)
     await using site = await start()
     expect(await site.exited).toBe(1)
-    expect(site.output()).toContain('app/page.tsx')
+    expect(site.output()).toContain('next.config.ts')
     expect(site.output()).toMatch(/culvert: Building the web app failed \(exit code \d+\)\.\n$/)
   })
 
