@@ -18,13 +18,12 @@ const LONGEST = [
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
   'tests/stack/deploy.test.ts',
-  'tests/stack/startup-order.test.ts',
-  'tests/stack/uploads.test.ts',
   'tests/stack/bench.test.ts',
   'tests/stack/source-maps.test.ts',
   'tests/stack/start-docker.test.ts',
-  'tests/stack/metrics.test.ts',
-  'tests/stack/rebuild.test.ts',
+  'tests/stack/uploads.test.ts',
+  'tests/stack/startup-order.test.ts',
+  'tests/stack/kubernetes.test.ts',
   'tests/stack/cluster.test.ts',
 ]
 
