@@ -142,15 +142,17 @@ function minutesOf(duration: string): number {
   return Number.parseInt(duration, 10) * (MINUTES[duration.at(-1) ?? ''] ?? Number.NaN)
 }
 
+const RULE_TESTS = ['deploy/prometheus/rules.test.yml', 'deploy/prometheus/days.test.yml']
+
 describe('The alerts', () => {
   it('are valid, and fire in the expected cases', requires('promtool'), async () => {
     const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL_PROGRAM ?? '', args, { cwd: ROOT })
     await promtool('check', 'config', 'deploy/prometheus/prometheus.yml')
-    await promtool('test', 'rules', 'deploy/prometheus/rules.test.yml')
+    await promtool('test', 'rules', ...RULE_TESTS)
   })
 
   it('have a rule test each, in which they fire and end', () => {
-    const { tests }: { tests: RuleTest[] } = parse(read('deploy/prometheus/rules.test.yml'))
+    const tests = RULE_TESTS.flatMap((file): RuleTest[] => parse(read(file)).tests)
     const ending = tests.flatMap(({ alert_rule_test: checks = [] }) => {
       const isAfter = (a: RuleCheck, b: RuleCheck) => minutesOf(a.eval_time) > minutesOf(b.eval_time)
       return checks.flatMap((fired) =>
