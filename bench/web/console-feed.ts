@@ -104,5 +104,5 @@ function megabytes(bytes: number): string {
 }
 
 await using chromium = await startChromium()
-await using site = await startConsole(chromium)
+await using site = await startConsole(chromium, { replicas: 3 })
 await run(site)

@@ -49,8 +49,8 @@ export async function startDemoSites() {
     NODE_OPTIONS: BREAKABLE, // for the error pages
   }
   const { env: settings, reroute } = cloud(sentry, env)
-  const site = starting.use(await startSite({ env: settings, reroute }))
-  const inbox = starting.use(await startSite({ env: { OPERATOR_PASSWORD: PASSWORD } }))
+  const site = starting.use(await startSite({ env: settings, reroute, replicas: 2 }))
+  const inbox = starting.use(await startSite({ env: { OPERATOR_PASSWORD: PASSWORD }, replicas: 2 }))
   const started = starting.move()
   return {
     sentry,

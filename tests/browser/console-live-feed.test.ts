@@ -9,6 +9,8 @@ import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { openProxy } from '../support/visitor-proxy.ts'
 
+it.override('replicas', 3)
+
 describe('The live feed', requires('chromium', 'nginx'), () => {
   it.beforeAll(async ({ consoleSite }) => {
     await consoleSite.sendMany(6, consoleSite.newError, 200)

@@ -18,7 +18,7 @@ const SETTINGS = {
 }
 
 const it = base.extend('policySite', perFile, async ({ chromium }, lifetime) =>
-  endWith(lifetime, await startConsole(chromium, SETTINGS)),
+  endWith(lifetime, await startConsole(chromium, { settings: SETTINGS })),
 )
 
 describe('The page of the policies', requires('chromium', 'nginx'), () => {

@@ -9,6 +9,8 @@ import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
+it.override('replicas', 3)
+
 describe('The console', requires('chromium', 'nginx'), () => {
   it('warns of a damaged spool file on the overview and the spool page until it is gone', async ({
     consoleSite,

@@ -9,6 +9,8 @@ import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
 import { PASSWORD } from '../support/web/operator.ts'
 
+it.override('replicas', 3)
+
 describe('The console', requires('chromium', 'nginx'), () => {
   /** Reads the count that the page shows for a result. */
   const shown = async (page: Page, outcome: string) =>

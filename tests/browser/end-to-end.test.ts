@@ -33,7 +33,7 @@ describe('A site with a Sentry', requires('chromium', 'nginx'), () => {
 
   beforeAll(async () => {
     sentry = started.use(await startSentry({ tls: readCertificate() }))
-    const site = started.use(await startSite(cloud(sentry)))
+    const site = started.use(await startSite({ ...cloud(sentry), replicas: 2 }))
     const proxy = started.use(await openProxy(site.port))
     url = `http://${SITE_HOST}:${proxy.port}`
     chromium = started.use(await startChromium())

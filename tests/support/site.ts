@@ -1,4 +1,4 @@
-/** Culvert as plain processes: nginx, the built web server and two or more tunnels. */
+/** Culvert as plain processes: nginx, the built web server and tunnels. */
 
 import { join } from 'node:path'
 import { SITE_HOST } from './browser/chromium.ts'
@@ -10,11 +10,11 @@ import { startTunnel } from './tunnel/tunnel.ts'
 import { startWeb } from './web/web.ts'
 
 export type SiteOptions = {
-  /** Settings of all processes. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for both tunnels. */
+  /** Settings of all processes. Without a `SENTRY_DSN` they run in inbox mode, with one inbox for all tunnels. */
   env?: Record<string, string>
   /** Other destinations for the tunnels' connections, `{ 'o1.ingest.us.sentry.io:443': '127.0.0.1:41234' }`. */
   reroute?: Record<string, string>
-  /** Number of tunnels; two by default. */
+  /** Number of tunnels; one by default. */
   replicas?: number
 }
 
@@ -34,17 +34,16 @@ export function cloud(
 }
 
 /** Starts the site, builds web first if needed, and waits until all processes respond. `await using` stops it. */
-export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOptions = {}) {
+export async function startSite({ env = {}, reroute = {}, replicas = 1 }: SiteOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
   const settings = { INBOX_FILE: join(folder.path, 'inbox.db'), ...env }
 
   const innerPort = await freePort()
 
-  const tunnel = starting.use(await startTunnel({ env: settings, reroute }))
-  const other = starting.use(await startTunnel({ env: settings, reroute }))
-  const tunnels = [tunnel, other]
-  while (tunnels.length < replicas) tunnels.push(starting.use(await startTunnel({ env: settings, reroute })))
+  const start = async () => starting.use(await startTunnel({ env: settings, reroute }))
+  const tunnel = await start()
+  const tunnels = [tunnel, ...(await Promise.all(Array.from({ length: replicas - 1 }, start)))]
   const web = starting.use(
     await startWeb({
       TUNNEL_ORIGIN: `http://127.0.0.1:${innerPort}`,
@@ -66,7 +65,6 @@ export async function startSite({ env = {}, reroute = {}, replicas = 2 }: SiteOp
     innerUrl: `http://127.0.0.1:${innerPort}`,
     /** The first tunnel. */
     tunnel,
-    other,
     /** All tunnels. */
     tunnels,
     web,

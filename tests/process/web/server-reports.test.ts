@@ -25,7 +25,7 @@ describe('An error of the server of web', requires('nginx'), () => {
       SENTRY_TRACES_SAMPLE_RATE: '1',
       SENTRY_LOGS: 'on',
     }
-    site = started.use(await startSite({ env: settings, reroute }))
+    site = started.use(await startSite({ env: settings, reroute, replicas: 2 }))
     url = `http://127.0.0.1:${site.port}`
   }, 180_000)
 

@@ -1,4 +1,4 @@
-/** Operator's console of a site with three tunnels, and an operator in Chromium. */
+/** Operator's console of a site, and an operator in Chromium. */
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -15,8 +15,11 @@ import { type Chromium, SITE_HOST, type Visitor } from './chromium.ts'
 
 export type ConsoleSite = Awaited<ReturnType<typeof startConsole>>
 
-/** Starts the site with an inbox beside its Sentry. `settings` add to those of the tests. `await using` stops it. */
-export async function startConsole(chromium: Chromium, settings: Record<string, string> = {}) {
+/** Starts the site with an inbox beside its Sentry, and a spool for all tunnels. `settings` add to those of the tests. `await using` stops it. */
+export async function startConsole(
+  chromium: Chromium,
+  { replicas = 1, settings = {} }: { replicas?: number; settings?: Record<string, string> } = {},
+) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
   const sentry = starting.use(await startSentry())
@@ -29,7 +32,7 @@ export async function startConsole(chromium: Chromium, settings: Record<string, 
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
     ...settings,
   }
-  const site = starting.use(await startSite({ env, replicas: 3 }))
+  const site = starting.use(await startSite({ env, replicas }))
   const started = starting.move()
 
   const send = (body: Buffer) => post(`http://127.0.0.1:${site.port}`, { body })

@@ -18,7 +18,8 @@ export const it = base
     endWith(lifetime, await startChromium(chromiumOptions)),
   )
   .extend('visitor', async ({ chromium }, lifetime) => endWith(lifetime, await chromium.visitor()))
-  /** Operator's console of a site with three tunnels. */
-  .extend('consoleSite', perFile, async ({ chromium }, lifetime) =>
-    endWith(lifetime, await startConsole(chromium)),
+  .extend('replicas', perFile, () => 1)
+  /** Operator's console of a site. */
+  .extend('consoleSite', perFile, async ({ chromium, replicas }, lifetime) =>
+    endWith(lifetime, await startConsole(chromium, { replicas })),
   )
