@@ -3,7 +3,10 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 
-type Client = { getIntegrationByName(name: string): unknown }
+type Client = {
+  getIntegrationByName(name: string): { flush?(): Promise<void> } | undefined
+  flush(): Promise<boolean>
+}
 type SdkWindow = {
   __SENTRY__?: Record<string, { defaultCurrentScope?: { getClient(): Client | undefined } }>
 }
@@ -16,6 +19,19 @@ export function waitForSdk(page: Page): Promise<void> {
 /** Resolves when the page is traced: the code for it is loaded later than the page. */
 export function waitForTracing(page: Page): Promise<void> {
   return expect.poll(() => page.evaluate(hasIntegration, 'BrowserTracing')).toBe(true)
+}
+
+/** Makes the page send what its SDK still holds, as when the visitor leaves: the span of the page load, and the replay. */
+export async function flushSdk(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    Object.defineProperty(document, 'visibilityState', { value: 'hidden' })
+    document.dispatchEvent(new Event('visibilitychange'))
+    for (const { defaultCurrentScope } of Object.values((window as SdkWindow).__SENTRY__ ?? {})) {
+      const client = defaultCurrentScope?.getClient()
+      await client?.getIntegrationByName('Replay')?.flush?.()
+      await client?.flush()
+    }
+  })
 }
 
 function hasIntegration(name: string): boolean {
