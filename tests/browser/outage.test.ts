@@ -18,6 +18,8 @@ it.override('siteOptions', ({ sentry }) =>
   cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
 )
 
+it.override('chromiumOptions', { screenshots: true })
+
 describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => {
   it.for(BREAKAGES)(
     'accepts a $what without a failed request, and delivers it when Sentry is back',

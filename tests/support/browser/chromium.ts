@@ -45,6 +45,8 @@ export type ChromiumOptions = {
   leads?: Record<string, string>
   /** Certificate in PEM that Chromium trusts: it sends reports only where the certificate has no error. It then sends them at once. */
   trusted?: string
+  /** Lets pages take screenshots of themselves. */
+  screenshots?: true
 }
 
 export type Visitor = {
@@ -63,8 +65,8 @@ export type Visitor = {
 export type Chromium = Awaited<ReturnType<typeof startChromium>>
 
 /** Starts Chromium; each visitor has cookies, cache and storage of their own. `await using` stops it. */
-export async function startChromium({ leads = {}, trusted }: ChromiumOptions = {}) {
-  const program = trusted ? CHROMIUM_PROGRAM : HEADLESS_SHELL_PROGRAM // the shell sends no reports
+export async function startChromium({ leads = {}, trusted, screenshots }: ChromiumOptions = {}) {
+  const program = trusted || screenshots ? CHROMIUM_PROGRAM : HEADLESS_SHELL_PROGRAM // the shell can do neither
   const browser = await chromium.launch({
     ...(program && { executablePath: program }),
     args: [
