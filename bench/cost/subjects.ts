@@ -1,4 +1,4 @@
-/** Starts the subjects of the comparison: Culvert, its alternatives, and lower bounds. All but the prototype parse nothing. */
+/** Starts the subjects of the comparison: Culvert, its alternatives, and lower bounds, of which only the prototype parses envelopes. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
