@@ -212,7 +212,7 @@ export function appLogBeside(accessLog: string): string {
 }
 
 /** Says that the app does not respond, and what to do. Without quotes, backslashes and $, which nginx would interpret. */
-export function describeAppAway(app: string): string {
+function describeAppAway(app: string): string {
   const other = hostOf(app) === '[::1]' ? '127.0.0.1' : '[::1]'
   const hint = isLocal(app)
     ? `A dev server such as Vite may listen on ${other} only: then set APP_URL=http://${other}:${portOf(app)}.`

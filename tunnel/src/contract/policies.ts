@@ -41,8 +41,7 @@ export type QuotaStatus = {
   ends?: number
 }
 
-export const POLICIES = ['scrub', 'storm', 'quota'] as const
-export type PolicyName = (typeof POLICIES)[number]
+export type PolicyName = 'scrub' | 'storm' | 'quota'
 
 /** Rule that an operator has written, or that has matched something. */
 export type RuleStatus = {

@@ -28,7 +28,7 @@ type Storm = Pick<StormStatus, 'since' | 'seen' | 'sent'>
 type Counter = { title: string; project: string; minute: number; count: number; storm: Storm | undefined }
 
 /** One in so many passes beyond the limit. */
-export const SAMPLE_SIZE = 100
+const SAMPLE_SIZE = 100
 /** Errors of a project a minute that are always read; beyond it one in `READ_ONE_IN`, if a sample is enough. */
 const ALWAYS_READ = 1_000
 const READ_ONE_IN = 10

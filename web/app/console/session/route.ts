@@ -5,7 +5,7 @@ import { notSignedIn, notThisSite, seeOther } from '../../../features/console/re
 import { returnPath, SIGN_IN, withQuery } from '../../../features/console/routes.ts'
 import { isSameSite } from '../../../features/console/session/same-site.ts'
 import { currentDevice, startSession } from '../../../features/console/session/session.ts'
-import { createAttempts } from '../../../features/console/session/sign-in-throttle.ts'
+import { createSignInThrottle } from '../../../features/console/session/sign-in-throttle.ts'
 import { networkOf } from '../../../lib/client-address.ts'
 import { config } from '../../../lib/config.ts'
 import { isPassword } from '../../../lib/password.ts'
@@ -24,7 +24,7 @@ export async function POST(request: Request): Promise<Response> {
   const form = await request.formData().catch(() => new FormData())
   const [given, target] = [form.get('password'), form.get('to')]
   const to = returnPath(typeof target === 'string' ? target : undefined)
-  const attempts = processSingleton('attempts', () => createAttempts(Date.now))
+  const attempts = processSingleton('attempts', () => createSignInThrottle(Date.now))
   const attempt = attempts.begin(networkOf(request.headers), await currentDevice(operatorPassword))
   if (attempt.wait > 0) return seeOther(withQuery(SIGN_IN, { wait: `${attempt.wait}`, to }))
   const isValid = typeof given === 'string' && given.length <= MAX_LENGTH

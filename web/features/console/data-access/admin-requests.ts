@@ -115,7 +115,7 @@ async function operatorHeaders(): Promise<Record<string, string>> {
 export class TooLargeError extends Error {}
 
 /** Reads a body of at most `maxBytes`. Rejects with `TooLargeError` for a larger one, and reads it no further. */
-export async function readWithin(response: Response, maxBytes: number): Promise<Buffer> {
+async function readWithin(response: Response, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {

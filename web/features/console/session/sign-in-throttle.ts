@@ -1,8 +1,8 @@
 /** Slows down password guessing: the wait doubles with each failure. */
 
 /** Counts a known device apart from its network, so that others at the same address do not delay it, until it has too many failures itself. */
-export function createAttempts(now: () => number) {
-  const [byNetwork, byDevice] = [createSignInAttempts(now), createSignInAttempts(now)]
+export function createSignInThrottle(now: () => number) {
+  const [byNetwork, byDevice] = [createThrottle(now), createThrottle(now)]
   return { begin }
 
   /**
@@ -23,7 +23,7 @@ const MAX_NETWORKS = 10_000 // networks; beyond, the one without attempts for lo
 type Record = { wrong: number; until: number }
 
 /** `now` in milliseconds. */
-export function createSignInAttempts(now: () => number) {
+export function createThrottle(now: () => number) {
   const records = new Map<string, Record>()
   return { take, forgive: (network: string) => void records.delete(network) }
 

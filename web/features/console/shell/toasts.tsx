@@ -7,7 +7,7 @@ const SHOWN_MS = 10_000
 const EVENT = 'culvert-toast'
 
 /** Shows a message on the page. */
-export function showToast(text: string): void {
+function showToast(text: string): void {
   document.dispatchEvent(new CustomEvent(EVENT, { detail: text }))
 }
 

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
 import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
 import {
-  createAttempts,
-  createSignInAttempts,
+  createSignInThrottle,
+  createThrottle,
 } from '../../../../../web/features/console/session/sign-in-throttle.ts'
 import { createQueue } from '../../../../../web/lib/password.ts'
 
@@ -54,7 +54,7 @@ describe('Session store', () => {
 
 describe('The delay of sign-in attempts', () => {
   it('starts after five failures from one network and doubles up to 15 min', () => {
-    const tries = createSignInAttempts(() => time)
+    const tries = createThrottle(() => time)
     expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
     const waits: number[] = []
     for (let n = 0; n < 13; n++) {
@@ -69,7 +69,7 @@ describe('The delay of sign-in attempts', () => {
   })
 
   it('applies to one network only, and ends with the right password', () => {
-    const tries = createSignInAttempts(() => time)
+    const tries = createThrottle(() => time)
     for (let n = 0; n < 5; n++) tries.take('a')
     expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
     tries.forgive('a')
@@ -77,27 +77,27 @@ describe('The delay of sign-in attempts', () => {
   })
 
   it('is kept for 10,000 networks, of which the least recent is dropped first', () => {
-    const tries = createSignInAttempts(() => time)
+    const tries = createThrottle(() => time)
     for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
     for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
     expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])
   })
 })
 
-describe('createAttempts', () => {
+describe('createSignInThrottle', () => {
   const failUntilDelayed = (begin: () => { wait: number }) => {
     for (let n = 0; n < 50 && begin().wait === 0; n++);
     return begin().wait
   }
 
   it('is not applied to a known device whose network has used up its attempts', () => {
-    const attempts = createAttempts(() => time)
+    const attempts = createSignInThrottle(() => time)
     expect(failUntilDelayed(() => attempts.begin('a', undefined))).toBeGreaterThan(0)
     expect(attempts.begin('a', 'laptop').wait).toBe(0)
   })
 
   it('is applied to a device with too many failures, and not to other devices or its network', () => {
-    const attempts = createAttempts(() => time)
+    const attempts = createSignInThrottle(() => time)
     for (let n = 0; n < 5; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
     expect(failUntilDelayed(() => attempts.begin('a', 'stolen'))).toBeGreaterThan(0) // delayed as its network
     expect(attempts.begin('a', 'laptop').wait).toBe(0)
@@ -105,13 +105,13 @@ describe('createAttempts', () => {
   })
 
   it('counts the attempts of a delayed device for its network', () => {
-    const attempts = createAttempts(() => time)
+    const attempts = createSignInThrottle(() => time)
     for (let n = 0; n < 10; n++) expect(attempts.begin('a', 'stolen').wait).toBe(0)
     expect(attempts.begin('a', undefined).wait).toBeGreaterThan(0)
   })
 
   it('is not changed for a network when a known device there signs in', () => {
-    const attempts = createAttempts(() => time)
+    const attempts = createSignInThrottle(() => time)
     const wait = failUntilDelayed(() => attempts.begin('a', undefined))
     attempts.begin('a', 'laptop').succeed()
     expect(attempts.begin('a', undefined).wait).toBe(wait)
