@@ -1,7 +1,7 @@
 /** Identifiers in the query of a tunnel URL, which have one spelling only. */
 
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../../tunnel/src/http/receive.ts'
+import { readQuery } from '../../../tunnel/src/http/query.ts'
 import { codeOf } from '../../support/rejection.ts'
 
 describe('The query of a tunnel URL', () => {

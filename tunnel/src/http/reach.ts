@@ -10,7 +10,7 @@ import { Rejection } from '../rejections.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ClientResolver } from './client-address.ts'
 import { checkOrigin, corsHeaders } from './origin.ts'
-import { readQuery } from './receive.ts'
+import { readQuery } from './query.ts'
 
 export type ReachDeps = {
   projects: Projects

@@ -7,7 +7,6 @@ import type { FilteredReason } from '../contract.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
 import { type Context, type HttpResponse, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
-import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
 import {
@@ -18,7 +17,8 @@ import {
 } from '../reports/report-types.ts'
 import { translate } from '../reports/translation.ts'
 import { checkOrigin } from './origin.ts'
-import { type ReceiveServices, readQuery } from './receive.ts'
+import { findProject } from './query.ts'
+import type { ReceiveServices } from './receive.ts'
 
 export type ReportServices = ReceiveServices & {
   allowedOrigins: ReadonlySet<string>
@@ -45,8 +45,10 @@ export function checkReportOriginStage(allowed: ReadonlySet<string>): Stage {
 export function receiveReportsStage({ bodies, openBodies, projects }: ReportServices): Stage {
   return async function receiveReportPost(ctx) {
     const { incoming } = ctx
-    ctx.project = findProject(incoming.url ?? '', projects)
-    ctx.receipt.project = ctx.project.name
+    const project = findProject(incoming.url ?? '', projects)
+    if (!project) throw new Rejection('report-project-unknown')
+    ctx.project = project
+    ctx.receipt.project = project.name
     checkContentType(incoming.headers['content-type'])
     if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity')
       throw new Rejection('encoding-unknown', 'Browser reports are not compressed.')
@@ -64,14 +66,6 @@ export function receiveReportsStage({ bodies, openBodies, projects }: ReportServ
 function checkSize(bytes: number): void {
   if (bytes > MAX_POST_BYTES)
     throw new Rejection('report-too-large', `The post is larger than ${MAX_POST_BYTES} bytes.`)
-}
-
-function findProject(target: string, projects: Projects) {
-  const query = readQuery(target)
-  const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
-  const project = isGuess ? undefined : projects.find(query)
-  if (!project) throw new Rejection('report-project-unknown')
-  return project
 }
 
 /** Runs each report of the post as an envelope with an outcome of its own; the post itself has none. */

@@ -6,7 +6,7 @@ import { Rejection } from '../rejections.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
 import { isImmutable, type Sdk } from '../sdk/sdk.ts'
 import type { SharedBundles } from '../sdk/shared-bundles.ts'
-import { readQuery } from './receive.ts'
+import { findProject } from './query.ts'
 
 export type SdkDeps = {
   /** Absent: it has not been built. */
@@ -36,9 +36,7 @@ export function respondWithReachTest(incoming: IncomingMessage, { sdk, ...deps }
 }
 
 function projectOf(incoming: IncomingMessage, { projects }: Pick<SdkDeps, 'projects'>): Project {
-  const query = readQuery(incoming.url ?? '')
-  const isGuess = query.p === undefined && (query.o !== undefined || query.r !== undefined)
-  const project = isGuess ? undefined : projects.find(query)
+  const project = findProject(incoming.url ?? '', projects)
   if (!project) throw new Rejection('project-unknown')
   return project
 }
