@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../tunnel/src/config/settings.ts'
 import { type Config, UserError } from './environment.ts'
-import { checkHttpPort, waitUntilHealthy } from './healthcheck.ts'
+import { waitUntilHealthy } from './healthcheck.ts'
 import type { Session, Stream } from './output.ts'
 import { runStep, type StepFailed, showProgress } from './progress.mjs'
+import { checkHttpPort } from './start/ports.ts'
 import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
 
 /** Base images of the compose file, by the settings that replace them. */

@@ -9,18 +9,10 @@ import { hostOf } from '../tunnel/src/config/addresses.ts'
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb, WEB_SERVER } from './build-web.ts'
 import { type Config, UserError } from './environment.ts'
-import {
-  authorityOf,
-  checkPorts,
-  close,
-  isOk,
-  isUp,
-  LOOPBACK,
-  listen,
-  waitUntilHealthy,
-} from './healthcheck.ts'
+import { authorityOf, isOk, isUp, waitUntilHealthy } from './healthcheck.ts'
 import { type Addresses, findNginx, followLog, renderNginx } from './nginx.ts'
 import type { Session } from './output.ts'
+import { checkPorts, close, LOOPBACK, listen } from './start/ports.ts'
 import { parentDeathPrefix, type Service, type Supervised, supervise, within } from './supervisor.ts'
 
 const HEALTHY_TIMEOUT_MS = 30_000

@@ -15,9 +15,10 @@ import {
   warnOfMisspelt,
   withKeptPassword,
 } from './environment.ts'
-import { authorityOf, isUp, LOOPBACK, siteUrl } from './healthcheck.ts'
+import { authorityOf, isUp, siteUrl } from './healthcheck.ts'
 import { Output } from './output.ts'
 import { runProcesses } from './processes.ts'
+import { LOOPBACK } from './start/ports.ts'
 import { describeTunnel, runTunnelOnly } from './start/tunnel-only.ts'
 
 const FLAGS = ['docker', 'plain', 'tunnel-only', 'verbose'] as const

@@ -3,9 +3,10 @@
 import { readConfig as readTunnelConfig } from '../../tunnel/src/config/config.ts'
 import { buildSdk } from '../build/sdk.ts'
 import type { Config } from '../environment.ts'
-import { checkPort, isOk, LOOPBACK, siteUrl } from '../healthcheck.ts'
+import { isOk, siteUrl } from '../healthcheck.ts'
 import type { Session } from '../output.ts'
 import { runServices, tunnelService } from '../processes.ts'
+import { checkPort, LOOPBACK } from './ports.ts'
 
 /** Runs the tunnel until `stopped`. It listens where `HOST`, `PORT`, `ADMIN_HOST` and `ADMIN_PORT` say. */
 export async function runTunnelOnly(config: Config, session: Session): Promise<void> {

@@ -1,0 +1,54 @@
+/** Checks before the start whether the ports of the site are free. */
+
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import type { SettingName } from '../../tunnel/src/config/settings.ts'
+import { type Config, UserError } from '../environment.ts'
+
+export const LOOPBACK = '127.0.0.1'
+
+/** Throws a `UserError` when the site cannot listen on its address. */
+export async function checkHttpPort({ httpHost, httpPort }: Config): Promise<void> {
+  await checkPort(httpHost, httpPort, 'HTTP_PORT')
+}
+
+/** Throws a `UserError` when nginx of this machine cannot listen on its addresses. */
+export async function checkPorts(config: Config): Promise<void> {
+  const { httpPort, tunnelOriginPort } = config
+  if (httpPort === tunnelOriginPort)
+    throw new UserError(
+      `HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${httpPort}; set one of them to another port.`,
+    )
+  await checkHttpPort(config)
+  await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
+}
+
+type PortName = Extract<SettingName, `${string}PORT`>
+
+/** Throws a `UserError` when `port` of `host` cannot be opened. `name` is the setting of the port. */
+export async function checkPort(host: string, port: number, name: PortName): Promise<void> {
+  const server = await listen(host, port).catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(describeListenError(error.code, host, port, name))
+  })
+  await close(server)
+}
+
+function describeListenError(code: string | undefined, host: string, port: number, name: PortName): string {
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is taken by another program; stop it, or set ${name} to a free port.`
+  if (code === 'EACCES')
+    return `port ${port} may not be opened by this user; set ${name} to one from 1024 up.`
+  return `${name.replace('PORT', 'HOST')}: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
+}
+
+/** Listens on an address; port 0 means any free port. */
+export async function listen(host: string, port: number): Promise<Server> {
+  const server = createServer().listen({ host, port, exclusive: true })
+  await once(server, 'listening')
+  return server
+}
+
+export async function close(server: Server): Promise<void> {
+  server.close()
+  await once(server, 'close')
+}
