@@ -8,10 +8,10 @@ import { labUrl } from '../support/browser/lab.ts'
 import { requires } from '../support/requirements.ts'
 import { BREAKABLE } from '../support/web/web.ts'
 
-const NOBODY = '127.0.0.1:1'
+const CLOSED_PORT = '127.0.0.1:1' // nothing listens there
 
 it.override('webEnv', { NODE_OPTIONS: BREAKABLE })
-it.override('nginxOptions', { tunnels: [NOBODY], web: NOBODY })
+it.override('nginxOptions', { tunnels: [CLOSED_PORT], web: CLOSED_PORT })
 
 describe('An error page', requires('chromium', 'nginx'), () => {
   it('for an exception on the server shows the host, the digest of the server log and two links', async ({

@@ -19,8 +19,9 @@ export type LoadingSample = {
   subject: SubjectName
   /** Errors raised in the page, or report dialogs that it asked for. */
   raised: number
-  /** Of those, the ones that Sentry accepted, and those that it accepted once more. */
+  /** Of those, how many Sentry accepted. */
   arrived: number
+  /** How often Sentry accepted one of them again. */
   duplicates: number
   /** URLs that the ad blocker stopped, without their queries. */
   blocked: string[]

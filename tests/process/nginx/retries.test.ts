@@ -7,7 +7,7 @@ import { post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
-const NOBODY = '127.0.0.1:1'
+const CLOSED_PORT = '127.0.0.1:1' // nothing listens there
 const POISON = 'poison'
 const ON_DISK = 300_000 // bytes, more than nginx buffers in memory
 
@@ -30,7 +30,7 @@ async function startReplicas() {
   )
   for (const replica of replicas) started.use(replica)
   const tunnels = replicas.map(({ address }) => address)
-  const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+  const nginx = started.use(await startNginx({ tunnels, web: CLOSED_PORT }))
   return { replicas, nginx }
 
   function replicaOf(name: string): Upstream {
@@ -76,8 +76,8 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
 describe('A valid envelope', requires('nginx'), () => {
   it('is delivered without X-Culvert-Retry while three of four replicas refuse connections', async () => {
     const kind = started.use(await startUpstream('kind'))
-    const tunnels = [NOBODY, '127.0.0.1:2', '127.0.0.1:3', kind.address]
-    const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+    const tunnels = [CLOSED_PORT, '127.0.0.1:2', '127.0.0.1:3', kind.address]
+    const nginx = started.use(await startNginx({ tunnels, web: CLOSED_PORT }))
     const answers = await Promise.all(Array.from({ length: 16 }, () => post(nginx.url, { body: 'honest' })))
     expect(answers.map(({ text }) => text)).toEqual(Array(16).fill('kind'))
     for (const { headers } of kind.asked) expect(headers).not.toHaveProperty('x-culvert-retry')
@@ -102,7 +102,7 @@ describe('A valid envelope', requires('nginx'), () => {
     for (const victim of victims) started.use(victim)
     const survivor = started.use(await startUpstream('survivor'))
     const tunnels = [...victims, survivor].map(({ address }) => address)
-    const nginx = started.use(await startNginx({ tunnels, web: NOBODY }))
+    const nginx = started.use(await startNginx({ tunnels, web: CLOSED_PORT }))
     await Promise.all(Array.from({ length: count * 16 }, () => post(nginx.url, { body }))) // kept connections to all of them
     holding = true
     const posts = Array.from({ length: count * 8 }, () => post(nginx.url, { body }))

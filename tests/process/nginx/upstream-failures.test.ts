@@ -15,7 +15,7 @@ import { startUpstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
-const NOBODY = '127.0.0.1:1'
+const CLOSED_PORT = '127.0.0.1:1' // nothing listens there
 const MAX = 1024 * 1024 // 1 MiB
 
 /** Time limits that the tests wait for, and their shorter replacements. */
@@ -32,7 +32,7 @@ describe('Without upstreams, nginx', requires('nginx'), () => {
 
   beforeAll(async () => {
     const env = { MAX_ENVELOPE_BYTES: String(MAX) }
-    nginx = started.use(await startNginx({ tunnels: [NOBODY], web: NOBODY, env, change: sooner }))
+    nginx = started.use(await startNginx({ tunnels: [CLOSED_PORT], web: CLOSED_PORT, env, change: sooner }))
   })
 
   afterAll(() => started.disposeAsync())
@@ -144,7 +144,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
   it('that closes the connection has its envelope sent to another one', async () => {
     await using rude = await startUpstream('rude', (_, response) => void response.destroy())
     await using kind = await startUpstream('kind')
-    await using nginx = await startNginx({ tunnels: [rude.address, kind.address], web: NOBODY })
+    await using nginx = await startNginx({ tunnels: [rude.address, kind.address], web: CLOSED_PORT })
     for (let i = 0; i < 8; i++) expect((await post(nginx.url, { body: 'envelope' })).text).toBe('kind')
     expect(rude.asked).not.toEqual([])
   })
@@ -154,7 +154,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
       'tunnel',
       (_, response) => void response.writeHead(413).end('mine'),
     )
-    await using nginx = await startNginx({ tunnels: [tunnel.address], web: NOBODY })
+    await using nginx = await startNginx({ tunnels: [tunnel.address], web: CLOSED_PORT })
     expect((await post(nginx.url, {})).text).toBe('mine')
   })
 
@@ -164,7 +164,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
     const victim = await startTunnel({ env: { PORT } })
     await using nginx = await startNginx({
       tunnels: [`127.0.0.1:${steady.port}`, `127.0.0.1:${PORT}`],
-      web: NOBODY,
+      web: CLOSED_PORT,
     })
     const load = startLoad(nginx.url)
     await load.more(300)
