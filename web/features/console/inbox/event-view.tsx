@@ -152,6 +152,7 @@ function ExceptionPanel({ exception: { type, value, note, frames } }: { exceptio
   )
 }
 
+/** The lines before are in an element: HTML drops a line break at the start of `pre`, as from an empty line. */
 function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
   return (
     <li className="min-w-0 text-note">
@@ -159,7 +160,7 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
       <code className="wrap-anywhere">{place}</code>
       {code && (
         <Preformatted className="mt-1 rounded-part bg-sunken p-2">
-          {code.before.join('\n')}
+          <span className="block">{code.before.join('\n')}</span>
           <strong className="block">{code.line}</strong>
           {code.after.join('\n')}
         </Preformatted>
