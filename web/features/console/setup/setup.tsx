@@ -63,7 +63,7 @@ function Choice({ name, isChosen, onChoose, children }: ChoiceProps) {
         name={name}
         checked={isChosen}
         onChange={onChoose}
-        className="size-4 accent-accent"
+        className="size-4 shrink-0 accent-accent"
       />
       <span>{children}</span>
     </label>
