@@ -52,9 +52,10 @@ describe('The inbox of the console', () => {
     const frame = (name: string, file: string, own: boolean) => ({
       ...{ function: name, filename: file, lineno: 7, in_app: own },
     })
+    const context = { pre_context: ['', 'function paid() {'], context_line: '  sum()', post_context: ['}'] }
     const frames = [
       ...[frame('started', 'app.js', true), frame('scheduled', 'lib.js', false)],
-      ...[frame('paid', 'app.js', true), frame('called', 'lib.js', false)],
+      ...[{ ...frame('paid', 'app.js', true), ...context }, frame('called', 'lib.js', false)],
     ]
     const payload = JSON.stringify({
       timestamp: 1_700_000_010,
@@ -68,7 +69,9 @@ describe('The inbox of the console', () => {
     expect(
       (await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, [of('event', payload)]) })).status,
     ).toBe(200)
-    const text = wordsOf(await (await get(`${web.url}/console/inbox/${await newest()}`, cookie)).text())
+    const html = await (await get(`${web.url}/console/inbox/${await newest()}`, cookie)).text()
+    expect(html).not.toMatch(/<pre[^>]*>\n/) // browsers drop this line break, and the page differs from what React renders
+    const text = wordsOf(html)
     const paragraphs = [
       'TypeError: no basket',
       'paid in app.js:7',
@@ -89,6 +92,17 @@ describe('The inbox of the console', () => {
     expect(places).toEqual(paragraphs.map((words) => [words, true]))
     const order = paragraphs.slice(0, 6).map((words) => text.indexOf(words))
     expect(order).toEqual(order.toSorted((a, b) => a - b))
+  })
+
+  it('redirects from the receipt token of a response to the envelope, and from an unknown one to the feed', async () => {
+    const body = envelopeOf({ dsn: INBOX_DSN }, [of('log', '{"items":[]}', { item_count: 0 })])
+    const { status, headers } = await post(tunnel.url, { body })
+    expect(status).toBe(200)
+    const target = async (token: string) =>
+      (await get(`${web.url}/console/inbox/by-token/${token}`, cookie)).headers.get('location')
+    const path = `/console/inbox/${await newest()}`
+    await expect.poll(() => target(String(headers['x-culvert-receipt']))).toBe(path) // no replica may respond in time
+    expect(await target('0'.repeat(32))).toBe('/console/live-feed')
   })
 
   /** Returns the text of a page without its markup. */
@@ -133,6 +147,8 @@ describe('The inbox of the console', () => {
       headers: { cookie: cookie ?? '', origin: web.url },
     })
     expect(deleted.status).toBe(303)
-    expect((await get(`${web.url}/console/inbox/${id}`, cookie)).status).toBe(404)
+    const missing = await get(`${web.url}/console/inbox/${id}`, cookie)
+    expect(missing.status).toBe(404)
+    expect(wordsOf(await missing.text())).toContain('The inbox does not contain this envelope')
   }
 })

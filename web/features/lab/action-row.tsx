@@ -79,16 +79,20 @@ function OutcomeText({ outcome }: { outcome: Outcome }) {
           </span>
         )}
         {hasArrived(outcome) && (
-          <a
-            href={eventId ? `/console/inbox/by-event/${eventId}` : '/console/live-feed'}
-            className="link inline-flex min-h-6 items-center text-note"
-          >
+          <a href={placeOf(outcome)} className="link inline-flex min-h-6 items-center text-note">
             Open in the console
           </a>
         )}
       </span>
     </p>
   )
+}
+
+/** Returns the address in the console at which the report arrived. */
+function placeOf(outcome: Outcome): string {
+  if ('eventId' in outcome && outcome.eventId) return `/console/inbox/by-event/${outcome.eventId}`
+  const token = outcome.is === 'answered' ? outcome.response.receipt : undefined
+  return token === undefined ? '/console/live-feed' : `/console/inbox/by-token/${token}`
 }
 
 /** Returns whether this site has the report, as far as the page knows. */

@@ -2,7 +2,7 @@
 
 import 'server-only'
 import { redirect } from 'next/navigation'
-import type { ProjectSdks, Rejections } from 'tunnel/contract'
+import type { ProjectSdks, Receipt, Rejections } from 'tunnel/contract'
 import type { HistoryRange } from 'tunnel/contract/history'
 import type { ScrubExample } from 'tunnel/contract/policies'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
@@ -94,6 +94,12 @@ export class ConsoleData {
       },
       from,
     )
+  }
+
+  /** Returns the receipt of the token in a response, for 10 minutes at most. */
+  async receipt(token: string): Promise<Receipt | undefined> {
+    const response = await this.#requests.first(`/receipts/${encodeURIComponent(token)}`)
+    return response && ((await response.json()) as Receipt)
   }
 
   /** Returns the rejections of all replicas, also of those that stopped. */

@@ -1,0 +1,19 @@
+/** Page for an envelope that the inbox does not contain. */
+
+import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
+import { INBOX } from '../../../../features/console/inbox/list/query.ts'
+import { Empty } from '../../../../ui/panel.tsx'
+
+export default function EnvelopeNotFound() {
+  return (
+    <ConsoleShell at="inbox" title="Not in the inbox">
+      <Empty>
+        The inbox does not contain this envelope: it is still in the spool, was deleted, or was displaced
+        after a week or by newer ones.{' '}
+        <a href={INBOX} className="link">
+          Show the inbox
+        </a>
+      </Empty>
+    </ConsoleShell>
+  )
+}
