@@ -2,87 +2,24 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Dsn, INBOX } from '../envelope/dsn.ts'
-import { DEFAULT_HEADER_LIMITS, type HeaderLimits } from '../envelope/headers.ts'
-import type { AddressMode } from '../policy/client-address.ts'
+import { INBOX } from '../envelope/dsn.ts'
+import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
-import type { QuotaSettings } from '../policy/quota/settings.ts'
-import type { ScrubSettings } from '../policy/scrub.ts'
-import type { StormSettings } from '../policy/storm/storms.ts'
-import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { ReportSettings } from '../reports/report-types.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
 import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-url.ts'
-import type { LogLevel } from '../telemetry/log.ts'
-import type { ProxySettings, UpstreamSettings } from '../upstream/client.ts'
+import type { ProxySettings } from '../upstream/client.ts'
 import type { UpstreamEncoding } from '../upstream/compression.ts'
 import { readAdminToken } from './admin-token.ts'
-import type { CertificateFile } from './certificates.ts'
 import type { SpoolPlace } from './parsers.ts'
 import { readQuota, readScrub, readStorm } from './policies.ts'
 import { LOOPBACK } from './settings/processes.ts'
-import type { Environment, SettingName } from './settings.ts'
-import {
-  NONE,
-  readSharedSettings,
-  SettingsReader,
-  type SharedSettings,
-  type ShownSettings,
-} from './settings-reader.ts'
+import type { Environment } from './settings.ts'
+import { NONE, readSharedSettings, SettingsReader } from './settings-reader.ts'
 
-export type Config = SharedSettings & {
-  /** Public port, for browsers. */
-  host: string
-  port: number
-  /** Admin port. A name means the address of this machine that it resolves to. */
-  adminHost: string
-  adminPort: number
-  /** Token of the admin port; `undefined` closes everything that needs it. */
-  adminToken: string | undefined
-  /** DSNs of the accepted projects. In inbox mode the built-in DSN, without an upstream. */
-  dsns: Dsn[]
-  /** `false` in inbox mode. */
-  forward: boolean
-  inboxFile: string | undefined
-  /** File of the spool of a simulated outage, also if there is no inbox. */
-  outageFile: string
-  spool: SpoolSettings
-  /** Networks of the peers whose `X-Forwarded-For` is trusted. */
-  edge: string[]
-  /** Other origins that may post. */
-  allowedOrigins: Set<string>
-  /** Settings of the SDK that browsers get from the tunnel. */
-  sdk: SdkSettings
-  browserReports: ReportSettings
-  filters: FilterSettings
-  /** Absent: payloads are forwarded unmodified. */
-  scrub: ScrubSettings | undefined
-  clientAddress: AddressMode
-  storm: StormSettings
-  quota: QuotaSettings
-  throttle: ThrottleSettings
-  upstream: UpstreamSettings
-  /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */
-  upstreamEncoding: UpstreamEncoding | undefined
-  /** Additional certificate authorities. */
-  caFile: CertificateFile | undefined
-  /** Limits of header lines, and items of one envelope. */
-  headers: HeaderLimits
-  items: number
-  /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
-  memoryBytes: number
-  bodyDir: string
-  /** Milliseconds until the whole body has to arrive. */
-  bodyMs: number
-  logLevel: LogLevel
-  /** Revision of the sources that the image was built from. */
-  revision: string
-  /** Settings in force, without secrets. */
-  shown: ShownSettings
-  /** Settings that were read from the file that `NAME_FILE` names. */
-  fromFile: readonly SettingName[]
-}
+/** Settings as the code uses them, with their comments in `readConfig`. */
+export type Config = ReturnType<typeof readConfig>
 
 export type SpoolSettings = {
   /** SQLite file, or NATS server. */
@@ -109,28 +46,37 @@ export class BadSettings extends Error {
 const HOUR_MS = 60 * 60 * 1000
 
 /** Reads all settings. Throws `BadSettings` with every problem. */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment) {
   const settings = new SettingsReader(env, [])
   const dsns = settings.read('SENTRY_DSN')
   const forward = dsns.length > 0
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
-  const config: Config = {
+  const config = {
     ...shared,
+    /** Public port, for browsers. */
     host,
     port: settings.read('PORT'),
+    /** Admin port. A name means the address of this machine that it resolves to. */
     adminHost: settings.read('ADMIN_HOST', host) ?? host,
     adminPort: settings.read('ADMIN_PORT'),
+    /** Token of the admin port; `undefined` closes everything that needs it. */
     adminToken: readAdminToken(settings),
+    /** DSNs of the accepted projects. In inbox mode the built-in DSN, without an upstream. */
     dsns: forward ? dsns : [INBOX],
+    /** `false` in inbox mode. */
     forward,
     ...readInbox(settings, forward),
     spool: readSpool(settings),
+    /** Networks of the peers whose `X-Forwarded-For` is trusted. */
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
+    /** Other origins that may post. */
     allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
+    /** Settings of the SDK that browsers get from the tunnel. */
     sdk: readSdkSettings(settings, forward),
     browserReports: readReportSettings(settings),
     filters: readFilters(settings),
+    /** Absent: payloads are forwarded unmodified. */
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
     storm: readStorm(settings),
@@ -149,20 +95,28 @@ export function readConfig(env: Environment): Config {
       connections: settings.read('UPSTREAM_CONNECTIONS'),
       proxies: readProxies(settings),
     },
+    /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */
     upstreamEncoding: readUpstreamEncoding(settings),
+    /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
+    /** Limits of header lines, and items of one envelope. */
     headers: {
       ...DEFAULT_HEADER_LIMITS,
       headerBytes: settings.read('HEADER_BYTES'),
       totalHeaderBytes: settings.read('TOTAL_HEADER_BYTES'),
     },
     items: settings.read('MAX_ITEMS'),
+    /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
     memoryBytes: settings.read('MEMORY_BYTES'),
-    bodyMs: settings.read('BODY_TIMEOUT_MS'),
     bodyDir: settings.read('BODY_DIR'),
+    /** Milliseconds until the whole body has to arrive. */
+    bodyMs: settings.read('BODY_TIMEOUT_MS'),
     logLevel: settings.read('LOG_LEVEL'),
+    /** Revision of the sources that the image was built from. */
     revision: settings.read('REVISION') ?? 'unknown',
+    /** Settings in force, without secrets. */
     shown: settings.shown,
+    /** Settings that were read from the file that `NAME_FILE` names. */
     fromFile: settings.fromFile,
   }
   const { problems } = settings
@@ -182,8 +136,8 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
   )
 }
 
-/** Returns the files of the inbox; without a DSN there is always an inbox. */
-function readInbox(settings: SettingsReader, forward: boolean): Pick<Config, 'inboxFile' | 'outageFile'> {
+/** Without a DSN there is always an inbox. The spool of a simulated outage has a file also if there is none. */
+function readInbox(settings: SettingsReader, forward: boolean) {
   const isOn = settings.read('INBOX', !forward) || !forward
   const file = settings.read('INBOX_FILE')
   settings.shown.INBOX = isOn ? 'on' : 'off'
