@@ -149,6 +149,6 @@ describe('The inbox of the console', () => {
     expect(deleted.status).toBe(303)
     const missing = await get(`${web.url}/console/inbox/${id}`, cookie)
     expect(missing.status).toBe(404)
-    expect(wordsOf(await missing.text())).toContain('The inbox does not contain this envelope')
+    expect(await missing.text()).toContain('The inbox does not contain this envelope')
   }
 })
