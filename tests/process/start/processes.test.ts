@@ -145,11 +145,6 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     // The command alone has ended each process: none may remain.
     afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
-    it('does not print a password that was set', async () => {
-      await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
-      expect(site.output()).not.toContain('assword')
-    })
-
     it('puts nginx in front of the app at APP_URL, and prints the origin of the tunnel for servers', async () => {
       await using app = await startUpstream('app')
       const TUNNEL_ORIGIN_PORT = String(await freePort())
@@ -165,27 +160,24 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect((await fetch(`${origin}/monitoring`, { method: 'POST', body: '{}' })).status).toBe(200)
     })
 
-    it('says at the start that the app at APP_URL does not respond', async () => {
+    it('says at the start that the app at APP_URL does not respond, and ends all processes when it is terminated', async () => {
       const app = `127.0.0.1:${await freePort()}`
       await using site = await startedUp({ APP_URL: `http://${app}` })
       await site.says('Your app does not respond at .* in .env. A dev server')
       const sentence = `Your app does not respond at http://${app} (APP_URL). Start it there, or correct APP_URL in .env.`
       expect(site.output().split(sentence)).toHaveLength(2)
+      process.kill(site.pid, 'SIGTERM')
+      await site.exited
+      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
-    it('ends all processes on Ctrl-C, and exits with 0', async () => {
-      await using site = await startedUp()
+    it('prints no password that was set, ends all processes on Ctrl-C, and exits with 0', async () => {
+      await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
+      expect(site.output()).not.toContain('assword')
       site.interrupt()
       expect(await site.exited).toBe(0)
       expect(site.output()).toMatch(/Stopped\.\n$/)
       expect(processesIn(clone.path)).toEqual([])
-    })
-
-    it('ends all processes when the foreground process is terminated', async () => {
-      await using site = await startedUp()
-      process.kill(site.pid, 'SIGTERM')
-      await site.exited
-      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
     it('ends its processes when it is killed', {
