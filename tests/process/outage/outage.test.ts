@@ -18,10 +18,10 @@ import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
 /** Environment of the full size: OUTAGE_SECONDS=60 OUTAGE_RATE=500 OUTAGE_KILLS=20 */
-const SECONDS = Number(process.env.OUTAGE_SECONDS ?? 8)
-const RATE = Number(process.env.OUTAGE_RATE ?? 300)
+const SECONDS = Number(process.env.OUTAGE_SECONDS ?? 4)
+const RATE = Number(process.env.OUTAGE_RATE ?? 150)
 const MINUTE = 60_000
-const KILLS = Number(process.env.OUTAGE_KILLS ?? 5)
+const KILLS = Number(process.env.OUTAGE_KILLS ?? 4)
 const KILL_RATE = 100
 const IN_HAND = 64 // late attempts of one tunnel
 const LATE_MS = 500 // deadline for the response to a browser, shorter than the default
