@@ -55,7 +55,7 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
     await page.goto(`http://127.0.0.1:${site.port}/lab`) // Chromium allows screenshots only on this origin
     await page.getByRole('button', { name: 'Report a problem' }).click()
     await page.getByLabel('Description').fill('The basket is empty')
-    await expect.poll(() => addScreenshot(page), { interval: 5_000 }).toBe(true)
+    await expect.poll(() => addScreenshot(page)).toBe(true)
     await page.getByRole('button', { name: 'Send report' }).click()
     await page.getByText('Thank you').waitFor()
     await replayed(visitor, 0)
@@ -85,7 +85,11 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
 async function addScreenshot(page: Page): Promise<boolean> {
   const add = page.getByRole('button', { name: 'Add a screenshot' })
   if (await add.isVisible()) await add.click()
-  return page.getByRole('button', { name: 'Remove screenshot' }).isVisible()
+  const taken = page.getByRole('button', { name: 'Remove screenshot' }).waitFor({ timeout: 5_000 })
+  return taken.then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Resolves when a segment of the page's replay has a response. */

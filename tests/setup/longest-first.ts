@@ -3,6 +3,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const LONGEST = [
+  'tests/browser/next-noise.test.ts',
   'tests/process/doctor/doctor.test.ts',
   'tests/browser/sdk.test.ts',
   'tests/browser/lab.test.ts',
@@ -11,7 +12,6 @@ const LONGEST = [
   'tests/browser/console-accessibility.test.ts',
   'tests/process/outage/full-disk.test.ts',
   'tests/contract/sqlite/recovery.test.ts',
-  'tests/browser/next-noise.test.ts',
   'tests/browser/console-newcomer.test.ts',
   'tests/browser/console-replay.test.ts',
   'tests/contract/sqlite/guarantees.test.ts',
