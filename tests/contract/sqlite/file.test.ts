@@ -19,8 +19,8 @@ import { bytesOf, store, takeAll } from '../../support/spool/operations.ts'
 import { readTrace } from '../../support/strace.ts'
 import { makeFolder, makeMemoryFolder } from '../../support/temporary-folder.ts'
 
-const ROUNDS = 20
-const KILLS = 10
+const ROUNDS = 10
+const KILLS = 5
 
 describe('Four processes that open the same file', () => {
   it(`at the same time succeed when it does not exist yet, ${ROUNDS} times`, async () => {
