@@ -6,7 +6,7 @@ import { it } from '../support/browser/fixtures.ts'
 import { waitForTracing } from '../support/browser/web-sdk.ts'
 import { startUpstream, type Upstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
-import { eventOf, parseEnvelope } from '../support/sentry/received-request.ts'
+import { eventOf, parseEnvelope, type Received } from '../support/sentry/received-request.ts'
 import type { Sentry } from '../support/sentry/sentry.ts'
 import { cloud } from '../support/site.ts'
 import { until } from '../support/until.ts'
@@ -82,13 +82,13 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('contains an error from before the tracing of the page starts, and the page load', async ({
+  it('contains an error of the first script, once and with its stack, when the SDK is loaded later, and the page load', async ({
     sentry,
     site,
     visitor,
   }) => {
     const { page, posts } = visitor
-    visitor.expectTrouble(/uncaught Error: too early/)
+    visitor.expectTrouble(/uncaught Error: in the first script/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
     const html = await (await fetch(`http://127.0.0.1:${site.port}/lab`)).text()
     const late = Promise.withResolvers<void>()
@@ -100,24 +100,30 @@ describe('A trace', requires('chromium', 'nginx'), () => {
       }
       await route.continue()
     })
-    await page.goto(`${site.url}/lab`)
-    await asked.promise
-    await page.evaluate(
-      () =>
-        void setTimeout(() => {
-          throw new Error('too early')
-        }),
-    )
-    const received = await sentry.next(({ body, decoded }) => (decoded ?? body).includes('too early'))
-    const trace = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
-    expect(eventOf(received).contexts.trace.trace_id).toBe(trace?.slice(0, 32))
+    await page.addInitScript(failInFirstScript)
+    const thrown = page.waitForEvent('pageerror')
+    await page.goto(`${site.url}/lab`, { waitUntil: 'commit' })
+    await Promise.all([asked.promise, thrown])
+    const loadedAt = Date.now() / 1000
 
     late.resolve()
+    const isIt = (received: Received) => (received.decoded ?? received.body).includes('in the first script')
+    const event = eventOf(await sentry.next(isIt))
+    const trace = await page.locator('meta[name="sentry-trace"]').getAttribute('content')
+    expect(event.contexts.trace.trace_id).toBe(trace?.slice(0, 32))
+    expect(event.timestamp).toBeLessThan(loadedAt)
+    const [exception] = event.exception.values
+    expect(exception).toMatchObject({ type: 'Error', mechanism: { handled: false } })
+    expect(exception.stacktrace.frames).toContainEqual(
+      expect.objectContaining({ filename: expect.stringMatching(/^app:\/\/\/_next\/static\/.+\.js$/) }),
+    )
+
     await waitForTracing(page)
     await hide(page)
     await until(async () => posts.some((post) => segmentsIn(post.postDataBuffer()).includes('/lab')))
     const told = posts.find((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
     expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
+    expect(sentry.requests.filter(isIt)).toHaveLength(1)
   })
 
   it('starts anew with each navigation, and the server continues it', async ({ sentry, site, visitor }) => {
@@ -195,6 +201,16 @@ function transactionsOf({ requests }: Sentry, before = 0): Transaction[] {
   return items
     .filter(({ header }) => header.type === 'transaction')
     .map(({ payload }) => JSON.parse(String(payload)))
+}
+
+/** Makes Next.js fail before it renders: it calls `forEach` on the data in the document. */
+function failInFirstScript(): void {
+  const data = Object.assign([], {
+    forEach() {
+      throw new Error('in the first script')
+    },
+  })
+  Object.assign(self, { __next_f: data })
 }
 
 type Headers = Record<string, string | string[] | undefined>
