@@ -56,7 +56,10 @@ export class LeftOverOutage {
     const onError = (err: unknown) => logger.warn({ err }, 'the simulated outage failed')
     const deps = { ...this.#deps, projects: createProjects([INBOX]), onError }
     const opened = await OutageSpool.open(deps, inbox ? new InboxUpstream({ ...deps, inbox }) : NO_INBOX)
-    const { envelopes } = await opened.spool.totals()
+    const { envelopes } = await opened.spool.totals().catch(async (error) => {
+      await opened.close()
+      throw error
+    })
     if (envelopes === 0) return opened.close()
     if (inbox) logger.info({ file, envelopes }, 'the inbox gets envelopes of a simulated outage')
     else logger.warn({ file, envelopes }, `a simulated outage has left envelopes. ${REMEDY}`)
