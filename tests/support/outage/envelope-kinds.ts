@@ -63,10 +63,10 @@ export function envelopeAt(n: number, dsn: string): Sent {
   return n % GZIPPED_EVERY === 7 ? { ...sent, body: gzipSync(body), encoding: 'gzip' } : { ...sent, body }
 }
 
-/** Builds an error of 3 KB, which no other envelope evicts from a full spool. */
+/** Builds an error of 6 KB, which no other envelope evicts from a full spool. */
 export function errorAt(n: number, dsn: string): Sent {
   const header = { event_id: idOf(n), sent_at: new Date().toISOString(), dsn }
-  const body = envelopeOf(header, [json('event', { message: n, extra: text(2_800) })])
+  const body = envelopeOf(header, [json('event', { message: n, extra: text(5_600) })])
   return { kind: 'event', body, content: contentOf(body) }
 }
 
