@@ -11,8 +11,12 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   override set(key: Key, value: Value): this {
     this.delete(key) // to the end
     super.set(key, value)
-    const [oldest] = this.keys()
-    if (this.size > this.#max && oldest !== undefined) this.delete(oldest)
+    if (this.size > this.#max) this.#deleteOldest()
     return this
+  }
+
+  #deleteOldest(): void {
+    const [oldest] = this.keys()
+    if (oldest !== undefined) this.delete(oldest)
   }
 }

@@ -18,6 +18,7 @@ type Expected = {
 
 /** Outcomes of envelopes that Culvert has, or that Sentry has seen. */
 const ACCEPTED: readonly Receipt['outcome'][] = ['delivered', 'spooled']
+/** Of more, those that were not accepted go first: anybody can send them. */
 const MAX_KEPT = 100
 
 /** Adds a receipt that concerns the set-up. Keeps the first accepted one of each origin, and the last one that was not accepted. */
@@ -33,7 +34,16 @@ export function addReceipt(
     (each) => each.origin === receipt.origin && isAccepted(each) === isAccepted(receipt),
   )
   if (same && isAccepted(same)) return known
-  return [...known.filter((each) => each !== same), receipt].slice(-MAX_KEPT)
+  const receipts = [...known.filter((each) => each !== same), receipt]
+  if (receipts.length > MAX_KEPT)
+    receipts.splice(
+      Math.max(
+        0,
+        receipts.findIndex((each) => !isAccepted(each)),
+      ),
+      1,
+    )
+  return receipts
 }
 
 /** Returns the state for a site, or without one for any sender. */

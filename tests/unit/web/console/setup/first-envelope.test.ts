@@ -47,6 +47,16 @@ describe('without the address of a site', () => {
 })
 
 describe('with the address of a site', () => {
+  it('keeps the accepted envelope of the site when many others are rejected', () => {
+    const others = Array.from({ length: 150 }, (_, n) => ({
+      origin: `https://${n}.example`,
+      outcome: 'rejected' as const,
+    }))
+    const receipts = receiptsAfter([{ origin: SITE }, ...others])
+    expect(receipts).toHaveLength(100)
+    expect(arrivalOf(receipts, SITE).state).toBe('arrived')
+  })
+
   const rejected = { id: 'rejected', origin: SITE, outcome: 'rejected' } as const
   it.each<[string, Partial<Receipt>[], Arrival['state'], string]>([
     ['an event of the site', [{ origin: SITE }], 'arrived', 'a'],

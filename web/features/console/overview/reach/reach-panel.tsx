@@ -29,7 +29,7 @@ export function ReachPanel({ reach }: { reach: Reach }) {
       {inconclusive > 0 && (
         <p className="mt-2 text-note text-quiet">
           {formatCount(inconclusive)} more had no result: the policy of the page or a slow network stopped the
-          test, or Sentry did not respond to Culvert either.
+          test, or Culvert itself had no response from Sentry at that time.
         </p>
       )}
     </Panel>
