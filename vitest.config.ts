@@ -33,6 +33,7 @@ const stack = {
   maxWorkers: 2,
   testTimeout: BUILDING_TIMEOUT,
   hookTimeout: BUILDING_TIMEOUT,
+  globalSetup: 'tests/setup/images.ts',
   sequence: { groupOrder: 2 },
 }
 

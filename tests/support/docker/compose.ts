@@ -3,12 +3,14 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { SITE_HOST } from '../browser/chromium.ts'
 import { ROOT } from '../node.ts'
 import { freePort } from '../ports.ts'
+import { tagImages } from './images.ts'
 
 const run = promisify(execFile)
 
@@ -17,6 +19,9 @@ export const PASSWORD = 'password of the tests'
 export const BRIDGE =
   networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
 const ADMIN = `http://tunnel-admin:9091`
+const SHIPPED_FILE = 'docker-compose.yml'
+/** File that shortens the interval of the health checks. */
+const HEALTH_FILE = join(import.meta.dirname, 'health.yml')
 const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 
 export type Compose = Awaited<ReturnType<typeof startCompose>>
@@ -43,6 +48,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_ENV_FILES: '/dev/null', // ignores the .env of the work tree
     ...settings,
+    COMPOSE_FILE: `${settings.COMPOSE_FILE ?? SHIPPED_FILE}:${HEALTH_FILE}`,
   }
 
   /** Runs docker, and returns its output. Rejects with its errors when it fails. */
@@ -66,14 +72,19 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     if (left !== '' || !error.message.includes('has active endpoints')) throw error
   }
 
-  /** Images of this project, also when a later build has taken their names. */
+  /** Removes the names that begin with the project's, and images that this project has built. */
   async function removeImages(): Promise<void> {
-    const images = (await docker('image', 'ls', '--all', '--quiet', ...mine)).split('\n').filter(Boolean)
-    if (images.length > 0) await docker('image', 'rm', '--force', ...new Set(images))
+    const named = ['--format', '{{.Repository}}:{{.Tag}}', '--filter', `reference=${project}-*`]
+    for (const selected of [named, ['--all', '--quiet', ...mine]]) {
+      const images = (await docker('image', 'ls', ...selected)).split('\n').filter(Boolean)
+      if (images.length > 0) await docker('image', 'rm', '--force', ...new Set(images))
+    }
   }
 
+  const build = (await tagImages(project)) ? [] : ['--build']
+
   async function up(...names: string[]): Promise<void> {
-    await compose('up', '--build', '--detach', '--wait', ...names).catch(async (error) => {
+    await compose('up', ...build, '--detach', '--wait', ...names).catch(async (error) => {
       throw new Error(`${error.message}\n${await compose('logs', '--no-color', '--tail', '50')}`)
     })
   }
