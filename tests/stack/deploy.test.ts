@@ -17,6 +17,8 @@ import { until } from '../support/until.ts'
 
 const SHARE_WITHIN = 10_000 // ms
 const DELIVERED_WITHIN = 60_000 // ms
+/** Requests before, during and after a change. */
+const [BEFORE, DURING, AFTER] = [20, 100, 50]
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait']
 const REVISION = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
 
@@ -39,8 +41,10 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     sentry.allowAborts() // tunnels are killed
     const port = String(await freePort())
     second = `http://127.0.0.1:${port}`
+    const health = join(folder.path, 'health-2.yml')
+    writeFileSync(health, 'services: { nginx-2: { healthcheck: { interval: 1s, start_period: 60s } } }')
     const env = {
-      COMPOSE_FILE: 'docker-compose.yml:deploy/two-nginx.yml',
+      COMPOSE_FILE: `docker-compose.yml:deploy/two-nginx.yml:${health}`,
       HTTP_PORT_2: port,
       SENTRY_DSN_FILE: secret('dsn', sentry.dsn()),
       OPERATOR_PASSWORD: '',
@@ -53,11 +57,11 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 
   beforeEach(async () => {
     traffic = startTraffic([stack.url], sentry.dsn())
-    await traffic.more(50)
+    await traffic.more(BEFORE)
   })
 
   afterEach(async () => {
-    await traffic.more(100)
+    await traffic.more(AFTER)
     expect(await traffic.end()).toEqual([])
     await until(async () => traffic.acknowledged.every(arrivedAt(sentry)), DELIVERED_WITHIN)
   })
@@ -66,16 +70,16 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     await stack.compose(...SCALE, '--scale', 'tunnel=4', 'tunnel')
     await until(async () => (await answeredBy(stack)).filter((count) => count > 0).length === 4, SHARE_WITHIN)
     expect(new Set(await replicasOf(stack)).size).toBe(4)
-    await traffic.more(200)
+    await traffic.more(DURING)
     await stack.compose(...SCALE, '--scale', 'tunnel=3', 'tunnel')
-    await traffic.more(200)
+    await traffic.more(DURING)
   })
 
   it('when all tunnels except one are killed', async () => {
     const [, ...victims] = await stack.containers('tunnel')
     for (const victim of victims) {
       await stack.docker('kill', victim) // one by one: nginx sends a request to at most two replicas, and answers 502 when both die
-      await traffic.more(150)
+      await traffic.more(DURING)
     }
   })
 
@@ -85,14 +89,14 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     const [, victim = ''] = await stack.containers('web')
     traffic.allowCut()
     await stack.docker('kill', victim)
-    await traffic.more(300)
+    await traffic.more(2 * DURING)
     await stack.docker('rm', victim)
   })
 
   it('when nginx reloads its configuration', async () => {
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 2; i++) {
       await stack.compose('kill', '--signal', 'HUP', 'nginx')
-      await traffic.more(100)
+      await traffic.more(DURING)
     }
   })
 
@@ -100,7 +104,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     await traffic.end()
     traffic = startTraffic([stack.url, second], sentry.dsn())
     for (const service of ['nginx', 'nginx-2']) {
-      await traffic.more(50)
+      await traffic.more(BEFORE)
       await stack.compose('up', '--detach', '--no-deps', '--force-recreate', '--wait', service)
     }
   })
