@@ -1,24 +1,26 @@
 /** Profile `metrics` of the shipped compose file, with Debian's Prometheus when its official image is not available. */
 
-import { execFile } from 'node:child_process'
-import { copyFile, writeFile } from 'node:fs/promises'
+import { chmod, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Compose, startCompose } from '../support/docker/compose.ts'
+import { ROOT } from '../support/node.ts'
 import { PROMETHEUS_PROGRAM, requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-const IMAGE = 'culvert-test-prometheus'
+const SHIPPED = join(ROOT, 'deploy/prometheus')
 
 describe('Prometheus beside the containers', requires('docker', 'prometheus'), () => {
   const started = new AsyncDisposableStack()
   let stack: Compose
 
   beforeAll(async () => {
-    started.use(await buildImage())
-    const env = { PROMETHEUS_IMAGE: `${IMAGE}:test` }
+    const folder = started.use(await makeFolder())
+    const env = {
+      COMPOSE_FILE: `docker-compose.yml:${await writeOverride(folder.path)}`,
+      PROMETHEUS_IMAGE: process.env.NODE_IMAGE || 'node:24-slim',
+    }
     stack = started.use(await startCompose({ services: ['tunnel', 'prometheus'], env }))
   })
 
@@ -51,19 +53,19 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
   }
 })
 
-/** Builds an image of this machine's binary and the base image of the tunnel, with the paths of the official image. */
-async function buildImage() {
-  await using folder = await makeFolder()
-  const docker = (...args: string[]) => promisify(execFile)('docker', args)
-  await copyFile(PROMETHEUS_PROGRAM ?? '', join(folder.path, 'prometheus'))
-  const lines = [
-    `FROM ${process.env.NODE_IMAGE || 'node:24-slim'}`,
-    'COPY prometheus /bin/prometheus',
-    'RUN install -d -o 65534 -g 65534 /prometheus',
-    'USER 65534',
-    'ENTRYPOINT ["/bin/prometheus"]',
-  ]
-  await writeFile(join(folder.path, 'Dockerfile'), lines.join('\n'))
-  await docker('build', '--quiet', '--tag', `${IMAGE}:test`, folder.path)
-  return { [Symbol.asyncDispose]: async () => void (await docker('rmi', '--force', `${IMAGE}:test`)) }
+/** Writes a Compose file that runs this machine's binary in the base image of the tunnel, with intervals of 1 s. */
+async function writeOverride(folder: string): Promise<string> {
+  const config = join(folder, 'config')
+  await chmod(folder, 0o755) // for the container, which may run as another user
+  await cp(SHIPPED, config, { recursive: true })
+  const settings = await readFile(join(config, 'prometheus.yml'), 'utf8')
+  await writeFile(join(config, 'prometheus.yml'), settings.replaceAll(/interval: \d+s/g, 'interval: 1s'))
+  const prometheus = {
+    user: '0', // owner of the new volume
+    entrypoint: ['/bin/prometheus'],
+    volumes: [`${PROMETHEUS_PROGRAM}:/bin/prometheus:ro`, `${config}:/culvert:ro`],
+  }
+  const file = join(folder, 'prometheus.json')
+  await writeFile(file, JSON.stringify({ services: { prometheus } })) // JSON is valid YAML
+  return file
 }
