@@ -54,6 +54,10 @@ describe('The networks of compose', requires('docker'), () => {
         '--rm',
         '--network',
         `${stack.project}_front`,
+        '--dns-opt',
+        'timeout:1', // for the name that no server knows
+        '--dns-opt',
+        'attempts:1',
         IMAGE,
         'node',
         '-e',
