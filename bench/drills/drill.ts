@@ -20,6 +20,8 @@ export type Drill = {
   rate: number
   /** Time between the end of the fault's injection and the repair. */
   seconds: number
+  /** Time of load before the fault and after the repair. */
+  calmSeconds: number
   fault: (site: Site) => Promise<void>
   repair: (site: Site) => Promise<void>
   signs: readonly Sign[]
@@ -29,8 +31,9 @@ export type Drill = {
 }
 
 /** Drill with the usual load on the usual stack, unless it says otherwise. */
-type Declaration = Omit<Drill, 'site' | 'route' | 'rate' | 'seconds'> &
-  Partial<Pick<Drill, 'site' | 'route' | 'rate' | 'seconds'>>
+type Declaration = Omit<Drill, keyof typeof USUAL> & Partial<Drill>
+
+const USUAL = { site: 'file', route: 'address', rate: 100, seconds: 10, calmSeconds: 3 } as const
 
 export type Result = {
   name: string
@@ -54,5 +57,5 @@ export type Result = {
 }
 
 export function declareDrill(declaration: Declaration): Drill {
-  return { site: 'file', route: 'address', rate: 100, seconds: 10, ...declaration }
+  return { ...USUAL, ...declaration }
 }

@@ -7,7 +7,6 @@ import { type Answer, isAcknowledged, startLoad } from './load.ts'
 import { watchSigns } from './signs.ts'
 import type { Site } from './site.ts'
 
-const CALM_MS = 3_000 // of load before the fault and after the repair
 const HEALTHY_MS = 60_000
 const DRAIN_MS = 90_000
 const LOOK_MS = 1_000
@@ -21,12 +20,12 @@ export async function runDrill(drill: Drill, site: Site): Promise<Result> {
   site.output.length = 0
   const load = startLoad({ url, dsn, rate: drill.rate })
   const watch = watchSigns(site, drill.signs, load.answers)
-  await sleep(CALM_MS)
+  await sleep(drill.calmSeconds * 1000)
   await drill.fault(site)
   await sleep(drill.seconds * 1000)
   await watch.readLog() // a deploy removes the containers, and their logs
   await drill.repair(site)
-  await sleep(CALM_MS)
+  await sleep(drill.calmSeconds * 1000)
   const answers = await load.end()
   await until(() => isDrained(site), DRAIN_MS).catch(() => undefined) // what is still pending counts as lost
   return judge(drill, answers, site.accepted, await watch.end())

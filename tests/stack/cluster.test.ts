@@ -99,7 +99,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
   it('keeps all acknowledged envelopes while NATS is killed, in the short form of the drill', async () => {
     const drill = NATS_DRILLS.find(({ name }) => name === 'nats-killed') ?? expect.unreachable()
     const site = new Site({ stack, sentries: [sentry], dsns: { address: dsn, name: dsn, tls: dsn } })
-    const brief = { ...drill, rate: 20, seconds: 2, signs: [] } // puts wait up to this time: none is rejected
+    const brief = { ...drill, rate: 20, seconds: 1, calmSeconds: 1, signs: [] } // puts wait up to this time: none is rejected
     const { failures, acknowledged } = await runDrill(brief, site)
     expect(failures).toEqual([])
     expect(acknowledged).toBeGreaterThan(0)
