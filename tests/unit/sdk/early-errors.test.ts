@@ -128,6 +128,17 @@ describe('recordErrors', () => {
     dispatch('unhandledrejection', rejected())
     expect(recorded).toMatchObject([{ error: { error: { message: 'recorded' } } }])
   })
+
+  it('gives stacks as many frames as the SDK does', () => {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 10
+    try {
+      recordErrors(() => {})
+      expect(Error.stackTraceLimit).toBe(50)
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  })
 })
 
 function rejected(): Pick<PromiseRejectionEvent, 'promise' | 'reason'> {

@@ -6,8 +6,9 @@ export type EarlyError = { time: number } & (
   | { rejection: PromiseRejectionEvent }
 )
 
-/** Calls `add` with every error from now on. Returns a function that ends that. */
+/** Calls `add` with every error from now on, whose stacks get as many frames as with the SDK. Returns a function that ends that. */
 export function recordErrors(add: (item: EarlyError) => void): () => void {
+  Error.stackTraceLimit = 50
   const onError = ({ message, filename, lineno, colno, error }: ErrorEvent) =>
     add({ time: Date.now(), error: { message, filename, lineno, colno, error } })
   const onRejection = (rejection: PromiseRejectionEvent) => add({ time: Date.now(), rejection })

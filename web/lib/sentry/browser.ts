@@ -69,7 +69,7 @@ function init(settings: BrowserSettings): void {
   initAndBind(Sentry.BrowserClient, options)
 }
 
-/** Requests before this are not traced. */
+/** Adds the integrations that the settings enable. Requests before that are not traced. */
 function addIntegrations({ tracesSampleRate, replays, logs, feedback }: BrowserSettings): void {
   if (tracesSampleRate !== undefined) addTracing()
   if (replays.session + replays.onError > 0) addReplay()
@@ -81,6 +81,7 @@ function makeTransport(options: Parameters<typeof Sentry.makeFetchTransport>[0])
   return Sentry.makeFetchTransport(options, observedFetch)
 }
 
+/** Removes the host from the file names of frames. */
 const hostlessFiles = (): Integration => ({
   name: 'HostlessFiles',
   processEvent(event) {

@@ -70,15 +70,25 @@ function randomHex(bytes: number): string {
 }
 
 /** Frame in the stacks of Chromium (`at f (url:1:2)`), Firefox and Safari (`f@url:1:2`). */
-const FRAME = /^\s*(?:at (?:(.*?) \()?|(.*?)@)(\S+?):(\d+):(\d+)\)?$/gm
+const FRAME = /^\s*(?:at (?:(.*?) \()?|(.*?)@)(\S+?):(\d+):(\d+)\)?$/
+
+/** Most characters of a line that is parsed, as in the SDK: a message may be long. */
+const MAX_LINE = 1024
 
 /** Returns the frames of a stack, the outermost first. */
 function framesOf(stack: string) {
-  return Array.from(stack.matchAll(FRAME), ([, chromium, other, url = '', line, column]) => ({
-    function: chromium || other || '?',
-    filename: withoutHost(url),
-    lineno: Number(line),
-    colno: Number(column),
-    in_app: true,
-  })).reverse()
+  const lines = stack.split('\n').filter((line) => line.length <= MAX_LINE)
+  const frames = lines.flatMap((line) => {
+    const [, chromium, other, url, lineno, colno] = FRAME.exec(line) ?? []
+    if (!url) return []
+    const filename = withoutHost(url)
+    return {
+      function: chromium || other || '?',
+      filename,
+      lineno: Number(lineno),
+      colno: Number(colno),
+      in_app: true,
+    }
+  })
+  return frames.reverse()
 }
