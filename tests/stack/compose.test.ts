@@ -1,4 +1,4 @@
-/** The shipped compose file, unmodified. */
+/** The shipped compose file, unmodified but for the interval of the health checks. */
 
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
