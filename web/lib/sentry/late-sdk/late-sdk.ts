@@ -13,8 +13,8 @@ export type Sdk = {
   onRouterTransitionStart(href: string, type: string): void
 }
 
-/** Most errors that are kept; the transport of the SDK accepts 64 at once. */
-const MAX_EARLY = 50
+/** Most errors that are kept. The transport of the SDK accepts 40 posts at once, and sends sessions and client reports too. */
+const MAX_EARLY = 30
 const MAX_RETRIES = 5
 const FIRST_DELAY_MS = 2_000
 
@@ -34,7 +34,10 @@ export class LateSdk {
   start(settings: BrowserSettings): void {
     this.#isRecording = true
     const stopRecording = recordErrors((error) => this.#keep(error))
-    const onPageHide = () => sendWithoutSdk(this.#takeEarly(), settings)
+    const onPageHide = () => {
+      sendWithoutSdk(this.#takeEarly(), this.#dropped, settings)
+      this.#dropped = 0
+    }
     addEventListener('pagehide', onPageHide)
     this.#started = this.#loadWithRetries().then((sdk) => {
       // One task: no error happens between the end of the recording and the start of the SDK's handlers.

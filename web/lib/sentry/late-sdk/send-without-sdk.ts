@@ -5,14 +5,35 @@ import { PRIVACY_TAG } from '../privacy.ts'
 import type { EarlyReport } from './early-report.ts'
 import { IGNORED_ERRORS, withoutHost } from './event-rules.ts'
 
-/** Sends an event for each `Error`, with its stack and the trace, but without breadcrumbs, causes and session. */
-export function sendWithoutSdk(reports: readonly EarlyReport[], settings: BrowserSettings): void {
+/** Browsers fail requests that outlive their page above 64 KiB in total, and some above 15 of them. */
+const MAX_BYTES = 60_000
+const MAX_REQUESTS = 14
+
+/**
+ * Sends an event for each `Error`, with its stack and the trace, but without breadcrumbs, causes and session. A client report counts
+ * those for which the browser has no room, and the `dropped` ones.
+ */
+export function sendWithoutSdk(
+  reports: readonly EarlyReport[],
+  dropped: number,
+  settings: BrowserSettings,
+): void {
+  const sent = new Set<unknown>()
+  let [bytes, lost] = [0, dropped]
   for (const report of reports) {
     const error = errorOf(report)
-    const isSent = isReported(error) && Math.random() < settings.sampleRate
-    const eventId = isSent ? send(error, report, settings) : undefined
-    if ('caught' in report) report.resolve(eventId)
+    const isSent = isReported(error) && !sent.has(error) && Math.random() < settings.sampleRate
+    const event = isSent ? eventOf(error, report, settings) : undefined
+    const body = event && envelopeOf({ type: 'event' }, event, settings)
+    const hasRoom = body && sent.size < MAX_REQUESTS && bytes + body.length <= MAX_BYTES
+    if (hasRoom) {
+      post(body, settings)
+      sent.add(error)
+      bytes += body.length
+    } else if (body) lost++
+    if ('caught' in report) report.resolve(hasRoom ? event?.event_id : undefined)
   }
+  if (lost > 0) post(envelopeOf({ type: 'client_report' }, lossOf(lost), settings), settings)
 }
 
 function errorOf(report: EarlyReport): unknown {
@@ -31,13 +52,11 @@ function mechanismOf(report: EarlyReport) {
   return { type: `auto.browser.global_handlers.${handler}`, handled: false }
 }
 
-/** Returns the ID of the event. */
-function send({ name, message, stack }: Error, report: EarlyReport, settings: BrowserSettings): string {
-  const { dsn, tunnel, environment, release, asksForPrivacy } = settings
-  const eventId = randomHex(16)
+function eventOf({ name, message, stack }: Error, report: EarlyReport, settings: BrowserSettings) {
+  const { environment, release, asksForPrivacy } = settings
   const trace = document.querySelector<HTMLMetaElement>('meta[name="sentry-trace"]')?.content
-  const event = {
-    event_id: eventId,
+  return {
+    event_id: randomHex(16),
     timestamp: report.time / 1000,
     platform: 'javascript',
     level: 'error',
@@ -57,11 +76,28 @@ function send({ name, message, stack }: Error, report: EarlyReport, settings: Br
     },
     ...(asksForPrivacy && { tags: PRIVACY_TAG }),
   }
-  const lines = [{ event_id: eventId, dsn, sent_at: new Date().toISOString() }, { type: 'event' }, event]
-  const body = lines.map((line) => JSON.stringify(line)).join('\n')
-  // The page is gone when the response arrives.
-  fetch(tunnel, { method: 'POST', body, keepalive: true }).catch(() => {})
-  return eventId
+}
+
+function lossOf(quantity: number) {
+  return {
+    timestamp: Date.now() / 1000,
+    discarded_events: [{ reason: 'buffer_overflow', category: 'error', quantity }],
+  }
+}
+
+/** Returns the bytes of an envelope with one item. */
+function envelopeOf(
+  item: object,
+  payload: { event_id?: string; timestamp: number },
+  { dsn }: BrowserSettings,
+): Uint8Array<ArrayBuffer> {
+  const header = { event_id: payload.event_id, dsn, sent_at: new Date().toISOString() }
+  return new TextEncoder().encode([header, item, payload].map((line) => JSON.stringify(line)).join('\n'))
+}
+
+/** Posts an envelope; the page is gone when the response arrives. */
+function post(body: Uint8Array<ArrayBuffer>, { tunnel }: BrowserSettings): void {
+  fetch(tunnel, { method: 'POST', body, keepalive: true, referrerPolicy: 'strict-origin' }).catch(() => {})
 }
 
 function randomHex(bytes: number): string {

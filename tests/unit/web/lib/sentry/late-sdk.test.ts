@@ -109,14 +109,14 @@ describe('LateSdk', () => {
     expect(sdk.transitions).toEqual(['/late'])
   })
 
-  it('keeps 50 errors, and counts the others', async () => {
+  it('keeps 30 errors, and counts the others', async () => {
     const late = new LateSdk(() => Promise.resolve(sdk))
     late.start(SETTINGS)
-    for (let i = 0; i < 60; i++) fail(`number ${i}`)
+    for (let i = 0; i < 40; i++) fail(`number ${i}`)
     expect(await late.captureException('one more')).toBeUndefined()
     await late.whenStarted()
-    expect(sdk.early).toHaveLength(50)
-    expect(messages().at(-1)).toBe('Error: number 49')
+    expect(sdk.early).toHaveLength(30)
+    expect(messages().at(-1)).toBe('Error: number 29')
     expect(sdk.dropped).toBe(11)
   })
 
@@ -256,6 +256,30 @@ describe('LateSdk', () => {
       leave()
       expect(await eventId).toBeUndefined()
       expect(tunnel.asked).toEqual([])
+    })
+
+    it('sends no more than a browser accepts, each error once, and counts the others', async () => {
+      const late = new LateSdk(() => new Promise(() => {}))
+      late.start(settings)
+      const raise = (error: Error) =>
+        page.dispatchEvent(Object.assign(new Event('error'), { error: Object.assign(error, { stack: '' }) }))
+      const twice = new Error('twice')
+      raise(twice)
+      raise(twice)
+      raise(new Error('é'.repeat(40_000)))
+      for (let i = 1; i <= 32; i++) raise(new Error(`number ${i}`))
+      leave()
+      leave()
+      await until(async () => tunnel.asked.length === 15)
+      const [report] = sentEvents().filter((event) => 'discarded_events' in event)
+      // Recorded are 30: one is the same again, and 14 are sent. The other 15 and the 5 that were not recorded are lost.
+      expect(report.discarded_events).toEqual([
+        { reason: 'buffer_overflow', category: 'error', quantity: 20 },
+      ])
+      const values = sentEvents().flatMap((event) => event.exception?.values ?? [])
+      expect(values.map(({ value }) => value).sort()).toEqual(
+        ['twice', ...Array.from({ length: 13 }, (_, i) => `number ${i + 1}`)].sort(),
+      )
     })
 
     it('leaves nothing for the SDK, for a page that comes back', async () => {
