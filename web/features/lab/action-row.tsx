@@ -2,6 +2,7 @@
 'use client'
 
 import type { ReactNode } from 'react'
+import { useHydrated } from '../../lib/use-hydrated.ts'
 import { Button } from '../../ui/button.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
 import { describeOutcome, type Outcome } from './outcome.ts'
@@ -22,7 +23,8 @@ type Props = {
 
 export function LabRow({ name, children, disabled = false, mark, ...raises }: Props) {
   const { outcome, setOutcome, follow } = useOutcome()
-  const isDisabled = !useSdkStarted() || disabled
+  const isReady = { onServer: useHydrated(), inBrowser: useSdkStarted() }
+  const isDisabled = disabled || !('onServer' in raises ? isReady.onServer : isReady.inBrowser)
   const press = () => {
     const reference = newReference()
     if ('onServer' in raises) {

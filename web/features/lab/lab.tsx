@@ -10,6 +10,7 @@ import * as raise from './browser-errors.ts'
 import { OutagePanel } from './outage/outage-panel.tsx'
 import { CloseRow } from './page-close-row.tsx'
 import { RenderRow } from './render-error-row.tsx'
+import { SdkNotice } from './sdk-notice.tsx'
 import { ask, askWithoutReport, callAction } from './server-errors.ts'
 import { type OnServer, usePass } from './use-pass.ts'
 
@@ -29,6 +30,7 @@ export function Lab({ pass, hasBrowserReports, hasOutage }: Props) {
   const server = usePass(pass)
   return (
     <div className="mt-10 grid gap-6">
+      <SdkNotice />
       {hasOutage && <OutagePanel withPass={server} />}
       <BrowserErrors />
       <ServerErrors server={server} />

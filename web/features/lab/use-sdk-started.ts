@@ -1,4 +1,5 @@
-/** Start of the SDK: before it, the buttons of the lab would report nothing. */
+/** Start of the SDK: before it, the buttons for errors of the browser would report nothing. */
+'use client'
 
 import { useEffect, useState } from 'react'
 import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'

@@ -3,6 +3,7 @@
 
 import { captureException } from '@sentry/nextjs'
 import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
+import { useHydrated } from '../../../lib/use-hydrated.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'
 import { newReference } from '../action-row.tsx'
@@ -19,7 +20,7 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
   const begin = withPass((asked) => change('POST', asked))
   const end = withPass((asked) => change('DELETE', asked))
   const hasStarted = useSdkStarted()
-  const isDisabled = !hasStarted || begin.disabled
+  const isDisabled = !useHydrated() || begin.disabled
   const isOn = status !== undefined && status.remaining_ms > 0
   const press = ({ onServer }: typeof begin) => {
     if (!isDisabled) void onServer(newReference())
