@@ -43,8 +43,12 @@ async function run(): Promise<void> {
   const isWanted = ({ title }: { title: string }) => given.only.some((words) => title.includes(words))
   const about = [describeMachine(), describeLoad()].join(', ')
   const run = { ...prepared, arguments: given, isWanted, about }
-  if (run.options.phases.flat(2).some(isWanted)) await measureReports(run)
-  if (SITUATIONS.some(isWanted)) await measureErrors(run)
+  const parts = [
+    ...(run.options.phases.flat(2).some(isWanted) ? [measureReports] : []),
+    ...(SITUATIONS.some(isWanted) ? [measureErrors] : []),
+  ]
+  if (given.quick) await Promise.all(parts.map((measure) => measure(run)))
+  else for (const measure of parts) await measure(run) // together they would slow each other down
 }
 
 /** Measures the share of the reports that the SDK has sent. */

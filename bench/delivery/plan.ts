@@ -52,7 +52,7 @@ export const FULL: Plan = {
 export const QUICK: Plan = {
   ...FULL,
   rounds: 1,
-  errors: 6,
+  errors: 4,
   seldomMs: 200,
   awayMs: 2_000,
   calmMs: 500,
@@ -60,8 +60,8 @@ export const QUICK: Plan = {
   goneMs: 200,
   tabs: 2,
   visitors: 1,
-  dialogs: 2,
-  leastErrors: 6,
+  dialogs: 1,
+  leastErrors: 4,
 }
 
 export type Arguments = {
