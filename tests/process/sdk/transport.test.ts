@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as setTimer } from 'node:timers'
 import { BrowserClient, defaultStackParser } from '@sentry/browser'
 import type { Envelope } from '@sentry/core'
-import { IDBFactory, IDBKeyRange } from 'fake-indexeddb'
+import { IDBFactory, IDBKeyRange, IDBTransaction } from 'fake-indexeddb'
 import { afterEach, beforeEach, describe, expect, it, type Mock, type MockInstance, vi } from 'vitest'
 import { EnvelopeStore } from '../../../tunnel/sdk/offline/store.ts'
 import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
@@ -25,6 +25,7 @@ const posted = vi.hoisted(() => {
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 const MAX_STORED = 30
+const TRANSACTION_MS = 5_000
 const KEPT = '/monitoring?p=2&keep=1'
 const TAKEN = expect.objectContaining({ body: expect.any(Uint8Array) })
 const DATABASE = 'culvert-offline?p=2'
@@ -537,9 +538,8 @@ describe('The transport', () => {
     expect(await stored()).toContain('second')
   })
 
-  it('sends an envelope while the database does not respond', async () => {
-    const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+  /** Keeps other transactions waiting until it is called back, and lets those of the transport take too long. */
+  async function holdDatabase(): Promise<() => void> {
     const database = await ended(indexedDB.open(DATABASE))
     const queue = database.transaction('queue', 'readwrite').objectStore('queue')
     let isHeld = true
@@ -547,11 +547,80 @@ describe('The transport', () => {
       if (isHeld) queue.count().onsuccess = hold
     }
     hold()
-    timers.mockImplementation((callback, delay) => setTimer(callback, delay === 5_000 ? 0 : delay))
+    timers.mockImplementation((callback, delay, ...args) =>
+      setTimer(callback, delay === TRANSACTION_MS ? 0 : delay, ...args),
+    )
+    return () => {
+      isHeld = false
+      database.close()
+    }
+  }
+
+  it('sends an envelope while the database does not respond, and does not store it later', async () => {
+    const client = openTab()
+    await send(client, envelopeOf('event', 'first'))
+    const release = await holdDatabase()
     await send(client, envelopeOf('event', 'second'))
-    isHeld = false
-    database.close()
+    release()
     expect(urlsOf('second')).toEqual(['/monitoring?p=2'])
+    expect(await stored()).toEqual([])
+  })
+
+  it('does not send an accepted envelope again while the database does not respond', async () => {
+    let release = () => {}
+    answer = (_, response) => {
+      void holdDatabase().then((end) => {
+        release = end
+        response.end('{}')
+      })
+    }
+    await send(openTab(), envelopeOf('event', 'accepted'))
+    release()
+    expect(urlsOf('accepted')).toEqual([KEPT])
+    expect(await stored()).toEqual([])
+  })
+
+  it('reports no loss of a stored envelope while the database does not respond', async () => {
+    let release = () => {}
+    answer = (_, response) => {
+      void holdDatabase().then((end) => {
+        release = end
+        response.writeHead(503).end()
+      })
+    }
+    const client = openTab()
+    expect(await send(client, envelopeOf('event', 'kept'))).toEqual({ statusCode: 202 })
+    release()
+    expect(await stored()).toEqual(['kept'])
+    expect(recordDropped).not.toHaveBeenCalled()
+  })
+
+  it('removes an envelope from the store whose commit took long', async () => {
+    vi.spyOn(EnvelopeStore.prototype, 'take').mockResolvedValue({ nextAt: Infinity })
+    const client = openTab()
+    await send(client, envelopeOf('event', 'first'))
+    const { dispatchEvent } = IDBTransaction.prototype
+    let commit = () => {}
+    let late = () => {}
+    timers.mockImplementation((callback, delay, ...args) => {
+      if (delay === TRANSACTION_MS) late = callback
+      return setTimer(callback, delay, ...args)
+    })
+    vi.spyOn(IDBTransaction.prototype, 'dispatchEvent').mockImplementationOnce(function (
+      this: IDBTransaction,
+      event,
+    ) {
+      commit = () => dispatchEvent.call(this, event)
+      late()
+      return true
+    })
+    answer = (_, response) => {
+      commit()
+      response.end('{}')
+    }
+    await send(client, envelopeOf('event', 'slow'))
+    expect(urlsOf('slow')).toEqual([KEPT])
+    expect(await stored()).toEqual([])
   })
 
   it('sends a new time with a stored envelope', async () => {

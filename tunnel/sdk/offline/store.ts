@@ -60,6 +60,7 @@ export class EnvelopeStore {
         await result(queue.add({ body: bytes, attempts: 0, notBefore } satisfies Value, key))
         return key
       },
+      (transaction) => transaction.abort(), // nobody would know of the entry
       Promise.race([this.#open(), soon]),
     )
   }
@@ -90,7 +91,7 @@ export class EnvelopeStore {
 
   /**
    * Ends the claim on an entry that was not accepted, and delays its next post if this one counts as an attempt. Resolves to `false` if the
-   * entry was dropped after its last attempt, or is not known to be stored.
+   * entry was dropped after its last attempt.
    */
   async postpone(key: Key, isAttempt: boolean): Promise<boolean> {
     const isKept = await this.#run(async (queue) => {
@@ -106,7 +107,7 @@ export class EnvelopeStore {
       await result(queue.put({ ...value, attempts, notBefore } satisfies Value, key))
       return true
     })
-    return isKept ?? false
+    return isKept ?? true // it stays if the transaction fails
   }
 
   /** Says once that envelopes cannot be stored. */
@@ -117,7 +118,12 @@ export class EnvelopeStore {
   }
 
   /** Runs a transaction, and resolves after its commit, or to `undefined` if it failed, takes too long, or the database is not open. */
-  async #run<T>(act: (queue: IDBObjectStore) => Promise<T>, opening?: Promise<IDBDatabase | undefined>) {
+  async #run<T>(
+    act: (queue: IDBObjectStore) => Promise<T>,
+    onLate?: (transaction: IDBTransaction) => void,
+    opening?: Promise<IDBDatabase | undefined>,
+  ) {
+    let timer: ReturnType<typeof setTimeout> | undefined
     try {
       const database = await (opening ?? this.#open())
       const transaction = database?.transaction(QUEUE, 'readwrite')
@@ -125,17 +131,23 @@ export class EnvelopeStore {
       const committed = new Promise<void>((resolve, reject) => {
         transaction.oncomplete = () => resolve()
         transaction.onabort = () => reject(transaction.error)
+        timer = setTimeout(() => {
+          try {
+            onLate?.(transaction)
+            reject('timeout')
+          } catch {
+            resolve() // the browser is committing it
+          }
+        }, TRANSACTION_MS)
       })
-      const late = new Promise<never>((_, reject) => setTimeout(() => reject('timeout'), TRANSACTION_MS))
-      const [value] = await Promise.race([
-        Promise.all([act(transaction.objectStore(QUEUE)), committed]),
-        late,
-      ])
+      const [value] = await Promise.all([act(transaction.objectStore(QUEUE)), committed])
       return value
     } catch (error) {
       if ((error as Error | null)?.name === 'InvalidStateError') this.#opening = undefined // Safari may close it without an event
       this.warn(error)
       return undefined
+    } finally {
+      clearTimeout(timer)
     }
   }
 
