@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, startChromium } from '../support/browser/chromium.ts'
-import { flushSdk } from '../support/browser/web-sdk.ts'
+import { flushSdk, isRecorded } from '../support/browser/web-sdk.ts'
 import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { parseEnvelope } from '../support/sentry/received-request.ts'
@@ -56,6 +56,7 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
       await flushSdk(page)
       const kinds = kindsSent().filter((kind) => /^(event|span|replay_event)/.test(kind))
       expect([...new Set(kinds)].sort()).toEqual(expected)
+      expect(await isRecorded(page)).toBe(expected.includes('replay_event'))
     },
   )
 

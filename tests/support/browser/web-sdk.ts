@@ -21,7 +21,12 @@ export function waitForTracing(page: Page): Promise<void> {
   return expect.poll(() => page.evaluate(hasIntegration, 'BrowserTracing')).toBe(true)
 }
 
-/** Makes the page send what its SDK still holds, as when the visitor leaves: the span of the page load, and the replay. */
+/** Returns whether the SDK records the page. It sends no replay of less than 5 s. */
+export function isRecorded(page: Page): Promise<boolean> {
+  return page.evaluate(hasIntegration, 'Replay')
+}
+
+/** Makes the page send what its SDK still holds, as when the visitor leaves: the span of the page load, and a replay of 5 s or more. */
 export async function flushSdk(page: Page): Promise<void> {
   await page.evaluate(async () => {
     Object.defineProperty(document, 'visibilityState', { value: 'hidden' })
