@@ -10,7 +10,7 @@ import {
   type TransportMakeRequestResponse,
 } from '@sentry/core'
 import { NotAccepted, type PostOptions, Posts } from './offline/posts.ts'
-import { EnvelopeStore, type Key } from './offline/store.ts'
+import { EnvelopeStore, FIRST_DELAY_MS, type Key, MAX_DELAY_MS } from './offline/store.ts'
 
 type MakeTransport = NonNullable<BrowserOptions['transport']>
 
@@ -18,8 +18,6 @@ type MakeTransport = NonNullable<BrowserOptions['transport']>
 export const MAX_BUFFERED = 256
 
 const RETRY_SPACING_MS = 100
-const FIRST_DELAY_MS = 5_000
-const MAX_DELAY_MS = 3_600_000
 /** Time for which the SDK drops envelopes after a rate limit of the tunnel (10 s), and a second more. */
 const HOLD_MS = 11_000
 

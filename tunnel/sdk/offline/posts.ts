@@ -27,7 +27,7 @@ export class NotAccepted extends Error {
   readonly rateLimits: string | null
 
   constructor(status: number, rateLimits: string | null) {
-    super(`The tunnel responded with ${status}.`)
+    super()
     this.status = status
     this.rateLimits = rateLimits
   }

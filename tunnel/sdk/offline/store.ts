@@ -11,8 +11,8 @@ const MAX_AGE_MS = 30 * 24 * 3_600_000
 const MAX_ATTEMPTS = 30
 /** Time for a post, in which no other tab and no next page sends the entry again. */
 const CLAIM_MS = 15_000
-const FIRST_DELAY_MS = 5_000
-const MAX_DELAY_MS = 3_600_000
+export const FIRST_DELAY_MS = 5_000
+export const MAX_DELAY_MS = 3_600_000
 const OPENING_MS = 500
 const TRANSACTION_MS = 5_000
 const QUEUE = 'queue'
@@ -123,7 +123,6 @@ export class EnvelopeStore {
     onLate?: (transaction: IDBTransaction) => void,
     opening?: Promise<IDBDatabase | undefined>,
   ) {
-    let timer: ReturnType<typeof setTimeout> | undefined
     try {
       const database = await (opening ?? this.#open())
       const transaction = database?.transaction(QUEUE, 'readwrite')
@@ -131,12 +130,12 @@ export class EnvelopeStore {
       const committed = new Promise<void>((resolve, reject) => {
         transaction.oncomplete = () => resolve()
         transaction.onabort = () => reject(transaction.error)
-        timer = setTimeout(() => {
+        setTimeout(() => {
           try {
             onLate?.(transaction)
             reject('timeout')
           } catch {
-            resolve() // the browser is committing it
+            resolve() // the browser is committing it, or has done so
           }
         }, TRANSACTION_MS)
       })
@@ -146,8 +145,6 @@ export class EnvelopeStore {
       if ((error as Error | null)?.name === 'InvalidStateError') this.#opening = undefined // Safari may close it without an event
       this.warn(error)
       return undefined
-    } finally {
-      clearTimeout(timer)
     }
   }
 
