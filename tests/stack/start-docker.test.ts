@@ -51,25 +51,19 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     return docker('ps', '--all', '--filter', label, '--format', '{{.Names}}').split('\n').filter(Boolean)
   }
 
-  it('prints the address when the site answers, and removes its containers on Ctrl-C', async () => {
+  it('prints the address when the site answers, rejects a second start, and removes its containers on Ctrl-C', async () => {
     await using site = await start()
-    await site.says(`Culvert runs at http://127.0.0.1:${port}`)
+    const url = `http://127.0.0.1:${port}`
+    await site.says(`Culvert runs at ${url}`)
     expect(containers()).toHaveLength(5)
-    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
+    await using second = await start()
+    expect(await second.exited).toBe(1)
+    expect(second.output()).toContain(`culvert: Culvert is already running at ${url}.`)
+    expect((await fetch(`${url}/`)).status).toBe(200)
     site.interrupt()
     expect(await site.exited).toBe(0)
     expect(containers()).toEqual([])
     expect(site.output()).toMatch(/Stopped\.\n$/)
-  })
-
-  it('does not touch the containers of another start, and says where they are', async () => {
-    await using first = await start()
-    await first.says('Culvert runs at')
-    const firstPort = port
-    await using second = await start()
-    expect(await second.exited).toBe(1)
-    expect(second.output()).toContain(`culvert: Culvert is already running at http://127.0.0.1:${firstPort}.`)
-    expect((await fetch(`http://127.0.0.1:${firstPort}/`)).status).toBe(200)
   })
 
   it('stops during a build before any container runs', async () => {
