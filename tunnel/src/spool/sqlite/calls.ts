@@ -24,6 +24,10 @@ export type Result = { number: number; value?: unknown; error?: Error }
 
 const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'putValue', 'addHistory', 'probe']
 
+/** Space of the reserve that the largest row and its index entries take. */
+const ROW_BYTES = 2 * 1024 * 1024 // 2 MiB
+const LOG_IS_FULL = 'the write-ahead log is full: the disk is, or another process reads the file'
+
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
@@ -32,13 +36,12 @@ const SQLITE_NOTADB = 26
 export class CallRunner {
   readonly #store: SqliteStore
   readonly #reserve: Reserve
-  readonly #maxBytes: number
+  readonly #walBytes: number
 
-  /** One transaction holds bodies of up to `maxBytes`, or one larger body. */
-  constructor(store: SqliteStore, reserve: Reserve, maxBytes: number) {
+  constructor(store: SqliteStore, reserve: Reserve, walBytes: number) {
     this.#store = store
     this.#reserve = reserve
-    this.#maxBytes = maxBytes
+    this.#walBytes = walBytes
   }
 
   /** Returns when all calls are on disk. */
@@ -90,9 +93,7 @@ export class CallRunner {
   #rejectionOf(isLogShort: boolean): Error | undefined {
     const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
     if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
-    if (!isLogShort)
-      return new Error('the write-ahead log is full: the disk is, or another process reads the file')
-    return undefined
+    return isLogShort ? undefined : new Error(LOG_IS_FULL)
   }
 
   /** While there is no reserve, the log keeps its space. */
@@ -111,13 +112,22 @@ export class CallRunner {
     return { number: call.number, value: this.#store.commit(() => this.#perform(call)) }
   }
 
-  #perform({ name, args }: Call): unknown {
+  #perform(call: Call): unknown {
+    if (isGrowing(call)) this.#requireRoomInReserve()
+    const { name, args } = call
     const { admin, rateLimits, values, history } = this.#store
     const target = [this.#store, admin, rateLimits, values, history].find((each) => name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
     return method.apply(target, args)
   }
 
+  /** Throws where the reserve would have too little room to move the log into the file: a full disk could then not deliver. */
+  #requireRoomInReserve(): void {
+    const room = Math.max(this.#walBytes, this.#reserve.bytes - ROW_BYTES)
+    if (this.#store.log.growthOfFile() > room) throw new Error(LOG_IS_FULL)
+  }
+
+  /** One transaction holds bodies of up to half of the log, or one larger body. */
   #split(calls: readonly Call[]): Call[][] {
     const batches: Call[][] = []
     let left = 0
@@ -127,7 +137,7 @@ export class CallRunner {
       if (last && left >= 0) last.push(call)
       else {
         batches.push([call])
-        left = this.#maxBytes - bodyBytesOf(call)
+        left = this.#walBytes / 2 - bodyBytesOf(call)
       }
     }
     return batches

@@ -25,7 +25,7 @@ const { file, folder, bounds, newId }: WorkerData = workerData
 const reserve = new Reserve(file, bounds)
 const ownerLock = new OwnerLock(file)
 const { store, notice } = openOrSetAside()
-const runner = new CallRunner(store, reserve, bounds.walBytes / 2)
+const runner = new CallRunner(store, reserve, bounds.walBytes)
 reserve.fill()
 if (listDamaged(file).length === 0) ownerLock.runAlone(removeOrphans) // they may be bodies of entries that can be recovered
 

@@ -1,7 +1,8 @@
 /** Write-ahead log of the spool's SQLite file, which every writer keeps short. */
 
 import { statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { PAGE_BYTES } from './entry-row.ts'
 import { pauseThread } from './locks.ts'
 
 const PATIENCE_MS = 1_000
@@ -11,17 +12,26 @@ export type CheckpointMode = 'RESTART' | 'TRUNCATE'
 
 export class WriteAheadLog {
   readonly #db: DatabaseSync
+  readonly #spoolFile: string
   readonly #file: string
+  readonly #pages: StatementSync
   readonly #maxBytes: number
 
   constructor(db: DatabaseSync, spoolFile: string, maxBytes: number) {
     this.#db = db
+    this.#spoolFile = spoolFile
     this.#file = walFileOf(spoolFile)
+    this.#pages = db.prepare('PRAGMA page_count')
     this.#maxBytes = maxBytes
   }
 
   isLong(): boolean {
     return fileBytes(this.#file) > this.#maxBytes
+  }
+
+  /** Returns the bytes by which the file becomes longer when the log, with the current transaction, is moved into it. */
+  growthOfFile(): number {
+    return Number(this.#pages.get()?.page_count) * PAGE_BYTES - fileBytes(this.#spoolFile)
   }
 
   /** Moves the log into the file if it is long. Returns `false` when it stays long, and is twice as long as it may be. */
