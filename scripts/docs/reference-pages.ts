@@ -49,13 +49,16 @@ A rejection is JSON. \`causes\` describes the problem of this request, without i
   "detail": "The envelope has too many items. Split it into several envelopes.",
   "code": "too-many-items",
   "causes": ["It has more than 1000."],
-  "request_id": "6f2a01c5a9c24a1f8d3c0b7c2f4d9e11"
+  "request_id": "6f2a01c5a9c24a1f8d3c0b7c2f4d9e11",
+  "reported": false
 }
 \`\`\`
 
 \`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. If nginx itself rejects a request to a tunnel path,
 the response has the same JSON. One case has no response: if headers or a body stop arriving for 10 s, or a
 body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the connection and logs 408.
+
+\`reported\` is \`true\` if the tunnel reports the loss to Sentry in a client report. The SDK must not report it again then.
 
 The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 408, 5xx and \`throttled\`, and after a 429 without \`X-Sentry-Rate-Limits\`, and sends it
 again. After \`tunnel-failed\` and \`inbox-full\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`

@@ -5,6 +5,8 @@ import {
   createTransport,
   type Envelope,
   envelopeContainsItemType,
+  envelopeItemTypeToDataCategory,
+  forEachEnvelopeItem,
   parseEnvelope,
   type Transport,
   type TransportMakeRequestResponse,
@@ -36,6 +38,7 @@ type Sending = {
 class StoringTransport implements Transport {
   readonly #store: EnvelopeStore
   readonly #posts: Posts
+  readonly #record: PostOptions['recordDroppedEvent']
   readonly #base: Transport
   readonly #bufferSize: number
   /** Argument of the call to `#base`. */
@@ -56,8 +59,9 @@ class StoringTransport implements Transport {
   constructor(options: PostOptions) {
     this.#store = new EnvelopeStore(`culvert-offline${new URL(options.url, location.href).search}`)
     this.#posts = new Posts(options)
-    this.#bufferSize = options.bufferSize ?? MAX_BUFFERED
-    this.#base = createTransport({ ...options, bufferSize: this.#bufferSize }, ({ body }) => {
+    this.#record = options.recordDroppedEvent
+    this.#bufferSize = options.bufferSize
+    this.#base = createTransport(options, ({ body }) => {
       const sending = this.#sending as Sending // set by `#send`, which calls this at once
       sending.isRequested = true
       this.#buffered++
@@ -100,11 +104,10 @@ class StoringTransport implements Transport {
     const isLast = this.#isLeaving && this.#posts.canOutlivePage(body)
     const adding = key || !isStorable || isLast ? undefined : this.#store.add(body, isReport)
     let stored = key ?? (this.#isLeaving ? undefined : adding && (await unlessLeft(adding)))
-    const isKept = stored !== undefined
     const id = String(stored)
     this.#sendingKeys.add(id)
     try {
-      const response = await this.#posts.post(body, isKept)
+      const response = await this.#posts.post(body, stored !== undefined)
       stored ??= await adding
       if (stored) await this.#store.remove(stored)
       this.#noteResponse()
@@ -120,9 +123,9 @@ class StoringTransport implements Transport {
         return { statusCode: 202 }
       }
       if (isStorable && !stored) this.#store.warn('the storage is full')
-      if (error instanceof NotAccepted && !isKept) {
-        if (error.status === 503) return { statusCode: 503 } // the tunnel reports this loss
-        if (error.status === 429 && isReport) return this.#hold(error)
+      if (error instanceof NotAccepted) {
+        if (error.status === 429 && isReport) return this.#hold(error, body)
+        if (error.isReported) return { statusCode: 503 }
       }
       throw error // the SDK reports it
     } finally {
@@ -136,8 +139,12 @@ class StoringTransport implements Transport {
   }
 
   /** Lets the SDK hold back reports that cannot be stored. Stored ones stay meanwhile. */
-  #hold({ rateLimits }: NotAccepted): TransportMakeRequestResponse {
+  #hold({ rateLimits, isReported }: NotAccepted, body: string | Uint8Array): TransportMakeRequestResponse {
     this.#heldUntil = Date.now() + HOLD_MS
+    if (!isReported)
+      forEachEnvelopeItem(parseEnvelope(body), (_, type) =>
+        this.#record('ratelimit_backoff', envelopeItemTypeToDataCategory(type)),
+      )
     return { statusCode: 429, headers: { 'x-sentry-rate-limits': rateLimits ?? '10', 'retry-after': null } }
   }
 
@@ -165,7 +172,7 @@ class StoringTransport implements Transport {
   async #sendStored(): Promise<number> {
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
     if (!taken) return MAX_DELAY_MS
-    if ('nextAt' in taken) return Math.max(taken.nextAt - Date.now(), 0)
+    if ('nextAt' in taken) return taken.nextAt - Date.now()
     if (this.#buffered >= this.#bufferSize || this.#heldUntil > Date.now()) {
       await this.#store.postpone(taken.key, false) // the SDK would drop it
       return FIRST_DELAY_MS

@@ -202,8 +202,10 @@ async function spool(
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
     if (final?.kind === 'answered') return answered(ctx, final.reply)
-    if (!ctx.isKeptBySender())
+    if (!ctx.isKeptBySender()) {
       reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
+      ctx.isLossReported = true
+    }
     throw notSpooled(result)
   }
   attempt?.drop()

@@ -58,6 +58,8 @@ export class Context {
   scrubPage: ((url: string) => string) | undefined
   /** Limits of our own, for the sender of an envelope of which no item is left. */
   readonly ownLimits: { seconds: number; categories: string[] }[] = []
+  /** The loss of the envelope is reported to Sentry. The transport of `sdk.js` reports it otherwise. */
+  isLossReported = false
   /** Called with the outcome before it is recorded, also when the envelope was rejected. */
   onOutcome: ((outcome: Outcome) => void) | undefined
   /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */

@@ -266,8 +266,12 @@ export class Rejection extends Error {
   }
 }
 
-/** Builds the body of a rejection: Relay's `ApiErrorResponse` with our code and the request ID. */
-export function rejectionBody({ code, causes }: Rejection, requestId: string): string {
+/** Builds the body of a rejection: Relay's `ApiErrorResponse` with our code, the request ID, and `more`. */
+export function rejectionBody(
+  { code, causes }: Rejection,
+  requestId: string,
+  more?: { reported: boolean },
+): string {
   const { sentence, fix } = REJECTIONS[code]
-  return JSON.stringify({ detail: `${sentence} ${fix}`, code, causes, request_id: requestId })
+  return JSON.stringify({ detail: `${sentence} ${fix}`, code, causes, request_id: requestId, ...more })
 }

@@ -35,11 +35,11 @@ type Answer = (asked: Asked, response: ServerResponse) => void
 const accept: Answer = (_, response) => void response.end('{}')
 const disconnect: Answer = (_, response) => void response.destroy()
 const respond =
-  (status: number, code = '', rateLimits = ''): Answer =>
+  (status: number, code = '', rateLimits = '', more = {}): Answer =>
   (_, response) =>
     void response
       .writeHead(status, rateLimits ? { 'x-sentry-rate-limits': rateLimits } : {})
-      .end(JSON.stringify({ code }))
+      .end(JSON.stringify({ code, ...more }))
 const throttle = respond(429, 'throttled', '10:error;replay:key:tunnel')
 
 describe('The transport', () => {
@@ -214,7 +214,10 @@ describe('The transport', () => {
     advance(6_000)
     online()
     await expect.poll(() => tunnel.asked.length).toBeGreaterThan(MAX_STORED + 1)
-    expect(recordDropped.mock.calls).toEqual([['ratelimit_backoff', 'error']])
+    expect(recordDropped.mock.calls).toEqual([
+      ['ratelimit_backoff', 'error'],
+      ['ratelimit_backoff', 'error'],
+    ])
   })
 
   it('waits for different times after a response', async () => {
@@ -500,6 +503,33 @@ describe('The transport', () => {
     answer = accept
     expect(await send(client, envelopeOf('event', 'accepted'))).toMatchObject({ statusCode: 200 })
     expect(warnings).toEqual([expect.stringMatching(/^Culvert: reports that cannot be sent now are lost/)])
+  })
+
+  it.each([
+    ['408', 'event', respond(408, 'body-timeout'), 'network_error'],
+    ['429 of the tunnel', 'event', throttle, 'ratelimit_backoff'],
+    ['429 of a proxy', 'event', respond(429), 'ratelimit_backoff'],
+    ['429 of the tunnel', 'session', throttle, 'network_error'],
+    ['503 tunnel-busy', 'event', respond(503, 'tunnel-busy'), 'network_error'],
+  ])(
+    'reports a loss once after %s to an envelope with %s that is not stored',
+    async (_, type, refuse, reason) => {
+      vi.stubGlobal('indexedDB', undefined)
+      answer = refuse
+      await send(openTab(), envelopeOf(type))
+      expect(recordDropped.mock.calls).toEqual([[reason, type === 'event' ? 'error' : type]])
+    },
+  )
+
+  it.each([
+    ['429', 'event', respond(429, 'throttled', '10:error:key:tunnel', { reported: true })],
+    ['429', 'session', respond(429, 'throttled', '10:session:key:tunnel', { reported: true })],
+    ['503', 'event', respond(503, 'spool-full', '', { reported: true })],
+  ])('reports no loss that the tunnel reports, after %s to an envelope with %s', async (_, type, refuse) => {
+    vi.stubGlobal('indexedDB', undefined)
+    answer = refuse
+    await send(openTab(), envelopeOf(type))
+    expect(recordDropped).not.toHaveBeenCalled()
   })
 
   it('stores again after the page has deleted the database', async () => {

@@ -50,7 +50,7 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     async (path) => {
       expect(await postTo(path)).toMatchObject({
         status: 503,
-        json: { code: 'spool-full' },
+        json: { code: 'spool-full', reported: false },
         outcome: 'deferred',
         reason: 'spool-full',
       })
@@ -61,7 +61,10 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
   it.each(['/monitoring?p=456', '/monitoring?p=456&keep=0', '/monitoring?p=456&xkeep=1'])(
     'is rejected at %s, and Sentry is told of the loss',
     async (path) => {
-      expect(await postTo(path)).toMatchObject({ status: 503, outcome: 'rejected', reason: 'spool-full' })
+      expect(await postTo(path)).toMatchObject({
+        ...{ status: 503, outcome: 'rejected', reason: 'spool-full' },
+        json: { reported: true },
+      })
       expect(await reportedReasons()).toEqual(expect.arrayContaining(['queue_overflow']))
     },
   )
@@ -151,14 +154,25 @@ describe('An error that exceeds a rate limit', () => {
     ['of a project', { PROJECT_RATE: '1', PROJECT_BURST: '1' }],
     ['of a client address', { ADDRESS_RATE: '1', ADDRESS_BURST: '1' }],
   ])('%s of the tunnel is deferred if its sender keeps it, and no loss is reported', async (_, env) => {
-    expect(await exceed(env, KEPT)).toMatchObject({ ...throttled, outcome: 'deferred', reports: 0 })
+    expect(await exceed(env, KEPT)).toMatchObject({
+      ...throttled,
+      ...{ json: { reported: false }, outcome: 'deferred', reports: 0 },
+    })
   })
 
   it('of a project of the tunnel is reported to Sentry if its sender does not keep it', async () => {
     const env = { PROJECT_RATE: '1', PROJECT_BURST: '1' }
     expect(await exceed(env, '/monitoring')).toMatchObject({
       ...throttled,
-      ...{ outcome: 'rate_limited', reports: 1 },
+      ...{ json: { reported: true }, outcome: 'rate_limited', reports: 1 },
+    })
+  })
+
+  it('of a client address says that it is not reported, since its body is not parsed', async () => {
+    const env = { ADDRESS_RATE: '1', ADDRESS_BURST: '1' }
+    expect(await exceed(env, '/monitoring')).toMatchObject({
+      ...throttled,
+      ...{ json: { reported: false }, outcome: 'rate_limited', reports: 0 },
     })
   })
 

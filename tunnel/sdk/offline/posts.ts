@@ -2,7 +2,7 @@
 
 import type { BaseTransportOptions, TransportMakeRequestResponse } from '@sentry/core'
 
-export type PostOptions = BaseTransportOptions & { fetchOptions?: RequestInit }
+export type PostOptions = BaseTransportOptions & { fetchOptions?: RequestInit; bufferSize: number }
 
 /** Rejection codes with 503 that another attempt would get too; the tunnel counts them as lost. */
 const FINAL_CODES = ['tunnel-failed', 'inbox-full']
@@ -25,11 +25,14 @@ const send = globalThis.fetch
 export class NotAccepted extends Error {
   readonly status: number
   readonly rateLimits: string | null
+  /** The tunnel has reported the loss to Sentry. */
+  readonly isReported: unknown
 
-  constructor(status: number, rateLimits: string | null) {
+  constructor(status: number, rateLimits: string | null, isReported: unknown) {
     super()
     this.status = status
     this.rateLimits = rateLimits
+    this.isReported = isReported
   }
 }
 
@@ -79,7 +82,12 @@ export class Posts {
     })
     const { status } = response
     const rateLimits = response.headers.get('X-Sentry-Rate-Limits')
-    if (!(await isFinal(response, rateLimits))) throw new NotAccepted(status, rateLimits)
+    if (status >= 500 || status === 408 || status === 429) {
+      // A proxy before Culvert may send other bodies, a bare 429, and statuses of its own such as 520.
+      const { code, reported } = (await response.json().catch(() => undefined)) ?? {}
+      const isFinal = status === 429 ? rateLimits !== null && code !== THROTTLED : FINAL_CODES.includes(code)
+      if (!isFinal) throw new NotAccepted(status, rateLimits, reported)
+    }
     return {
       statusCode: status,
       headers: { 'x-sentry-rate-limits': rateLimits, 'retry-after': response.headers.get('Retry-After') },
@@ -97,12 +105,4 @@ function isKeepalive(bytes: number, requests: number): boolean {
 
 function sizeOf(body: string | Uint8Array): number {
   return new Blob([body as BlobPart]).size
-}
-
-/** Reads the rejection code in the body. A proxy before Culvert may send other bodies, a bare 429, and statuses of its own such as 520. */
-async function isFinal(response: Response, rateLimits: string | null): Promise<boolean> {
-  const { status } = response
-  if (status < 500 && status !== 408 && status !== 429) return true
-  const { code } = (await response.json().catch(() => undefined)) ?? {}
-  return status === 429 ? rateLimits !== null && code !== THROTTLED : FINAL_CODES.includes(code)
 }

@@ -58,7 +58,7 @@ export function rejected(
     outcome: PASSING.has(status) && !FINAL_CODES.has(code) && ctx.isKeptBySender() ? 'deferred' : 'rejected',
     reason: code,
     status,
-    body: rejectionBody(rejection, requestId),
+    body: rejectionBody(rejection, requestId, { reported: ctx.isLossReported }),
     headers: jsonHeaders(),
   }
 }

@@ -78,7 +78,7 @@ export function rateLimited(
     outcome: isThrottled && ctx.isKeptBySender() ? 'deferred' : 'rate_limited',
     reason,
     status: rejection.status,
-    body: rejectionBody(rejection, ctx.client.requestId),
+    body: rejectionBody(rejection, ctx.client.requestId, { reported: ctx.isLossReported }),
     headers: { ...jsonHeaders(), 'x-sentry-rate-limits': formatRateLimits(limits, 'tunnel') },
   }
 }

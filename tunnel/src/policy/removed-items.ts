@@ -22,6 +22,7 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
       reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
     if (!isEmpty) return undefined
+    ctx.isLossReported = !isDeferred
     if (RATE_LIMITED.some((reason) => byReason.has(reason)))
       return allRateLimited(ctx, limits.remaining(project, byReason.get('limited') ?? []), byReason)
     const [reason = ''] = byReason.keys()
