@@ -11,6 +11,7 @@ import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
 import { accepted, type Context, type Outcome, type Stage, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
+import { rateLimitsFor } from './policy/rate-limits.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
@@ -236,10 +237,9 @@ async function putIntoSpool(
 }
 
 /** Passes Sentry's response on, with three of its headers. */
-function answered(
-  ctx: Context,
-  { status, body, contentType, retryAfter, rateLimits }: UpstreamResponse,
-): Outcome {
+function answered(ctx: Context, response: UpstreamResponse): Outcome {
+  const { status, body, contentType, retryAfter } = response
+  const rateLimits = rateLimitsFor(response, Date.now())
   ctx.receipt.upstream_status = status
   delete ctx.receipt.upstream_error // the response came late, and the spool did not take the envelope
   const headers: Record<string, string> = {}

@@ -126,6 +126,22 @@ describe('A rate limit of Sentry', () => {
     }
   })
 
+  it.each([
+    [{ 'retry-after': '7' }, /^7:error;[a-z_;]+:key:generic$/],
+    [{}, /^60:error;[a-z_;]+:key:generic$/],
+  ])(
+    'reaches the sender with all categories if a 429 of Sentry has the headers %o',
+    async (headers, limits) => {
+      sentry.once({ status: 429, headers })
+      const answer = await send(newDsn(), part('event'))
+      await sentry.next()
+      expect([answer.status, answer.headers['x-sentry-rate-limits']]).toEqual([
+        429,
+        expect.stringMatching(limits),
+      ])
+    },
+  )
+
   it('is not derived from Retry-After with a 200', async () => {
     const dsn = newDsn()
     sentry.once({ headers: { 'retry-after': '60' } })

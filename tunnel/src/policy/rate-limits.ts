@@ -63,6 +63,18 @@ export function formatRateLimits(limits: readonly RateLimit[], reason: string): 
 }
 
 /**
+ * Returns the value of `X-Sentry-Rate-Limits` for the sender of a response. A 429 without it gets one that names all categories: `sdk.js`
+ * would take it for that of a proxy, and other SDKs would hold back client reports, too.
+ */
+export function rateLimitsFor(response: RateLimitHeaders, now: number): string | undefined {
+  const { status, rateLimits } = response
+  if (rateLimits || status !== 429) return rateLimits
+  const limits = readRateLimits({ ...response, rateLimits: undefined }, now)
+  const scoped = limits.map(({ seconds }) => ({ seconds, categories: [...CATEGORY_NAMES] }))
+  return formatRateLimits(scoped, 'generic')
+}
+
+/**
  * Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. The limits of the tunnel itself have another
  * code, since the transport of `sdk.js` keeps an envelope that exceeds them.
  */
