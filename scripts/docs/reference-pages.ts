@@ -59,6 +59,7 @@ the response has the same JSON. One case has no response: if headers or a body s
 body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the connection and logs 408.
 
 \`reported\` is \`true\` if the tunnel reports the loss to Sentry in a client report. The SDK must not report it again then.
+Responses of nginx do not have it.
 
 The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 408, 5xx and \`throttled\`, and after a 429 without \`X-Sentry-Rate-Limits\`, and sends it
 again. After \`tunnel-failed\` and \`inbox-full\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`

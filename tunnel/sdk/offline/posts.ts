@@ -8,7 +8,7 @@ export type PostOptions = BaseTransportOptions & { fetchOptions?: RequestInit; b
 const FINAL_CODES = ['tunnel-failed', 'inbox-full']
 /** Rejection code with 429 when a limit of the tunnel or of nginx was reached, and not one of Sentry. */
 const THROTTLED = 'throttled'
-/** Tells the tunnel that the envelope is not lost when it answers with 503. */
+/** Tells the tunnel that the envelope is not lost when it answers with 408, 429 or 503. */
 const KEEP = 'keep=1'
 /** nginx allows 50 concurrent requests per client address. */
 const MAX_IN_FLIGHT = 15
