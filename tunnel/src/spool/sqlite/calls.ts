@@ -24,24 +24,30 @@ export type Result = { number: number; value?: unknown; error?: Error }
 
 const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'putValue', 'addHistory', 'probe']
 
-/** Space of the reserve that the largest row and its index entries take. */
-const ROW_BYTES = 2 * 1024 * 1024 // 2 MiB
-const LOG_IS_FULL = 'the write-ahead log is full: the disk is, or another process reads the file'
+const ROW_BYTES = 1280 * 1024 // 1.25 MiB: the largest row, also where the whole bound is a few megabytes
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
 const SQLITE_NOTADB = 26
 
+/** The log cannot be moved into the file, or takes the whole reserve. */
+class LogFull extends Error {
+  override readonly message = 'the write-ahead log is full: the disk is, or another process reads the file'
+}
+
 export class CallRunner {
   readonly #store: SqliteStore
   readonly #reserve: Reserve
   readonly #walBytes: number
+  /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
+  readonly #maxGrowth: number
 
   constructor(store: SqliteStore, reserve: Reserve, walBytes: number) {
     this.#store = store
     this.#reserve = reserve
     this.#walBytes = walBytes
+    this.#maxGrowth = Math.max(reserve.bytes, ROW_BYTES)
   }
 
   /** Returns when all calls are on disk. */
@@ -59,7 +65,8 @@ export class CallRunner {
       return [...rejected, ...this.#commit(accepted)]
     } catch (error) {
       const [only] = accepted
-      if (only && accepted.length === 1 && !isDiskFull(error)) return [...rejected, failure(only, error)]
+      if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
+      else if (only && accepted.length === 1 && !isDiskFull(error)) return [...rejected, failure(only, error)]
       return [...rejected, ...accepted.map((call) => this.#runAlone(call))]
     }
   }
@@ -93,7 +100,7 @@ export class CallRunner {
   #rejectionOf(isLogShort: boolean): Error | undefined {
     const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
     if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
-    return isLogShort ? undefined : new Error(LOG_IS_FULL)
+    return isLogShort ? undefined : new LogFull()
   }
 
   /** While there is no reserve, the log keeps its space. */
@@ -113,31 +120,26 @@ export class CallRunner {
   }
 
   #perform(call: Call): unknown {
-    if (isGrowing(call)) this.#requireRoomInReserve()
-    const { name, args } = call
     const { admin, rateLimits, values, history } = this.#store
-    const target = [this.#store, admin, rateLimits, values, history].find((each) => name in each) ?? admin
-    const method: (...given: unknown[]) => unknown = Reflect.get(target, name)
-    return method.apply(target, args)
+    const target =
+      [this.#store, admin, rateLimits, values, history].find((each) => call.name in each) ?? admin
+    const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
+    const result = method.apply(target, call.args)
+    if (isGrowing(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
+    return result
   }
 
-  /** Throws where the reserve would have too little room to move the log into the file: a full disk could then not deliver. */
-  #requireRoomInReserve(): void {
-    const room = Math.max(this.#walBytes, this.#reserve.bytes - ROW_BYTES)
-    if (this.#store.log.growthOfFile() > room) throw new Error(LOG_IS_FULL)
-  }
-
-  /** One transaction holds bodies of up to half of the log, or one larger body. */
+  /** One transaction holds up to half of the log, or one larger entry. */
   #split(calls: readonly Call[]): Call[][] {
     const batches: Call[][] = []
     let left = 0
     for (const call of calls) {
-      left -= bodyBytesOf(call)
+      left -= bytesOf(call)
       const last = batches.at(-1)
       if (last && left >= 0) last.push(call)
       else {
         batches.push([call])
-        left = this.#walBytes / 2 - bodyBytesOf(call)
+        left = this.#walBytes / 2 - bytesOf(call)
       }
     }
     return batches
@@ -156,8 +158,12 @@ export function isDamage(error: unknown): boolean {
   return hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])
 }
 
-function bodyBytesOf({ args }: Call): number {
-  return args.reduce<number>((sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : 0), 0)
+/** Returns about the bytes that a call writes. */
+function bytesOf({ args }: Call): number {
+  return args.reduce<number>(
+    (sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : (JSON.stringify(arg)?.length ?? 0)),
+    0,
+  )
 }
 
 function failure({ number }: Call, error: unknown): Result {
