@@ -61,7 +61,7 @@ export function sharedSources(root: string): string[] {
   return [...files]
 }
 
-/** Returns the files that the build reads: web, the modules of the tunnel that it imports, the lockfile, the compiler's settings. */
+/** Returns the files that the build reads: web, the modules of the tunnel that it imports, the documentation, the lockfile, the compiler's settings. */
 function sourcesOf(root: string): string[] {
   const entries = globSync('web/**/*', {
     cwd: root,
@@ -71,5 +71,6 @@ function sourcesOf(root: string): string[] {
   const own = entries
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
-  return [...own, ...sharedSources(root), 'package-lock.json', 'tsconfig.json']
+  const docs = globSync('docs/{*.md,images/*,bench/*.svg}', { cwd: root })
+  return [...own, ...sharedSources(root), ...docs, 'README.md', 'package-lock.json', 'tsconfig.json']
 }

@@ -166,7 +166,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(visitor.posts).toEqual([])
   })
 
-  it('says what Culvert is in a sentence, and links to the console and the set-up', async ({
+  it('says what Culvert is in a sentence, and links to the console, the set-up and the documentation', async ({
     site,
     visitor,
   }) => {
@@ -179,7 +179,7 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
       .getByRole('navigation', { name: 'For the people who run this site' })
       .getByRole('link')
     const addresses = await Promise.all((await links.all()).map((link) => link.getAttribute('href')))
-    expect(addresses).toEqual(['/console', '/console/setup'])
+    expect(addresses).toEqual(['/console', '/console/setup', '/console/docs'])
   })
 
   it('has no axe finding in either theme', async ({ site, visitor }) => {

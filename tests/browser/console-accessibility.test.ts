@@ -20,6 +20,7 @@ const PAGES = [
   '/inbox',
   '/replicas',
   '/setup',
+  '/docs/runbook',
 ]
 
 describe('The console', requires('chromium', 'nginx'), () => {

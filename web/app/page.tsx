@@ -29,6 +29,9 @@ export default function Home() {
           <a href="/console/setup" className="link-block">
             Set up your site
           </a>
+          <a href="/console/docs" className="link-block">
+            Documentation
+          </a>
         </nav>
       </header>
       <div className="mt-8">

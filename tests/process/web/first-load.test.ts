@@ -18,6 +18,8 @@ const BUDGETS: [path: string, bytes: number][] = [
   ['/console/inbox', 150_000],
   ['/console/replicas', 150_000],
   ['/console/setup', 150_000],
+  ['/console/docs', 150_000],
+  ['/console/docs/configuration', 150_000],
 ]
 const LEAST = 50_000
 

@@ -39,6 +39,7 @@ const WEB: Order = [
     'next.config',
     'proxy',
     'compress-static',
+    'build-docs',
     'build-replay-frame',
     'copy-source-maps',
     'copy-styles',
@@ -56,7 +57,7 @@ const CONSOLE: Order = [
   ['data-access'], // loads what each page shows
   ['shared-monitor'], // also keeps the history of rejections
   ['overview', 'setup'], // sum up the other pages
-  ['live-feed', 'policies', 'rejections', 'projects', 'spool', 'inbox', 'replicas'],
+  ['live-feed', 'policies', 'rejections', 'projects', 'spool', 'inbox', 'replicas', 'docs'],
   ['.'], // what several pages show, and the session
 ]
 

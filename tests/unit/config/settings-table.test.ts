@@ -112,6 +112,11 @@ describe('The image of web', () => {
     const copied = [...read('Dockerfile.web').matchAll(/^COPY (tunnel\/(?:src|sdk).*) \S+$/gm)]
     expect(copied.flatMap(([, files = '']) => files.split(' ')).sort()).toEqual(sharedSources(ROOT).sort())
   })
+
+  it.each(['README.md', 'docs'])('copies %s, which web shows as documentation', (name) => {
+    expect(read('Dockerfile.web')).toMatch(new RegExp(`^COPY ${name} `, 'm'))
+    expect(read('.dockerignore').split('\n')).toContain(`!${name}`)
+  })
 })
 
 function isChosen(name: string): boolean {

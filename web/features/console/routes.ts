@@ -3,6 +3,7 @@
 export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
 export const SETUP = '/console/setup'
+export const DOCS = '/console/docs'
 
 export type Place =
   | 'overview'
@@ -14,6 +15,7 @@ export type Place =
   | 'inbox'
   | 'replicas'
   | 'setup'
+  | 'docs'
 
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
@@ -25,6 +27,7 @@ export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
   { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
   { place: 'setup', href: SETUP, name: 'Set-up' },
+  { place: 'docs', href: DOCS, name: 'Documentation' },
 ]
 
 /** Query parameters of a page, in the order of its address. */

@@ -17,6 +17,7 @@ const KEYS: Record<Place, string> = {
   inbox: 'i',
   replicas: 'e',
   setup: 'u',
+  docs: 'd',
 }
 
 const SEQUENCE_MS = 1_500 // between g and the second key
