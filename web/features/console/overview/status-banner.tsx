@@ -8,11 +8,13 @@ import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { sumLosses } from '../monitor/losses.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { DOCS } from '../routes.ts'
 import type { StreamState } from '../use-event-stream.ts'
 import {
   type Clock,
   describeDisconnection,
   describeSituation,
+  findRunbookEntry,
   linkTo,
   STATE_WORDS,
   type VerdictState,
@@ -37,6 +39,7 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
       ? describeDisconnection(overview, clock, overview.time)
       : describeSituation(overview, clock)
   const { losses } = overview
+  const entry = stream === 'broken' ? undefined : findRunbookEntry(overview)
   const lost = sumLosses(losses)
   useTab(state)
   return (
@@ -57,6 +60,11 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
               </li>
             ))}
           </ul>
+        )}
+        {entry && (
+          <a href={`${DOCS}/runbook#${entry.toLowerCase()}`} className="link-block -my-1">
+            Runbook: {entry}
+          </a>
         )}
       </div>
       <a

@@ -85,6 +85,34 @@ function findHint({ losses: { expired, unavailable, vanished } }: Situation): st
   return hints.length > 0 ? hints.join(' ') : 'No action needed.'
 }
 
+/** Entries of `docs/runbook.md`. A rate limit has none. */
+const RUNBOOK: Record<Problem['kind'], string | undefined> = {
+  'no-replica': 'CulvertAway',
+  losing: 'CulvertLosesEnvelopesFast',
+  'spool-failing': 'CulvertSpoolUnwritable',
+  'spool-silent': 'CulvertSpoolUnwritable',
+  upstream: 'CulvertBreakerOpen',
+  'damaged-file': 'CulvertSpoolDamaged',
+  'replicas-away': 'CulvertReplicaDown',
+  paused: 'CulvertSpoolPaused',
+  'rate-limited': undefined,
+}
+const LOST_BY_STORE = 'CulvertSpoolLost'
+
+/** Returns the entry of the runbook for the first problem, or for past losses of the spool's store. */
+export function findRunbookEntry({ problems, losses }: Situation): string | undefined {
+  const [problem] = problems
+  if (!problem) return losses.vanished > 0 ? LOST_BY_STORE : undefined
+  const cause = (problem.kind === 'losing' && findSpoolProblem(problems)) || problem
+  if (cause.kind !== 'losing') return RUNBOOK[cause.kind]
+  const { expired, unavailable, vanished } = cause.losses
+  return vanished > Math.max(expired, unavailable) ? LOST_BY_STORE : RUNBOOK.losing
+}
+
+function findSpoolProblem(problems: readonly Problem[]): Problem | undefined {
+  return problems.find(({ kind }) => kind === 'spool-failing' || kind === 'spool-silent')
+}
+
 /** Returns the page that shows most of these losses. */
 export function linkTo({ expired, unavailable, vanished }: LossCounts): string {
   const most = Math.max(expired, unavailable, vanished)
@@ -181,7 +209,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'no-replica':
       return 'Act now: check that the tunnels run, and their logs.'
     case 'losing': {
-      const cause = situation.problems.find(({ kind }) => kind === 'spool-failing' || kind === 'spool-silent')
+      const cause = findSpoolProblem(situation.problems)
       return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses)}`
     }
     case 'spool-failing':

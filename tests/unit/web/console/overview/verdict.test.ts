@@ -1,5 +1,7 @@
 /** The sentence of the status banner for each state of the site. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SpoolStatus } from '../../../../../tunnel/src/contract/spool.ts'
 import type { UpstreamErrorClass } from '../../../../../tunnel/src/contract/upstream.ts'
@@ -9,11 +11,14 @@ import {
   type Clock,
   describeDisconnection,
   describeSituation,
+  findRunbookEntry,
   linkTo,
   type Situation,
 } from '../../../../../web/features/console/overview/verdict.ts'
 import { formatWhen } from '../../../../../web/lib/format.ts'
+import { ROOT } from '../../../../support/node.ts'
 
+const RUNBOOK = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
 const HOUR = 3_600_000
 const NOW = new Date(2026, 10, 22, 9, 30).getTime()
 const SEVEN = new Date(2026, 10, 22, 7, 9).getTime()
@@ -241,6 +246,39 @@ describe('describeSituation', () => {
     const { state, text } = describeFor([problem])
     expect(state).toBe('degraded')
     expect(text.startsWith(sentence)).toBe(true)
+  })
+})
+
+describe('findRunbookEntry', () => {
+  const failing: Problem = { kind: 'spool-failing', since: SEVEN, isLosing: true }
+
+  it.each<[Problem[], string]>([
+    [[{ kind: 'no-replica' }], 'CulvertAway'],
+    [[losing({ unavailable: 2, vanished: 1 })], 'CulvertLosesEnvelopesFast'],
+    [[losing({ vanished: 2, expired: 1 })], 'CulvertSpoolLost'],
+    [[losing({ unavailable: 1 }), failing], 'CulvertSpoolUnwritable'],
+    [[failing], 'CulvertSpoolUnwritable'],
+    [[{ kind: 'spool-silent' }], 'CulvertSpoolUnwritable'],
+    [[unreachable()], 'CulvertBreakerOpen'],
+    [[{ kind: 'damaged-file', files: 1 }], 'CulvertSpoolDamaged'],
+    [[{ kind: 'replicas-away', name: 'tunnel-2', others: 0, since: SEVEN }], 'CulvertReplicaDown'],
+    [[{ kind: 'paused', others: 0, since: SEVEN }], 'CulvertSpoolPaused'],
+  ])('returns an entry of docs/runbook.md for %j', (problems, entry) => {
+    expect(findRunbookEntry(situationOf(problems))).toBe(entry)
+    expect(RUNBOOK).toContain(`\n## ${entry}\n`)
+  })
+
+  it('returns an entry after the store lost envelopes, and none after other losses', () => {
+    const past = (losses: Partial<Losses>) => situationOf([], {}, { ...NO_LOSSES, ...losses })
+    expect(findRunbookEntry(past({ vanished: 1 }))).toBe('CulvertSpoolLost')
+    expect(findRunbookEntry(past({ expired: 1 }))).toBeUndefined()
+  })
+
+  it('returns none for a rate limit, and none without a problem', () => {
+    expect(
+      findRunbookEntry(situationOf([{ kind: 'rate-limited', categories: 1, until: NOW }])),
+    ).toBeUndefined()
+    expect(findRunbookEntry(situationOf([]))).toBeUndefined()
   })
 })
 
