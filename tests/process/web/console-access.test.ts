@@ -304,6 +304,25 @@ describe('Actions of the console', () => {
   })
 })
 
+describe('The documentation', () => {
+  it('has its pages and their images for an operator, and nothing else', async () => {
+    const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
+    const ask = async (path: string) => {
+      const response = await get(`${web.url}/console/docs${path}`, cookie)
+      const text = await response.text()
+      return [response.status, response.headers.get('content-type')?.split(';')[0], text] as const
+    }
+    const page = (text: string) => [200, 'text/html', expect.stringContaining(text)]
+    expect(await ask('')).toEqual(page('href="/console/docs/runbook"'))
+    expect(await ask('/runbook')).toEqual(page('id="culvertaway"'))
+    expect(await ask('/console')).toEqual(page('src="/console/docs/images/console-overview.webp"'))
+    expect(await ask('/images/console-overview.webp')).toEqual([200, 'image/webp', expect.any(String)])
+    expect(await ask('/images/cost.svg')).toEqual([200, 'image/svg+xml', expect.any(String)])
+    for (const path of ['/none', '/constructor', '/images/pages.json', '/images/..%2Fserver.js'])
+      expect([path, (await ask(path))[0]]).toEqual([path, 404])
+  })
+})
+
 describe('A link to the console', () => {
   it.each([
     '/console/live-feed?outcome=rejected&reason=dsn-unknown',
