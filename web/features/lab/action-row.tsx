@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { useHydrated } from '../../lib/use-hydrated.ts'
 import { Button } from '../../ui/button.tsx'
 import { StateMark } from '../../ui/status-badge.tsx'
+import { CopyIcon } from '../copyable.tsx'
 import { describeOutcome, type Outcome } from './outcome.ts'
 import { useOutcome } from './use-outcome.ts'
 import { useSdkStarted } from './use-sdk-started.ts'
@@ -78,6 +79,7 @@ function OutcomeText({ outcome }: { outcome: Outcome }) {
         {eventId && (
           <span className="block text-note text-quiet">
             Event <code>{eventId}</code>
+            <CopyIcon text={eventId} name="event ID" />
           </span>
         )}
         {hasArrived(outcome) && (
