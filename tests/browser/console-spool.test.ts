@@ -55,6 +55,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await rows.nth(1).getByRole('link').click()
     await page.getByText('"type":"event"').waitFor()
     const entry = page.url()
+    await page.getByRole('button', { name: 'Copy the receipt ID' }).waitFor()
     await page.getByRole('main').locator('a[href*="live-feed?receipt="]').click()
     await page.getByRole('link', { name: 'Open in the spool' }).click()
     await page.waitForURL(entry)
@@ -145,17 +146,17 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await project.getByRole('button', { name: 'Pause project' }).click()
     await question(/^Pause delivery of project \S+ \(1 category, 3 pending\)\?$/)
     await project.getByRole('button', { name: 'No', exact: true }).click()
-    await project.getByRole('button', { name: 'Purge' }).click()
+    await project.getByRole('button', { name: 'Purge 3 envelopes' }).click()
     await question(/^Purge 3 envelopes of project \S+, category error\?/)
     await project.getByRole('button', { name: 'No', exact: true }).click()
     await act('Pause project', project, /^Delivery from the spool is paused\./)
     await act('Resume project', project, /^Delivery from the spool is resumed\./)
-    await act('Retry', project, /^\d will be retried now\.$/)
-    await act('Retry all now', page, /^\d will be retried now\.$/)
+    await act('Retry 3 envelopes', project, /^\d will be retried now\.$/)
+    await act('Retry all 3 pending envelopes now', page, /^\d will be retried now\.$/)
     await page.locator('main table a').first().click()
-    await act('Retry now', page, /^\d will be retried now\.$/)
+    await act('Retry this envelope now', page, /^\d will be retried now\.$/)
     await act('Pause project', project, /^Delivery from the spool is paused\./)
-    await act('Purge', project, /(was|were) purged\.$/)
+    await act('Purge 3 envelopes', project, /(was|were) purged\.$/)
     await project.getByText('none pending').waitFor() // a paused project stays listed
     await act('Resume project', project, /^Delivery from the spool is resumed\./)
     expect(await project.count()).toBe(0)
@@ -163,10 +164,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expect
       .poll(async () => {
         await page.reload()
-        return page.getByRole('button', { name: 'Purge all' }).count()
+        return page.getByRole('button', { name: 'Purge all 2 pending envelopes' }).count()
       })
       .toBe(1)
-    await act('Purge all', page, /^2 were purged\.$/)
+    await act('Purge all 2 pending envelopes', page, /^2 were purged\.$/)
     await consoleSite.sentry.back()
     const acts = () =>
       consoleSite.site.tunnels.flatMap(({ logs }) =>

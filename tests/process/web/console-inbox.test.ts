@@ -132,7 +132,7 @@ describe('The inbox of the console', () => {
     const page = await get(`${web.url}/console/inbox/${id}`, cookie)
     expect(page.status).toBe(200)
     const text = await page.text()
-    expect(text).toContain('>Delete</button>')
+    expect(text).toContain('>Delete this envelope</button>')
     expect(text.length).toBeLessThan(3_000_000)
     const raw = await get(`${web.url}/console/inbox/${id}/envelope`, cookie)
     expect(raw.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")

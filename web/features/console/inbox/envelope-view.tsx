@@ -57,7 +57,7 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
         </a>
         <ConfirmButton
           action={`${INBOX}/${id}/delete`}
-          label="Delete"
+          label="Delete this envelope"
           question="This cannot be undone."
           isFinal
         />

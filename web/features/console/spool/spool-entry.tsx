@@ -7,7 +7,7 @@ import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
-import { Copyable } from '../../copyable.tsx'
+import { Copyable, CopyIcon } from '../../copyable.tsx'
 import { ROWS, TEXT } from '../bounds.ts'
 import { withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
@@ -36,6 +36,7 @@ export function SpoolEntry({ id, entry, hasInbox }: Props) {
             <a href={withQuery('/console/live-feed', { receipt })} className="link">
               {receipt}
             </a>
+            <CopyIcon text={receipt} name="receipt ID" />
           </Fact>
           {hasInbox && (
             <Fact name="Inbox">
@@ -89,10 +90,16 @@ function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }
           spool={spool}
           action="retry"
           selection={{ id }}
-          label="Retry now"
+          label="Retry this envelope now"
           scope="this envelope"
         />
-        <SpoolAction spool={spool} action="purge" selection={{ id }} label="Purge" scope="this envelope" />
+        <SpoolAction
+          spool={spool}
+          action="purge"
+          selection={{ id }}
+          label="Purge this envelope"
+          scope="this envelope"
+        />
       </div>
       {children}
     </div>

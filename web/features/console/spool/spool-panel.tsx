@@ -18,7 +18,7 @@ import { SpoolSummary } from './spool-summary.tsx'
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
   const { id, envelopes = 0, paused = [] } = spool
   const isPaused = paused.some(({ project }) => project === undefined)
-  const scope = `all ${formatQuantity(envelopes, 'pending envelope')}`
+  const scope = `${envelopes === 1 ? '' : 'all '}${formatQuantity(envelopes, 'pending envelope')}`
   const pending = { spool: id, selection: { all: '1' }, scope }
   return (
     <Panel title={isPaused ? 'Paused' : 'Pending'} note={`spool ${id.slice(0, 8)}`}>
@@ -32,8 +32,8 @@ export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
         />
         {envelopes > 0 && (
           <>
-            <SpoolAction {...pending} action="retry" label="Retry all now" />
-            <SpoolAction {...pending} action="purge" label="Purge all" />
+            <SpoolAction {...pending} action="retry" label={`Retry ${scope} now`} />
+            <SpoolAction {...pending} action="purge" label={`Purge ${scope}`} />
           </>
         )}
       </div>
@@ -99,7 +99,8 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
 
 function Category({ spool, partition }: { spool: string; partition: SpoolPartition }) {
   const { project, category, envelopes, bytes, oldest } = partition
-  const scope = `${formatQuantity(envelopes, 'envelope')} of project ${project}, category ${categoryLabel(category)}`
+  const count = formatQuantity(envelopes, 'envelope')
+  const scope = `${count} of project ${project}, category ${categoryLabel(category)}`
   const common = { spool, selection: { project, category }, scope, weight: 'light' } as const
   return (
     <li className="flex flex-wrap items-center gap-x-4 border-t border-line wide:col-span-4 wide:grid wide:grid-cols-subgrid">
@@ -109,7 +110,7 @@ function Category({ spool, partition }: { spool: string; partition: SpoolPartiti
       >
         {categoryLabel(category)}
       </a>
-      <span className="wide:text-right">{formatQuantity(envelopes, 'envelope')}</span>
+      <span className="wide:text-right">{count}</span>
       <span className="wide:text-right">{formatBytes(bytes)}</span>
       <div className="flex flex-wrap items-center gap-x-4">
         {oldest && (
@@ -118,8 +119,8 @@ function Category({ spool, partition }: { spool: string; partition: SpoolPartiti
           </span>
         )}
         <span className="ml-auto flex flex-wrap items-center">
-          <SpoolAction {...common} action="retry" label="Retry" />
-          <SpoolAction {...common} action="purge" label="Purge" />
+          <SpoolAction {...common} action="retry" label={`Retry ${count}`} />
+          <SpoolAction {...common} action="purge" label={`Purge ${count}`} />
         </span>
       </div>
     </li>
