@@ -74,9 +74,10 @@ export class ConsoleData {
     return readHistory(this.#requests, range)
   }
 
-  /** Returns the reach of the last 7 days; `undefined` while no browser tests it. */
-  async reach(): Promise<Reach | undefined> {
-    if (this.settings.reachTestUrl === undefined) return undefined
+  /** Returns the reach of the last 7 days, `off` while no browser tests it; `undefined` in inbox mode, or when no replica responds. */
+  async reach(): Promise<Reach | 'off' | undefined> {
+    if (this.settings.sentryHost === undefined) return undefined
+    if (this.settings.reachTestUrl === undefined) return 'off'
     const { stored } = await this.storedHistory('7d')
     return stored && estimateReach(stored.reach, stored.browserErrors)
   }

@@ -5,6 +5,7 @@ import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/table.tsx'
 import { rateNow, ratesOf } from '../monitor/rates.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
+import { SETUP } from '../routes.ts'
 import { growthOf, shownFrom } from './history.ts'
 import type { Range } from './range/range.ts'
 
@@ -53,7 +54,13 @@ export function ItemTypes({ points, live, range }: Props) {
   return (
     <Panel title="Items by type" note={`last ${range.words}`}>
       {rows.length === 0 ? (
-        <Empty>No items in the last {range.words}.</Empty>
+        <Empty>
+          No items in the last {range.words}. To see some,{' '}
+          <a href={SETUP} className="link">
+            send an error from your site
+          </a>
+          .
+        </Empty>
       ) : (
         <Table label="Items by type" columns={COLUMNS} rows={rows} />
       )}

@@ -25,7 +25,7 @@ import { OutcomesTable } from './outcomes-table.tsx'
 import { LIVE_RANGE, readRange } from './range/range.ts'
 import { RangeCharts } from './range/range-charts.tsx'
 import type { Reach } from './reach/reach.ts'
-import { ReachPanel } from './reach/reach-panel.tsx'
+import { ReachOff, ReachPanel } from './reach/reach-panel.tsx'
 import { StatusBanner } from './status-banner.tsx'
 
 type Props = {
@@ -37,8 +37,8 @@ type Props = {
   stored?: StoredHistory
   /** Description of what the stored history lacks. */
   missing?: string
-  /** Absent while no browser tests whether it reaches Sentry. */
-  reach: Reach | undefined
+  /** `off`: no browser tests whether it reaches Sentry. Absent in inbox mode. */
+  reach: Reach | 'off' | undefined
 }
 
 export function Overview({ first, history, rangeKey, stored, missing, reach }: Props) {
@@ -75,10 +75,11 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
           ) : (
             <OutcomesTable {...overview} note="since the replicas started" />
           )}
-          {reach && <ReachPanel reach={reach} />}
+          {reach && reach !== 'off' && <ReachPanel reach={reach} />}
           {overview.upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
           {hasSpool && <Spools spools={overview.spools} />}
           <Changes changes={overview.changes} />
+          {reach === 'off' && <ReachOff />}
         </div>
       </div>
     </div>
@@ -127,7 +128,7 @@ function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: O
   return (
     <Panel title="Rate limits and circuit breakers" id="limits">
       {limits.total === 0 && openBreakers.total === 0 && (
-        <Empty>No rate limits, and all circuit breakers are closed.</Empty>
+        <Empty>No rate limits, and all circuit breakers are closed: there is nothing to do.</Empty>
       )}
       <ul className="grid gap-2 text-note">
         {openBreakers.shown.map((breaker) => (
@@ -198,7 +199,9 @@ function Changes({ changes }: { changes: Change[] }) {
   const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
   return (
     <Panel title="Recent changes">
-      {changes.length === 0 && <Empty>No changes yet.</Empty>}
+      {changes.length === 0 && (
+        <Empty>No changes yet. Outages, restarts of replicas and actions of operators appear here.</Empty>
+      )}
       <ol
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
         tabIndex={0}

@@ -54,7 +54,7 @@ function Reason({ example }: { example: Exclude<Example, { state: 'found' }> }) 
       )
     case 'unchanged':
       return example.searched === 0 ? (
-        'The inbox is empty.'
+        'The inbox is empty. An example appears when an envelope with something to scrub arrives.'
       ) : (
         <>
           Scrubbing would change no value in the newest {formatQuantity(example.searched, 'envelope')} of the

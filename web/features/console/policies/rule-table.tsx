@@ -26,7 +26,7 @@ export function RuleTable({ rules, scrub }: Pick<PolicyStatus, 'rules' | 'scrub'
       {rules.length === 0 ? (
         <Empty>
           {scrub
-            ? 'No rule has found anything since the tunnels started.'
+            ? 'No rule has found anything since the tunnels started: there is nothing to do.'
             : 'Rules appear here when SCRUB or a quota is set, or when a storm begins.'}
         </Empty>
       ) : (

@@ -22,8 +22,8 @@ export function StormList({ storm }: { storm: PolicyStatus['storm'] }) {
       ) : (
         <Empty>
           {storm
-            ? `No error has arrived more than ${formatCount(storm.limit)} times in the last minute.`
-            : 'Storm protection is off: STORM_LIMIT is 0.'}
+            ? `No error has arrived more than ${formatCount(storm.limit)} times in the last minute: there is nothing to do.`
+            : 'Storm protection is off: STORM_LIMIT is 0. To turn it on, set the identical errors a minute that may pass, for example STORM_LIMIT=100.'}
         </Empty>
       )}
     </Panel>

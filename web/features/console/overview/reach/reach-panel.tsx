@@ -1,6 +1,7 @@
 /** Visitors whose browsers do not reach Sentry, and the errors that would have been lost. */
 
 import { formatCount, formatQuantity } from '../../../../lib/format.ts'
+import { CodeBlock } from '../../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../../ui/panel.tsx'
 import { isUncertain, type Reach } from './reach.ts'
 
@@ -24,7 +25,10 @@ export function ReachPanel({ reach }: { reach: Reach }) {
           </p>
         </>
       ) : (
-        <Empty>No browser has tested whether it reaches Sentry yet. Results are stored once a minute.</Empty>
+        <Empty>
+          No result yet. Open your site: the browser tests whether it reaches Sentry in a share of page loads
+          (<code>REACH_SAMPLE_RATE</code>), and the result appears here about a minute later.
+        </Empty>
       )}
       {inconclusive > 0 && (
         <p className="mt-2 text-note text-quiet">
@@ -32,6 +36,21 @@ export function ReachPanel({ reach }: { reach: Reach }) {
           test, or Culvert itself had no response from Sentry at that time.
         </p>
       )}
+    </Panel>
+  )
+}
+
+/** Shown while the test is off: what it would show, and how to turn it on. */
+export function ReachOff() {
+  return (
+    <Panel title="Reach">
+      <Empty>
+        The reach test is off. It shows how many visitors block Sentry, from a sample of page loads. To test
+        one page load in a hundred, put this line into <code>.env</code> and start Culvert again:
+      </Empty>
+      <div className="mt-3 text-note">
+        <CodeBlock label="Line for .env" text="REACH_SAMPLE_RATE=0.01" copy="Copy the line" />
+      </div>
     </Panel>
   )
 }
