@@ -26,15 +26,19 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const projects = describeProjects(snapshot, sdks, names.slice(from, from + PAGE))
   const shows = projects.length <= MAX_UNFOLDED ? 'configuration' : 'traffic'
   const idle = projects.filter(isIdle)
+  const active = projects.filter((project) => !isIdle(project))
   return (
     <ConsoleShell at="projects" title="Projects">
       {names.length === 0 && <NoReplica />}
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
-        {projects
-          .filter((project) => !isIdle(project))
-          .map((project) => (
-            <ProjectPanel key={project.name} {...{ project, tunnelPath, shows }} />
-          ))}
+        {active.map((project, index) => {
+          const isAlone = shows === 'configuration' && active.length % 2 === 1 && index === active.length - 1
+          return (
+            <div key={project.name} className={`min-w-0 ${isAlone ? 'desk:col-span-2' : ''}`}>
+              <ProjectPanel {...{ project, tunnelPath, shows }} layout={isAlone ? 'row' : 'card'} />
+            </div>
+          )
+        })}
         {idle.length > 0 && (
           <div className="min-w-0 desk:col-span-2">
             <IdleProjects projects={idle} {...{ tunnelPath, shows }} />

@@ -22,10 +22,31 @@ type Props = {
   shows: 'configuration' | 'traffic'
 }
 
-export function ProjectPanel({ project, tunnelPath, shows }: Props) {
-  const { name, traffic, finalOutcomes, shares, limits, sdks, releases } = project
+/** `row`: alone in its row, so that the SDK configuration is beside the traffic. */
+type PanelProps = Props & { layout: 'card' | 'row' }
+
+export function ProjectPanel({ project, tunnelPath, shows, layout }: PanelProps) {
   return (
-    <Panel title={name}>
+    <Panel title={project.name}>
+      <div className={layout === 'row' ? 'desk:grid desk:grid-cols-2 desk:items-start desk:gap-x-8' : ''}>
+        <Activity project={project} />
+        <details
+          className={`mt-3 min-w-0 text-note ${layout === 'row' ? 'desk:mt-0' : ''}`}
+          open={shows === 'configuration'}
+        >
+          <summary className="min-h-8">SDK configuration</summary>
+          <Snippets project={project} tunnelPath={tunnelPath} />
+        </details>
+      </div>
+    </Panel>
+  )
+}
+
+/** Traffic, spool share, limits and senders. */
+function Activity({ project }: { project: ProjectView }) {
+  const { traffic, finalOutcomes, shares, limits, sdks, releases } = project
+  return (
+    <div className="min-w-0">
       {traffic.length > 0 ? (
         <Traffic project={project} />
       ) : (
@@ -64,11 +85,7 @@ export function ProjectPanel({ project, tunnelPath, shows }: Props) {
           </>
         }
       />
-      <details className="mt-3 text-note" open={shows === 'configuration'}>
-        <summary className="min-h-8">SDK configuration</summary>
-        <Snippets project={project} tunnelPath={tunnelPath} />
-      </details>
-    </Panel>
+    </div>
   )
 }
 
@@ -85,7 +102,9 @@ export function IdleProjects({ projects, tunnelPath, shows }: IdleProps) {
         </a>
       }
     >
-      <ul className="grid grid-cols-1 gap-x-8 text-note desk:grid-cols-2 desk:items-start">
+      <ul
+        className={`grid grid-cols-1 gap-x-8 text-note ${projects.length > 1 ? 'desk:grid-cols-2 desk:items-start' : ''}`}
+      >
         {projects.map((project) => (
           <li key={project.name} className="min-w-0">
             <details className="border-t border-line py-1" open={shows === 'configuration'}>
@@ -101,21 +120,28 @@ export function IdleProjects({ projects, tunnelPath, shows }: IdleProps) {
 
 function Snippets({ project: { name, dsns }, tunnelPath }: Omit<Props, 'shows'>) {
   return dsns.map((dsn) => (
-    <div key={dsn} className="my-2">
+    <div key={dsn} className="@container my-2">
       <p className="mb-3">
         DSN <Copyable text={dsn} name="DSN" />
       </p>
-      <CodeBlock
-        label={`SDK configuration of ${name}`}
-        text={initSnippet(dsn, tunnelPath)}
-        copy="Copy Sentry.init"
-      />
-      <p className="mt-4 mb-2 text-quiet">Without an SDK in your app, one line in the head of a page:</p>
-      <CodeBlock
-        label={`Script tag of ${name}`}
-        text={scriptTag(dsn, tunnelPath)}
-        copy="Copy the script tag"
-      />
+      <div className="grid grid-cols-1 items-start gap-x-8 gap-y-4 @3xl:grid-cols-2">
+        <div>
+          <p className="mb-2 text-quiet">With an SDK in your app:</p>
+          <CodeBlock
+            label={`SDK configuration of ${name}`}
+            text={initSnippet(dsn, tunnelPath)}
+            copy="Copy Sentry.init"
+          />
+        </div>
+        <div>
+          <p className="mb-2 text-quiet">Without an SDK in your app, one line in the head of a page:</p>
+          <CodeBlock
+            label={`Script tag of ${name}`}
+            text={scriptTag(dsn, tunnelPath)}
+            copy="Copy the script tag"
+          />
+        </div>
+      </div>
     </div>
   ))
 }

@@ -27,25 +27,27 @@ export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, s
   const [text, setText] = useState(hasSentry ? (configured[0] ?? '') : '')
   const { destination, problem } = readDestination(kind, text, { configured, dsnPlace })
   return (
-    <div className="grid max-w-4xl grid-cols-1 gap-4">
-      <Panel title="1. Choose where reports go">
-        <fieldset className="grid gap-1">
-          <legend className="sr-only">Destination of reports</legend>
-          <Choice name="kind" isChosen={kind === 'inbox'} onChoose={() => setKind('inbox')}>
-            To the inbox of this console: no Sentry account is needed
-          </Choice>
-          <Choice name="kind" isChosen={kind === 'sentry'} onChoose={() => setKind('sentry')}>
-            To a project of Sentry
-          </Choice>
-        </fieldset>
-        {kind === 'sentry' && <DsnField {...{ text, problem }} onChange={setText} />}
-        {destination && <EnvLines {...{ destination, dsnPlace }} />}
-      </Panel>
+    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start">
+      <div className="grid grid-cols-1 gap-4">
+        <Panel title="1. Choose where reports go">
+          <fieldset className="grid gap-1">
+            <legend className="sr-only">Destination of reports</legend>
+            <Choice name="kind" isChosen={kind === 'inbox'} onChoose={() => setKind('inbox')}>
+              To the inbox of this console: no Sentry account is needed
+            </Choice>
+            <Choice name="kind" isChosen={kind === 'sentry'} onChoose={() => setKind('sentry')}>
+              To a project of Sentry
+            </Choice>
+          </fieldset>
+          {kind === 'sentry' && <DsnField {...{ text, problem }} onChange={setText} />}
+          {destination && <EnvLines {...{ destination, dsnPlace }} />}
+        </Panel>
+        {destination && <Snippets target={{ dsn: destination.dsn, tunnelPath }} />}
+      </div>
       {destination ? (
-        <>
-          <Snippets target={{ dsn: destination.dsn, tunnelPath }} />
+        <div className="desk:sticky desk:top-4">
           <ArrivalPanel key={destination.project} project={destination.project} {...{ since, hasInbox }} />
-        </>
+        </div>
       ) : (
         <Empty>Paste a DSN to see the code for your site.</Empty>
       )}
