@@ -248,7 +248,7 @@ function findUpstreamAction({ error }: UpstreamProblem, situation: Situation, cl
   const expiry = firstExpiry(situation)
   const full = firstFull(situation, clock.now)
   if (full !== undefined && (expiry === undefined || full < expiry))
-    return `Act before ${clock.format(full)}, when the spool is full: raise SPOOL_BYTES ${DEPLOY}.`
+    return `Act before ${clock.format(full)}, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES ${DEPLOY}.`
   const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
   if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
     return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${DEPLOY}.`

@@ -135,10 +135,10 @@ describe('describeSituation', () => {
     )
   })
 
-  it('asks for more SPOOL_BYTES when the spool is full before the first envelope expires', () => {
+  it('asks for disk space or more SPOOL_BYTES when either is used up before the first envelope expires', () => {
     const spool = { ...SPOOLED, full_in_seconds: 7_200 }
     expect(describeFor([unreachable({ class: 'timeout' })], spool).text).toMatch(
-      /Act before 11:30, when the spool is full: raise SPOOL_BYTES/,
+      /Act before 11:30, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES/,
     )
     const later = { ...SPOOLED, full_in_seconds: 100 * 3_600 }
     expect(describeFor([unreachable({ class: 'timeout' })], later).text).toMatch(/No action needed\.$/)
