@@ -30,7 +30,10 @@ export const TONE_CLASSES: Record<Tone, string> = {
 export const PLOT_HEIGHT = 168
 const DAY_MS = 86_400_000
 /** Seconds between the ticks of the time axis. */
-const TIME_STEPS = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800]
+const TIME_STEPS = [
+  ...[60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200],
+  ...[86_400, 172_800, 345_600],
+]
 const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** (power - 1)),
 ).flat()
@@ -83,7 +86,7 @@ export function plotOptions(
         ...axis,
         grid: { show: false },
         incrs: TIME_STEPS,
-        space: 60,
+        space: 72, // pixels: a date and a gap
         size: 28,
         values: (_, splits) => splits.map((seconds) => formatTimeTick(seconds * 1000)),
       },
