@@ -20,7 +20,7 @@ const PAGES = [
   '/inbox',
   '/replicas',
   '/setup',
-  '/docs/runbook',
+  '/docs/console',
 ]
 
 describe('The console', requires('chromium', 'nginx'), () => {

@@ -76,7 +76,8 @@ class PageRenderer extends Renderer {
 
   override table(token: Tokens.Table): string {
     const label = escapeHtml(this.#heading)
-    return `<div class="document-table" role="group" tabindex="0" aria-label="Table: ${label}">${super.table(token)}</div>\n`
+    const table = super.table(token).replaceAll(/<th[^>]*><\/th>/g, '<td></td>') // a header cell without text names nothing
+    return `<div class="document-table" role="group" tabindex="0" aria-label="Table: ${label}">${table}</div>\n`
   }
 
   override code(token: Tokens.Code): string {

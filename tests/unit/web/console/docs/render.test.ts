@@ -95,6 +95,12 @@ describe('renderPage', () => {
     expect(html).toContain('&#60;script&#62;')
   })
 
+  it('renders an empty header cell of a table as a plain cell', () => {
+    const document = parse(render('| | a |\n|--:|---|\n| b | c |').html)
+    expect([...document.querySelectorAll('th')].map((cell) => cell.textContent)).toEqual(['a'])
+    expect(document.querySelectorAll('tr:first-child > *')).toHaveLength(4)
+  })
+
   it('puts tables and code into elements that scroll by keyboard', () => {
     const document = parse(render('## Units\n\n| a |\n|---|\n| b |\n\n```sh\na < b\n```').html)
     const table = document.querySelector('table')?.parentElement
