@@ -23,7 +23,11 @@ export function ConfirmButton({ action, fields = {}, label, question, isFinal, w
       </Button>
     )
   return (
-    <form method="post" action={action} className="flex flex-wrap items-center gap-2 text-note">
+    <form
+      method="post"
+      action={action}
+      className={`flex flex-wrap items-center gap-2 text-note ${weight === 'light' ? 'px-4' : ''}`}
+    >
       {Object.entries(fields).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}

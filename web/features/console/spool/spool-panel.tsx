@@ -79,12 +79,14 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
         </a>
         {isPaused && <Badge state="hold">paused</Badge>}
         {pending === 0 && <span className="text-quiet">none pending</span>}
-        <SpoolAction
-          {...{ spool, selection: { project: name }, weight: 'light' }}
-          action={isPaused ? 'resume' : 'pause'}
-          label={isPaused ? 'Resume project' : 'Pause project'}
-          scope={`project ${name} (${formatCount(categories)} ${categories === 1 ? 'category' : 'categories'}, ${formatCount(pending)} pending)`}
-        />
+        <div className="-mx-4">
+          <SpoolAction
+            {...{ spool, selection: { project: name }, weight: 'light' }}
+            action={isPaused ? 'resume' : 'pause'}
+            label={isPaused ? 'Resume project' : 'Pause project'}
+            scope={`project ${name} (${formatCount(categories)} ${categories === 1 ? 'category' : 'categories'}, ${formatCount(pending)} pending)`}
+          />
+        </div>
       </div>
       {partitions.length > 0 && (
         <ul aria-label={`Categories of ${name}`} className="wide:col-span-4 wide:grid wide:grid-cols-subgrid">
@@ -118,7 +120,7 @@ function Category({ spool, partition }: { spool: string; partition: SpoolPartiti
             oldest <Ago time={oldest} />
           </span>
         )}
-        <span className="ml-auto flex flex-wrap items-center">
+        <span className="-mx-4 flex flex-wrap items-center wide:ml-auto">
           <SpoolAction {...common} action="retry" label={`Retry ${count}`} />
           <SpoolAction {...common} action="purge" label={`Purge ${count}`} />
         </span>
