@@ -123,7 +123,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
   it('says on the spool page that envelopes go to the inbox', async ({ site, chromium }) => {
     await using visitor = await operator(site, chromium, '/spool')
-    await visitor.page.getByText('Nothing waits here: SENTRY_DSN is not set').waitFor()
+    await visitor.page.getByText('Nothing is pending: SENTRY_DSN is not set').waitFor()
     expect(await visitor.page.getByText('no replica').count()).toBe(0)
   })
 

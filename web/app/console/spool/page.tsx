@@ -63,7 +63,7 @@ function NoSentry({ simulatedOutage }: Pick<Snapshot, 'simulatedOutage'>) {
     )
   return (
     <Empty>
-      Nothing waits here: SENTRY_DSN is not set, so envelopes go to the{' '}
+      Nothing is pending: SENTRY_DSN is not set, so envelopes go to the{' '}
       <a href={INBOX} className="link">
         inbox
       </a>{' '}
