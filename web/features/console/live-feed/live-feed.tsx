@@ -82,7 +82,7 @@ function NoEnvelopes() {
   )
 }
 
-const WITH_DETAILS = 'grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start'
+const WITH_DETAILS = 'grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,4fr)_minmax(0,3fr)] desk:items-start'
 
 type OpenedProps = {
   id: string
