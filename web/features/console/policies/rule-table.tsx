@@ -25,9 +25,13 @@ export function RuleTable({ rules, scrub }: Pick<PolicyStatus, 'rules' | 'scrub'
     <Panel title="Rules" note="values and items that were removed, or would have been">
       {rules.length === 0 ? (
         <Empty>
-          {scrub
-            ? 'No rule has found anything since the tunnels started: there is nothing to do.'
-            : 'Rules appear here when SCRUB or a quota is set, or when a storm begins.'}
+          {scrub ? (
+            'No rule has found anything since the tunnels started: there is nothing to do.'
+          ) : (
+            <>
+              Rules appear here when <code>SCRUB</code> or a quota is set, or when a storm begins.
+            </>
+          )}
         </Empty>
       ) : (
         <Table label="Rules with their hits in the last hour" columns={COLUMNS} rows={shown.map(rowOf)} />
