@@ -48,6 +48,7 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
   const points = isLive ? live : stored?.points
   const hasSpool = overview.spools.length > 0
   const hasPending = hasSpool || points?.some(({ pending }) => pending > 0) === true
+  const items = <ItemTypes points={points ?? []} live={live} range={range} />
   return (
     <div className="grid grid-cols-1 gap-4">
       {!isLive && <AutoRefresh everyMs={60_000} />}
@@ -61,9 +62,7 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
           <RangeCharts {...{ range, points, missing, hasPending }} />
-          <div className="order-last desk:order-none">
-            <ItemTypes {...{ points: points ?? [], live, range }} />
-          </div>
+          {hasSpool && <div className="order-last desk:order-none">{items}</div>}
         </div>
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
           {stored && !isLive ? (
@@ -80,6 +79,7 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
           {hasSpool && <Spools spools={overview.spools} />}
           <Changes changes={overview.changes} />
           {reach === 'off' && <ReachOff />}
+          {!hasSpool && items}
         </div>
       </div>
     </div>
