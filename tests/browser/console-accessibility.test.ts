@@ -5,6 +5,7 @@ import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
 import type { ConsoleSite } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
+import { smallTargetsOn } from '../support/browser/targets.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 
@@ -24,7 +25,9 @@ const PAGES = [
 ]
 
 describe('The console', requires('chromium', 'nginx'), () => {
-  it('has no axe finding on any page in either theme, and fits a phone screen', async ({ consoleSite }) => {
+  it('has no axe finding on any page in either theme, fits a phone screen, and has targets of 24 px', async ({
+    consoleSite,
+  }) => {
     await using visitor = await consoleSite.operator()
     const { page } = visitor
     for (const path of PAGES) {
@@ -126,7 +129,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       const links = page.locator('main a').filter({ hasText: link })
       return (await links.first().getAttribute('href')) ?? ''
     }
-    const envelope = await firstLink('/console/inbox', /^error/)
+    const envelope = await firstLink('/console/inbox', /^error(?!.*hello world)/)
     const ofGroup = await firstLink('/console/inbox?search=hello', /hello world/)
     const waiting = await firstLink('/console/spool', /ago|now/)
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=spooled`)
@@ -145,12 +148,14 @@ describe('The console', requires('chromium', 'nginx'), () => {
     return { paths, [Symbol.asyncDispose]: () => consoleSite.sentry.back() }
   }
 
-  /** Expects no finding on a desktop in either theme, none on a phone in the dark one, and that the phone shows the whole width. */
+  /** Expects no finding on a desktop in either theme, none on a phone in the dark one, that the phone shows the whole width, and targets of 24 px on both. */
   async function expectForAll(page: Page, path: string): Promise<void> {
     expect([path, await findingsInBothThemes(page)]).toEqual([path, []])
+    expect([path, await smallTargetsOn(page)]).toEqual([path, []])
     await page.setViewportSize(PHONE)
     const width = () => page.evaluate(() => document.documentElement.scrollWidth)
     await expect.poll(width, { message: path }).toBe(PHONE.width) // charts are drawn anew when the width changes
     expect([path, 'phone', await findingsOn(page)]).toEqual([path, 'phone', []])
+    expect([path, 'phone', await smallTargetsOn(page)]).toEqual([path, 'phone', []])
   }
 })

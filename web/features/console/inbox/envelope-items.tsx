@@ -13,7 +13,11 @@ export function Attachments({ id, items: { shown, total } }: { id: string; items
       <ul className="grid grid-cols-1 gap-4">
         {shown.map(({ number, filename, bytes, isImage }) => (
           <li key={number} className="grid justify-items-start gap-2">
-            <a href={urlOf(id, number)} download className="link text-note wrap-anywhere">
+            <a
+              href={urlOf(id, number)}
+              download
+              className="link inline-flex min-h-6 items-center text-note wrap-anywhere"
+            >
               {filename ?? `attachment ${number}`}
             </a>
             <span className="-mt-2 text-note text-quiet">{formatBytes(bytes)}</span>
@@ -60,7 +64,7 @@ export function RawItems({ id, header, items, children }: RawProps) {
           ) : (
             <Raw text={text} />
           )}
-          <a href={urlOf(id, number)} download className="link text-note">
+          <a href={urlOf(id, number)} download className="link inline-flex min-h-6 items-center text-note">
             Download the item
           </a>
           {part && <span className="text-quiet"> {part}</span>}

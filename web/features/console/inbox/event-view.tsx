@@ -43,7 +43,10 @@ export function EventView({ event, children }: Props) {
           )}
           {id && (
             <p className="mt-2 text-note">
-              <a href={`/console/live-feed?text=${encodeURIComponent(id)}`} className="link">
+              <a
+                href={`/console/live-feed?text=${encodeURIComponent(id)}`}
+                className="link inline-flex min-h-6 items-center"
+              >
                 Receipts in the live feed
               </a>
             </p>

@@ -171,7 +171,7 @@ function Related({ receipt: { event_id: eventId }, related, onOpen }: RelatedPro
   return (
     <>
       <p className="mt-3 text-note">
-        <a href={`/console/live-feed?text=${eventId}`} className="link">
+        <a href={`/console/live-feed?text=${eventId}`} className="link inline-flex min-h-6 items-center">
           All envelopes with this event ID
         </a>
       </p>
@@ -179,7 +179,7 @@ function Related({ receipt: { event_id: eventId }, related, onOpen }: RelatedPro
         <ul className="mt-2 grid gap-1 text-note" aria-label="Other envelopes with the same event ID">
           {related.map((other) => (
             <li key={other.id}>
-              <button type="button" className="link cursor-pointer" onClick={() => onOpen(other)}>
+              <button type="button" className="link min-h-6 cursor-pointer" onClick={() => onOpen(other)}>
                 {formatTime(other.time)} {typesOf(other)}
               </button>
             </li>

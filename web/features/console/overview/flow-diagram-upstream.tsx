@@ -41,7 +41,7 @@ export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }
           {limited > 0 && (
             <li className="flex items-center gap-1.5">
               <StateMark state="hold" className="size-3.5" />
-              <a href="#limits" className="link">
+              <a href="#limits" className="link inline-flex min-h-6 items-center">
                 {formatCount(limited)} {limited === 1 ? 'category' : 'categories'} rate-limited
               </a>
             </li>

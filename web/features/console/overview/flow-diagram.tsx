@@ -191,7 +191,7 @@ function Replicas({ replicas, format }: { replicas: ReplicaSummary[]; format: Fo
         ))}
         {more > 0 && (
           <li>
-            <a href="/console/replicas" className="link">
+            <a href="/console/replicas" className="link inline-flex min-h-6 items-center">
               and {more} more
             </a>
           </li>

@@ -176,7 +176,7 @@ function More({ of: { shown, total }, one, href }: MoreProps) {
   return (
     <li>
       {href ? (
-        <a href={href} className="link">
+        <a href={href} className="link inline-flex min-h-6 items-center">
           {text}
         </a>
       ) : (

@@ -68,7 +68,10 @@ function Changes({ entry, changes, total }: Found) {
   return (
     <>
       <p className="mb-3 text-note wrap-anywhere">
-        <a href={`/console/inbox/${encodeURIComponent(entry.id)}`} className="link">
+        <a
+          href={`/console/inbox/${encodeURIComponent(entry.id)}`}
+          className="link inline-flex min-h-6 items-center"
+        >
           {cutText(entry.title, TEXT.title) || 'Envelope without a title'}
         </a>{' '}
         <span className="text-quiet">

@@ -152,7 +152,7 @@ function Traffic({ project: { name, outcomes, traffic, totals } }: { project: Pr
     name: (
       <a
         href={withQuery('/console/live-feed', { project: name, outcome })}
-        className="no-underline hover:underline"
+        className="inline-flex min-h-6 items-center no-underline hover:underline"
       >
         <OutcomeLabel outcome={outcome} />
       </a>

@@ -33,14 +33,17 @@ export function SpoolEntry({ id, entry, hasInbox }: Props) {
           <Fact name="Size">{formatBytes(bytes)}</Fact>
           <Fact name="Attempts">{formatCount(attempts)}</Fact>
           <Fact name="Receipt">
-            <a href={withQuery('/console/live-feed', { receipt })} className="link">
+            <a
+              href={withQuery('/console/live-feed', { receipt })}
+              className="link inline-flex min-h-6 items-center"
+            >
               {receipt}
             </a>
             <CopyIcon text={receipt} name="receipt ID" />
           </Fact>
           {hasInbox && (
             <Fact name="Inbox">
-              <a href={`/console/inbox/${receipt}`} className="link">
+              <a href={`/console/inbox/${receipt}`} className="link inline-flex min-h-6 items-center">
                 Open in the inbox
               </a>
             </Fact>
@@ -113,7 +116,11 @@ function Payload({ id, spool }: Identity) {
       <p className="my-2 text-quiet">
         It contains whatever the page put into its report. Each download is recorded in the tunnel’s log.
       </p>
-      <a href={`${SPOOL}/${id}/envelope?${new URLSearchParams({ spool })}`} download className="link">
+      <a
+        href={`${SPOOL}/${id}/envelope?${new URLSearchParams({ spool })}`}
+        download
+        className="link inline-flex min-h-6 items-center"
+      >
         Download the envelope
       </a>
     </details>
