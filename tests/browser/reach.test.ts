@@ -1,9 +1,11 @@
 /** Reach tests in Chromium: the request to Sentry, and the result that the tunnel gets. */
 
 import type { Page } from 'playwright-core'
-import { describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
+import { buildSdk } from '../../scripts/build/sdk.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { errorOf } from '../support/envelopes.ts'
+import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 
@@ -23,6 +25,8 @@ async function testFrom(page: Page, site: { url: string }): Promise<string | nul
 }
 
 describe('The reach test', requires('chromium', 'nginx'), () => {
+  beforeAll(() => buildSdk(ROOT)) // its script is one of the tunnel's SDK
+
   it('posts an envelope without items to Sentry, which is reachable', async ({ sentry, site, visitor }) => {
     await post(`http://127.0.0.1:${site.port}`, { body: errorOf(sentry.dsn()) }) // so that Sentry has responded
     const direct = visitor.page.waitForRequest((request) => isDirect(new URL(request.url())))
