@@ -58,6 +58,7 @@ describe('The error lab', requires('chromium'), () => {
       outcomes.push(await outcomeOf(name).innerText())
     const ids = posts.map((post) => JSON.parse(post.postData()?.split('\n')[0] ?? '').event_id)
     expect(outcomes).toEqual(ids.map((id) => `accepted by this site (200)\nEvent ${id}\nOpen in the console`))
+    expect(await page.getByRole('button', { name: 'Copy the event ID' }).count()).toBe(2)
   })
 
   it.for<[outcome: string, answer: Answer]>([
