@@ -1,5 +1,6 @@
 /** Spool on a NATS server that does not respond for longer than a tunnel waits, and then executes the requests. */
 
+import { readFile } from 'node:fs/promises'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
@@ -7,6 +8,7 @@ import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
 import { store as putStored, takeAll } from '../../support/spool/operations.ts'
+import { until } from '../../support/until.ts'
 
 const DELETIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_ERRORS'
 const DELETIONS_OF_SESSIONS = '$JS.API.STREAM.MSG.DELETE.CULVERT_SPOOL_SESSIONS'
@@ -21,7 +23,7 @@ describe('A NATS server that does not respond for a time', {
     const spool = await store.spool()
     for (let n = 0; n < 10; n++) await putStored(spool)
     const leases = await takeAll(spool, 10)
-    stop(store.nats)
+    await stop(store.nats)
     const finished = Promise.all(leases.map((lease) => spool.finish(lease)))
     await untilGivenUp(spool)
     resume(store.nats)
@@ -42,7 +44,7 @@ describe('A NATS server that does not respond for a time', {
       const deletions = nc.subscribe(DELETIONS, { max: 1 })
       await nc.flush()
       const removed = remove(spool)
-      for await (const _first of deletions) stop(store.nats)
+      for await (const _first of deletions) await stop(store.nats)
       await untilGivenUp(spool)
       resume(store.nats)
       await nc.close()
@@ -65,7 +67,7 @@ describe('A NATS server that does not respond for a time', {
       const deletions = nc.subscribe(DELETIONS_OF_SESSIONS, { max: 1 })
       await nc.flush()
       const removed = remove(spool)
-      for await (const _first of deletions) stop(store.nats)
+      for await (const _first of deletions) await stop(store.nats)
       await spool.close()
       resume(store.nats)
       await nc.close()
@@ -79,8 +81,11 @@ async function untilGivenUp(spool: Spool): Promise<void> {
   await expect(spool.find(MISSING)).rejects.toThrow(/^NATS does not answer/)
 }
 
-function stop(nats: Nats): void {
-  process.kill(nats.pid() as number, 'SIGSTOP')
+/** Resolves when the server has stopped: on a busy machine, its threads may run on for a while. */
+async function stop(nats: Nats): Promise<void> {
+  const pid = Number(nats.pid())
+  process.kill(pid, 'SIGSTOP')
+  await until(async () => / T /.test(await readFile(`/proc/${pid}/stat`, 'utf8')))
 }
 
 function resume(nats: Nats): void {
