@@ -43,8 +43,8 @@ export class LateSdk {
       // One task: no error happens between the end of the recording and the start of the SDK's handlers.
       stopRecording()
       removeEventListener('pagehide', onPageHide)
-      this.#sdk = sdk
       sdk.startBrowserSdk(settings, this.#takeEarly(), this.#dropped)
+      this.#sdk = sdk
     })
   }
 
