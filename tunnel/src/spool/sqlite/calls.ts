@@ -24,7 +24,19 @@ export type Result = { number: number; value?: unknown; error?: Error }
 
 const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'putValue', 'addHistory', 'probe']
 
-const ROW_BYTES = 1280 * 1024 // 1.25 MiB: the largest row, also where the whole bound is a few megabytes
+/** Calls that write nothing. */
+const READING: readonly (keyof Calls)[] = [
+  'read',
+  'totals',
+  'list',
+  'find',
+  'limits',
+  'readHistory',
+  'getValue',
+]
+/** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
+const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
+const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_CORRUPT = 11
@@ -47,7 +59,7 @@ export class CallRunner {
     this.#store = store
     this.#reserve = reserve
     this.#walBytes = walBytes
-    this.#maxGrowth = Math.max(reserve.bytes, ROW_BYTES)
+    this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
   }
 
   /** Returns when all calls are on disk. */
@@ -58,9 +70,17 @@ export class CallRunner {
   /** When one of the calls fails, each gets its own transaction. */
   #runTogether(calls: readonly Call[]): Result[] {
     const isShort = this.#store.log.shorten(this.#checkpointMode())
-    const rejection = calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined
-    const accepted = rejection ? calls.filter((call) => !isGrowing(call)) : calls
-    const rejected = rejection ? calls.filter(isGrowing).map((call) => failure(call, rejection)) : []
+    const ofWrites = this.#hasRoomForLog() ? undefined : new LogFull()
+    const ofGrowth = ofWrites ?? (calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined)
+    const rejectionOf = (call: Call) => {
+      if (isGrowing(call)) return ofGrowth
+      return READING.includes(call.name) ? undefined : ofWrites
+    }
+    const accepted = calls.filter((call) => !rejectionOf(call))
+    const rejected = calls.flatMap((call) => {
+      const error = rejectionOf(call)
+      return error ? [failure(call, error)] : []
+    })
     try {
       return [...rejected, ...this.#commit(accepted)]
     } catch (error) {
@@ -71,11 +91,16 @@ export class CallRunner {
     }
   }
 
+  /** Without the reserve, the rest of the disk is for moving the log into the file: a longer log would take it away. */
+  #hasRoomForLog(): boolean {
+    return this.#reserve.isFilled() || this.#store.log.checkpoint('RESTART')
+  }
+
   #runAlone(call: Call): Result {
     try {
       return this.#commitOne(call)
     } catch (error) {
-      return isDiskFull(error) ? this.#runWithMoreRoom(call) : failure(call, error)
+      return needsRoom(error) ? this.#runWithMoreRoom(call) : failure(call, error)
     }
   }
 
@@ -85,11 +110,11 @@ export class CallRunner {
       this.#store.log.checkpoint(this.#checkpointMode())
       return this.#commitOne(call)
     } catch (error) {
-      if (isGrowing(call) || !isDiskFull(error)) return failure(call, error)
+      if (isGrowing(call) || !needsRoom(error)) return failure(call, error)
     }
     try {
       this.#reserve.release()
-      this.#store.log.checkpoint('RESTART')
+      if (!this.#hasRoomForLog()) throw new LogFull()
       return this.#commitOne(call)
     } catch (error) {
       return failure(call, error)
@@ -125,7 +150,8 @@ export class CallRunner {
       [this.#store, admin, rateLimits, values, history].find((each) => call.name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
     const result = method.apply(target, call.args)
-    if (isGrowing(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
+    if (LENGTHENING.includes(call.name) && this.#store.log.growthOfFile() > this.#maxGrowth)
+      throw new LogFull()
     return result
   }
 
@@ -148,6 +174,10 @@ export class CallRunner {
 
 function isGrowing({ name }: Call): boolean {
   return GROWING.includes(name)
+}
+
+function needsRoom(error: unknown): boolean {
+  return isDiskFull(error) || error instanceof LogFull
 }
 
 export function isDiskFull(error: unknown): boolean {

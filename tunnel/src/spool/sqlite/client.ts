@@ -22,7 +22,6 @@ import { divideSpace } from './space.ts'
 import { WorkerClient } from './worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
-const MAX_ROW_BYTES = 1024 * 1024 // 1 MiB; the database is slower with larger bodies
 const PROBE_BYTES = 64 * 1024
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
@@ -43,11 +42,13 @@ export async function openSqliteSpool(
   const { id, notice } = await worker.opened
   if (notice) onNotice(notice)
   const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
-  return new SqliteSpool({ id, file, maxBytes: space.entryBytes, folder, worker, checkpoints })
+  const { entryBytes: maxBytes, rowBytes } = space
+  return new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints })
 }
 
 type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
   file: string
+  rowBytes: number
   folder: string
   worker: WorkerClient
   checkpoints: Checkpoints
@@ -74,14 +75,16 @@ class SqliteSpool implements Spool {
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
   }
   readonly #file: string
+  readonly #rowBytes: number
   readonly #folder: string
   readonly #worker: WorkerClient
   readonly #checkpoints: Checkpoints
 
-  constructor({ id, file, maxBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
+  constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
     this.id = id
     this.maxBytes = maxBytes
     this.#file = file
+    this.#rowBytes = rowBytes
     this.#folder = folder
     this.#worker = worker
     this.#checkpoints = checkpoints
@@ -89,7 +92,7 @@ class SqliteSpool implements Spool {
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const result =
-      entry.bytes > MAX_ROW_BYTES
+      entry.bytes > this.#rowBytes
         ? await this.#putFile(entry, body, leaseMs)
         : await this.#worker.call('put', entry, await copyBytes(body, entry.bytes), leaseMs)
     if (result.kind === 'stored') await this.#removeFiles(result.evicted)

@@ -21,11 +21,15 @@ export type Space = {
   /** Length of the log from which writers move it into the file. While another process reads, it may become twice as long. */
   walBytes: number
   reserveBytes: number
+  /** Largest body in the file; larger ones are files of their own. */
+  rowBytes: number
 }
 
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const MAX_WAL_BYTES = 16 * 1024 * 1024 // 16 MiB
 const WAL_SHARE = 1 / 16
+const MIN_ROW_BYTES = 256 * 1024
+const MAX_ROW_BYTES = 1024 * 1024 // 1 MiB; the database is slower with larger bodies
 const CHUNK_BYTES = 1024 * 1024
 
 /** Returns 5 GiB, or half of the disk's bytes that are free or taken by this spool, if that is less. */
@@ -39,7 +43,8 @@ export function divideSpace(bytes: number, folder: string): Space {
   const { blocks, bsize } = statfsSync(folder)
   const walBytes = Math.min(MAX_WAL_BYTES, Math.floor(Math.min(bytes, blocks * bsize) * WAL_SHARE))
   const reserveBytes = 2 * walBytes
-  return { entryBytes: bytes - walBytes - reserveBytes, walBytes, reserveBytes }
+  const rowBytes = Math.min(MAX_ROW_BYTES, Math.max(MIN_ROW_BYTES, Math.floor(walBytes / 2)))
+  return { entryBytes: bytes - walBytes - reserveBytes, walBytes, reserveBytes, rowBytes }
 }
 
 /** Returns the bytes of the spool's file, its log, its reserve and the large bodies beside it. */

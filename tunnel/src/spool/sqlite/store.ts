@@ -69,6 +69,7 @@ export class SqliteStore {
     }
   }
 
+  /** Writes a first `put_off` that no `due` is equal to, so that the row keeps its length when it is postponed. */
   put(entry: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
     const { key, network, project } = entry
     const { known, insert } = this.#statements
@@ -84,7 +85,7 @@ export class SqliteStore {
     if (!evicted) return { kind: 'full', reason: 'bound' }
     for (const { id } of evicted) this.#remove(id)
     const until = Date.now() + leaseMs
-    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, body ?? null)
+    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, entry.received, body ?? null)
     this.#usage.add({ ...entry, bytes })
     return { kind: 'stored', lease: { ...entry, id: Number(lastInsertRowid), attempts: 0, until }, evicted }
   }
@@ -96,7 +97,7 @@ export class SqliteStore {
     return changes > 0 && this.put(entry, body, 0).kind === 'stored'
   }
 
-  /** Leases due entries partition by partition, without reading those that are held back. */
+  /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
   take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
     const now = Date.now()
     const until = now + leaseMs
@@ -106,11 +107,14 @@ export class SqliteStore {
       heldBack.delete(project)
     }
     const leases: Lease[] = []
+    let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
     for (const { project, category } of this.#partitions()) {
-      if (leases.length >= limit) break
+      if (leases.length >= limit || room <= 0) break
       if (heldBack.get(project)?.includes(category) ?? true) continue
       for (const row of this.#statements.due.all(project, category, now, limit - leases.length)) {
         const entry = readEntry(row)
+        if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
+        if (room < 0 && leases.length > 0) break
         this.#statements.lease.run(until, entry.id)
         leases.push({ ...entry, attempts: Number(row.attempts) + 1, until })
       }
@@ -243,7 +247,7 @@ function prepare(db: DatabaseSync) {
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
-      `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),

@@ -6,6 +6,7 @@ import { PAGE_BYTES } from './entry-row.ts'
 import { pauseThread } from './locks.ts'
 
 const PATIENCE_MS = 1_000
+const IMPATIENT_MS = 5_000 // after a reader has stood in the way, so that calls do not wait one after the other
 
 /** Modes of sqlite.org/pragma.html#pragma_wal_checkpoint. `RESTART` leaves the log its space on the disk. */
 export type CheckpointMode = 'RESTART' | 'TRUNCATE'
@@ -16,6 +17,7 @@ export class WriteAheadLog {
   readonly #file: string
   readonly #pages: StatementSync
   readonly #maxBytes: number
+  #impatientUntil = 0
 
   constructor(db: DatabaseSync, spoolFile: string, maxBytes: number) {
     this.#db = db
@@ -49,7 +51,12 @@ export class WriteAheadLog {
         return false
       }
       if (wasLong && !this.isLong()) return true // another replica has done it
-      if (performance.now() - startedAt > PATIENCE_MS) return false
+      const now = performance.now()
+      if (now < this.#impatientUntil) return false
+      if (now - startedAt > PATIENCE_MS) {
+        this.#impatientUntil = now + IMPATIENT_MS
+        return false
+      }
       pauseThread(1 + Math.random())
     }
   }
