@@ -1,7 +1,7 @@
 /** Connection to the frame that plays a replay. */
 'use client'
 
-import { type RefObject, useEffect, useReducer, useRef } from 'react'
+import { type RefObject, useLayoutEffect, useReducer, useRef } from 'react'
 import { loadRecording } from './load-recording.ts'
 import { type Command, readReport } from './messages.ts'
 import { INITIAL, type PlayerAction, type PlayerState, reducePlayer } from './player-state.ts'
@@ -20,7 +20,8 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
   const port = useRef<MessagePort>(undefined)
   const leaving = useRef<AbortController>(undefined)
 
-  useEffect(() => {
+  // A layout effect: the document of the frame may be there before other effects run, and would then never be connected.
+  useLayoutEffect(() => {
     const controller = new AbortController()
     leaving.current = controller
     return () => {
