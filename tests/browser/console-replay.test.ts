@@ -131,8 +131,8 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     visitor.allowTrouble(/Content Security Policy|^failed: .* csp$|Blocked autofocusing/)
     await page.getByRole('link', { name: /Segment 0/ }).click()
-    const title = await page.title()
     const frame = await load(page)
+    const title = 'Segment 0 · Inbox · Console · Culvert'
     await frame.getByText('the end').waitFor()
     await page.getByRole('slider').press('End')
     await frame.evaluate(() => new Promise(requestAnimationFrame))

@@ -256,9 +256,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
         text: await time.textContent(),
         time: new Date((await time.getAttribute('datetime')) ?? 0),
       })
-      await expect.poll(async () => (await shown()).text).toMatch(/\d/)
-      const { text, time: at } = await shown()
-      expect(text).toBe(at.toLocaleTimeString('en-GB', { hour12: false, timeZone }))
+      await expect
+        .poll(async () => {
+          const { text, time: at } = await shown()
+          return text === at.toLocaleTimeString('en-GB', { hour12: false, timeZone })
+        })
+        .toBe(true)
       await visitor.page
         .getByRole('contentinfo')
         .getByText(/^Times in \S+ \(GMT[+-]\d/)

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { BrowserContextOptions } from 'playwright-core'
+import type { BrowserContextOptions, Locator } from 'playwright-core'
 import { expect } from 'vitest'
 import { errorOf } from '../envelopes.ts'
 import { post } from '../post.ts'
@@ -54,7 +54,7 @@ export async function startConsole(
       const [name = '', value = ''] = cookie.split('=')
       await page.context().addCookies([{ name, value, domain: SITE_HOST, path: '/console' }])
       await page.goto(`${url}/console${path}`)
-      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      await untilHydrated(page.getByRole('button', { name: 'Sign out' }))
       visitor.allowTrouble(/^failed: GET .*ERR_ABORTED/) // leaving a page aborts its live feed and its pending requests
       return visitor
     },
@@ -75,4 +75,11 @@ export async function startConsole(
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
+}
+
+/** Resolves when React has taken over an element of the server: before, a click on a button is lost, and a link loads its page. */
+export async function untilHydrated(element: Locator): Promise<void> {
+  const isHydrated = () =>
+    element.evaluate((node) => Object.keys(node).some((key) => key.startsWith('__reactProps$')))
+  await expect.poll(isHydrated).toBe(true)
 }
