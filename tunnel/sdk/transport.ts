@@ -100,7 +100,7 @@ class StoringTransport implements Transport {
   ): Promise<TransportMakeRequestResponse> {
     const isReport = envelopeContainsItemType(envelope, ['event', 'feedback', 'user_report'])
     const isStorable = !envelopeContainsItemType(envelope, ['client_report'])
-    // An envelope that arrives from a closed page, whose response nobody sees, would be sent twice if it was stored.
+    // A closed page does not get the response: its envelope would stay stored after its arrival, and be sent twice.
     const isLast = this.#isLeaving && this.#posts.canOutlivePage(body)
     const adding = key || !isStorable || isLast ? undefined : this.#store.add(body, isReport)
     let stored = key ?? (this.#isLeaving ? undefined : adding && (await unlessLeft(adding)))

@@ -19,9 +19,9 @@ export type LoadingSample = {
   subject: SubjectName
   /** Errors raised in the page, or report dialogs that it asked for. */
   raised: number
-  /** Of those, how many Sentry accepted. */
+  /** Number of those that Sentry accepted. */
   arrived: number
-  /** How often Sentry accepted one of them again. */
+  /** Number of times that Sentry accepted one of them again. */
   duplicates: number
   /** URLs that the ad blocker stopped, without their queries. */
   blocked: string[]

@@ -60,7 +60,7 @@ export class EnvelopeStore {
         await result(queue.add({ body: bytes, attempts: 0, notBefore } satisfies Value, key))
         return key
       },
-      (transaction) => transaction.abort(), // nobody would know of the entry
+      (transaction) => transaction.abort(), // the caller would not have the key with which it removes the entry
       Promise.race([this.#open(), soon]),
     )
   }

@@ -101,7 +101,7 @@ class PageRenderer extends Renderer {
 }
 
 function anchor(href: string, content: string): string {
-  return `<a href="${escapeHtml(href)}">${content}</a>`
+  return `<a class="link" href="${escapeHtml(href)}">${content}</a>`
 }
 
 function escapeHtml(text: string): string {

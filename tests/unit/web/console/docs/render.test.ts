@@ -73,10 +73,10 @@ describe('renderPage', () => {
   })
 
   it.each([
-    ['[a](storage.md)', '<a href="/console/docs/storage">a</a>'],
-    ['[a](storage.md#backup)', '<a href="/console/docs/storage#backup">a</a>'],
-    ['[a](#here)', '<a href="#here">a</a>'],
-    ['[a](https://sentry.example/?a&b)', '<a href="https://sentry.example/?a&#38;b">a</a>'],
+    ['[a](storage.md)', '<a class="link" href="/console/docs/storage">a</a>'],
+    ['[a](storage.md#backup)', '<a class="link" href="/console/docs/storage#backup">a</a>'],
+    ['[a](#here)', '<a class="link" href="#here">a</a>'],
+    ['[a](https://sentry.example/?a&b)', '<a class="link" href="https://sentry.example/?a&#38;b">a</a>'],
     ['[security](../SECURITY.md)', 'security (<code>SECURITY.md</code>)'],
     ['[`tunnel`](../README.md#add)', '<code>tunnel</code> (<code>README.md</code>)'],
     ['[bench/cost.md](bench/cost.md)', '<code>docs/bench/cost.md</code>'],
