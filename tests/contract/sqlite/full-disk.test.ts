@@ -78,6 +78,8 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 
   it('delivers all entries when the disk has become full while another process read the file', async () => {
     const writers = [spool, await open(25 * MIB)]
+    for (let n = 0; n < 400; n += AT_A_TIME)
+      await Promise.all(Array.from({ length: AT_A_TIME }, () => store(spool, { bytes: 3_000 })))
     const reader = new DatabaseSync(file)
     scope.defer(() => reader.close())
     reader.exec('BEGIN; SELECT count(*) FROM envelopes')
@@ -85,7 +87,7 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     disk.fill()
     const { envelopes } = await spool.totals()
     let delivered = 0
-    for (let n = 0; n < 10; n++) {
+    for (let n = 0; n < 300; n++) {
       const leases = await spool.take(1, LONG_MS, ALL).catch(() => [])
       for (const lease of leases) delivered += Number(await spool.finish(lease).catch(() => false))
     }
