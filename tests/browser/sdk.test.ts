@@ -412,8 +412,11 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
     await site.open(page, TAG)
     await page.waitForFunction('Sentry.getClient')
+    const rejected = page.waitForResponse((response) => response.status() === 503)
     await page.evaluate("Sentry.captureMessage('kept for the next visit')")
+    await rejected
     await expect.poll(() => countStored(page, site.query)).toBe(1)
+    await page.goto('about:blank') // this page would send it again
     await page.unroute(/\/monitoring\?/)
     await site.open(page, `${ofOther(TAG)}${script("Sentry.captureMessage('of the other project')")}`)
     await site.event('of the other project')
