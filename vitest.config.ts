@@ -14,13 +14,14 @@ const shared = {
   expect: { poll: { timeout: 60 * 1000 } },
 }
 
-/** Busy with the processor: as many at a time as two cores can do. Files share what they import, which saves a third of the time. */
-const inProcess = { ...shared, maxWorkers: 2, isolate: false, sequence: { groupOrder: 0 } }
+/** Busy with the processor, or waiting for a deadline. Files of a worker share what they import, which saves a third of the time. */
+const inProcess = { ...shared, maxWorkers: 4, isolate: false, sequence: { groupOrder: 0 } }
 
 /** Wait for other processes most of their time. */
 const waiting = {
   ...shared,
-  maxWorkers: 4,
+  maxWorkers: 5,
+  isolate: false,
   testTimeout: 180 * 1000, // 3 min: the first test of a file starts its fixtures
   hookTimeout: 180 * 1000, // 3 min
   sequence: { groupOrder: 1 },

@@ -3,20 +3,21 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Received } from '../support/sentry/received-request.ts'
 import { startSite } from '../support/site.ts'
 
 const CORS = { 'access-control-allow-origin': '*' }
 
-it.override('sentryOptions', () => ({}))
-it.override('siteOptions', ({ sentry }) => {
-  sentry.allowUnexpected() // browsers send further reports here on their own
-  sentry.answer({ headers: CORS })
-  return { env: { SENTRY_DSN: sentry.dsn() } }
-})
-
+const it = base
+  .extend('sentryOptions', perFile, () => ({}))
+  .extend('siteOptions', perFile, ({ sentry }) => {
+    sentry.allowUnexpected() // browsers send further reports here on their own
+    sentry.answer({ headers: CORS })
+    return { env: { SENTRY_DSN: sentry.dsn() } }
+  })
 describe('Connection check', requires('chromium', 'nginx'), () => {
   it("reports both routes as free, sends one empty client report on each, and shows the receipt of the tunnel's", async ({
     sentry,

@@ -4,12 +4,13 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'
 import type { ConsoleSite } from '../support/browser/console.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { openProxy } from '../support/visitor-proxy.ts'
 
-it.override('replicas', 3)
+const it = base.extend('replicas', perFile, 3)
 
 describe('The live feed', requires('chromium', 'nginx'), () => {
   it.beforeAll(async ({ consoleSite }) => {

@@ -5,14 +5,15 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf, errorOf } from '../support/envelopes.ts'
+import { perFile } from '../support/lifetime.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import type { Site } from '../support/site.ts'
 import { PASSWORD, signIn } from '../support/web/operator.ts'
 
-it.override('siteOptions', { env: { OPERATOR_PASSWORD: PASSWORD } })
+const it = base.extend('siteOptions', perFile, { env: { OPERATOR_PASSWORD: PASSWORD } })
 
 describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
   it('leads from the empty overview to the set-up, which turns green with the first envelope', async ({

@@ -4,12 +4,13 @@ import { rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
-it.override('replicas', 3)
+const it = base.extend('replicas', perFile, 3)
 
 describe('The console', requires('chromium', 'nginx'), () => {
   it('warns of a damaged spool file on the overview and the spool page until it is gone', async ({

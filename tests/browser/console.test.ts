@@ -3,13 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
 import { PASSWORD } from '../support/web/operator.ts'
 
-it.override('replicas', 3)
+const it = base.extend('replicas', perFile, 3)
 
 describe('The console', requires('chromium', 'nginx'), () => {
   /** Reads the count that the page shows for a result. */

@@ -3,16 +3,17 @@
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { breakPage } from '../support/browser/broken-page.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { BREAKABLE } from '../support/web/web.ts'
 
 const CLOSED_PORT = '127.0.0.1:1' // nothing listens there
 
-it.override('webEnv', { NODE_OPTIONS: BREAKABLE })
-it.override('nginxOptions', { tunnels: [CLOSED_PORT], web: CLOSED_PORT })
-
+const it = base
+  .extend('webEnv', perFile, { NODE_OPTIONS: BREAKABLE })
+  .extend('nginxOptions', perFile, { tunnels: [CLOSED_PORT], web: CLOSED_PORT })
 describe('An error page', requires('chromium', 'nginx'), () => {
   it('for an exception on the server shows the host, the digest of the server log and two links', async ({
     web,

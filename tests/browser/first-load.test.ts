@@ -2,7 +2,8 @@
 
 import { describe, expect } from 'vitest'
 import type { Chromium } from '../support/browser/chromium.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { startWeb } from '../support/web/web.ts'
 
@@ -13,7 +14,7 @@ const EVERYTHING = {
   SENTRY_LOGS: 'on',
 }
 
-it.override('siteOptions', {})
+const it = base.extend('siteOptions', perFile, {})
 
 describe('The first load of the start page', requires('chromium', 'nginx'), () => {
   it('loads the same scripts before the load event, whichever SDK features are enabled', async ({

@@ -1,9 +1,10 @@
 /** Environment of reports from the error lab, which separates them from real errors. */
 
 import { describe, expect } from 'vitest'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { waitForSdk, waitForTracing } from '../support/browser/web-sdk.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Item, type Received } from '../support/sentry/received-request.ts'
 import { cloud } from '../support/site.ts'
@@ -20,7 +21,7 @@ const BUTTONS = [
   'Fail in a server action',
 ]
 
-it.override('siteOptions', ({ sentry }) =>
+const it = base.extend('siteOptions', perFile, ({ sentry }) =>
   cloud(sentry, {
     SENTRY_ENVIRONMENT: 'staging',
     SENTRY_RELEASE: 'shop@1.2.3', // without one there are no sessions

@@ -1,10 +1,11 @@
 /** Simulated outage of Sentry in the error lab: envelopes wait, and arrive in the inbox. */
 
 import { describe, expect } from 'vitest'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 
-it.override('siteOptions', {}) // inbox mode
+const it = base.extend('siteOptions', perFile, {}) // inbox mode
 
 describe('The simulated outage', requires('chromium', 'nginx'), () => {
   it('counts the envelopes that wait, and delivers them when it is ended', async ({ site, visitor }) => {

@@ -3,7 +3,8 @@
 import type { Page, Request } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, parseEnvelope, type Received } from '../support/sentry/received-request.ts'
 import { cloud } from '../support/site.ts'
@@ -14,11 +15,11 @@ const BREAKAGES = [
   { what: 'rejected promise', button: 'Reject a promise', value: /^Rejected on purpose/ },
 ]
 
-it.override('siteOptions', ({ sentry }) =>
-  cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
-)
-
-it.override('chromiumOptions', { screenshots: true })
+const it = base
+  .extend('siteOptions', perFile, ({ sentry }) =>
+    cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
+  )
+  .extend('chromiumOptions', perFile, { screenshots: true })
 
 describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => {
   it.for(BREAKAGES)(

@@ -5,7 +5,8 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
 import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { freePort } from '../support/ports.ts'
 import { startProgram } from '../support/program.ts'
@@ -19,7 +20,10 @@ const [, INSTRUMENT = ''] = /```ts\n(\/\/ src\/instrument\.ts[\s\S]*?)```/.exec(
 const [, DSN = ''] = /dsn: '([^']+)'/.exec(INSTRUMENT) ?? []
 
 const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
-it.override('sentryOptions', () => ({ tls: readCertificate(), projects: { 2: publicKey } }))
+const it = base.extend('sentryOptions', perFile, () => ({
+  tls: readCertificate(),
+  projects: { 2: publicKey },
+}))
 
 const FOLDER = join(ROOT, '.culvert/own-vite-app')
 

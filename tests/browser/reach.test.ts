@@ -3,20 +3,21 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { buildSdk } from '../../scripts/build/sdk.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { errorOf } from '../support/envelopes.ts'
+import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 
 const isDirect = (url: URL) => url.pathname.endsWith('/envelope/')
 
-it.override('sentryOptions', () => ({}))
-it.override('siteOptions', ({ sentry }) => {
-  sentry.allowUnexpected() // the test has no items
-  return { env: { SENTRY_DSN: sentry.dsn(), LAB: 'on', REACH_SAMPLE_RATE: '1' } }
-})
-
+const it = base
+  .extend('sentryOptions', perFile, () => ({}))
+  .extend('siteOptions', perFile, ({ sentry }) => {
+    sentry.allowUnexpected() // the test has no items
+    return { env: { SENTRY_DSN: sentry.dsn(), LAB: 'on', REACH_SAMPLE_RATE: '1' } }
+  })
 /** Opens the error lab, which sends nothing before a button is pressed, and returns the result of its reach test. */
 async function testFrom(page: Page, site: { url: string }): Promise<string | null> {
   const sent = page.waitForRequest((request) => new URL(request.url()).pathname === '/monitoring/reach')

@@ -2,8 +2,9 @@
 
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { waitForTracing } from '../support/browser/web-sdk.ts'
+import { perFile } from '../support/lifetime.ts'
 import { startUpstream, type Upstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, parseEnvelope, type Received } from '../support/sentry/received-request.ts'
@@ -24,7 +25,7 @@ type Transaction = {
 
 let service: Upstream
 
-it.override('siteOptions', async ({ sentry }, { onCleanup }) => {
+const it = base.extend('siteOptions', perFile, async ({ sentry }, { onCleanup }) => {
   service = await startUpstream('service')
   onCleanup(() => service[Symbol.asyncDispose]())
   return cloud(sentry, {

@@ -3,14 +3,15 @@
 import { describe, expect } from 'vitest'
 import type { OverviewSnapshot } from '../../web/features/console/monitor/snapshot.ts'
 import { PASSWORD } from '../support/docker/compose.ts'
-import { it } from '../support/docker/fixtures.ts'
+import { it as base } from '../support/docker/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { lookUntil, signIn } from '../support/web/operator.ts'
 
 const SHOWN_WITHIN = 60_000 // ms: the machine may be busy
 const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']
 
-it.override('composeOptions', { services: ['nginx', 'web', 'tunnel'] })
+const it = base.extend('composeOptions', perFile, { services: ['nginx', 'web', 'tunnel'] })
 
 describe('The console of compose', requires('docker'), () => {
   const answering = ({ replicas }: OverviewSnapshot) => replicas.filter(({ state }) => state === 'responding')

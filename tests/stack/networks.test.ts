@@ -3,8 +3,9 @@
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
-import { it } from '../support/docker/fixtures.ts'
+import { it as base } from '../support/docker/fixtures.ts'
 import { errorOf } from '../support/envelopes.ts'
+import { perFile } from '../support/lifetime.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 
@@ -12,7 +13,7 @@ const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const PRIVATE = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16'
 const VISITOR = '8.8.4.4'
 
-it.override('composeOptions', ({ sentry }) => ({
+const it = base.extend('composeOptions', perFile, ({ sentry }) => ({
   services: ['nginx', 'web', 'tunnel'],
   env: { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE }, // these tests act as the proxy
 }))

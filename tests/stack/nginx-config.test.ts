@@ -4,13 +4,14 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
-import { it } from '../support/docker/fixtures.ts'
+import { it as base } from '../support/docker/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
 
-it.override('composeOptions', { services: ['nginx'], env: { TUNNEL_PATHS: '/first' } })
+const it = base.extend('composeOptions', perFile, { services: ['nginx'], env: { TUNNEL_PATHS: '/first' } })
 
 describe('nginx-config', requires('docker'), () => {
   const composeWith = ({ env }: Compose, TUNNEL_PATHS: string, ...args: string[]) =>

@@ -5,7 +5,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, vi } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
-import { it } from '../support/docker/fixtures.ts'
+import { it as base } from '../support/docker/fixtures.ts'
+import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
 import { type Answered, post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
@@ -29,7 +30,7 @@ const PARTS = [
   },
 ]
 
-it.override('composeOptions', async ({ folder }) => {
+const it = base.extend('composeOptions', perFile, async ({ folder }) => {
   const file = join(folder, 'subnet.yml')
   await writeFile(file, `networks: { front: { ipam: { config: [{ subnet: ${SUBNET} }] } } }`)
   return { services: ['nginx'], env: { COMPOSE_FILE: `${join(ROOT, 'docker-compose.yml')}:${file}` } }

@@ -18,7 +18,7 @@ const trusted = ['cert.pem', 'renewed.pem'].map((name) => readFileSync(join(FIXT
 
 const it = base
   .extend('port', perFile, () => freePort())
-  .override('composeOptions', ({ folder, port }) => {
+  .extend('composeOptions', perFile, ({ folder, port }) => {
     chmodSync(folder, 0o755) // for nginx, which runs as another user
     copyFileSync(join(FIXTURES, 'cert.pem'), join(folder, 'fullchain.pem'))
     copyFileSync(join(FIXTURES, 'key.pem'), join(folder, 'privkey.pem'))

@@ -8,7 +8,7 @@ import { cloud, type SiteOptions, startSite } from './site.ts'
 import { makeFolder } from './temporary-folder.ts'
 import { startTunnel, type TunnelOptions } from './tunnel/tunnel.ts'
 
-/** Starts nothing that no test names. A file changes the options by `it.override`. */
+/** Starts nothing that no test names. A file changes the options by `it.extend`. */
 export const it = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of other fixtures from the pattern
   .extend('folder', perFile, async ({}, lifetime) => endWith(lifetime, await makeFolder()).path)

@@ -31,24 +31,24 @@ const NOT_SHOWN = [
 const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 
 /** Metrics of a tunnel that has delivered, spooled and rate limited envelopes. */
-const it = base.extend('exposed', perFile, async ({ sentry, tunnel }) => {
-  await post(tunnel.url, { body: errorOf(sentry.dsn()) })
-  sentry.once('hanging-up')
-  await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
-  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
-  await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
-  sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
-  await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
-  const look = async () => (await fetch(`${tunnel.adminUrl}/metrics`)).text()
-  await until(async () =>
-    /^culvert_spool_final_outcomes_total\{final_outcome="delivered".* 1$/m.test(await look()),
-  )
-  return look()
-})
-
-it.override('tunnelOptions', ({ sentry }) => ({
-  env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
-}))
+const it = base
+  .extend('tunnelOptions', perFile, ({ sentry }) => ({
+    env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
+  }))
+  .extend('exposed', perFile, async ({ sentry, tunnel }) => {
+    await post(tunnel.url, { body: errorOf(sentry.dsn()) })
+    sentry.once('hanging-up')
+    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'b'.repeat(32) }) }) // spooled, and delivered later
+    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
+    await sentry.next(({ header }) => header.event_id === 'b'.repeat(32))
+    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
+    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: 'a'.repeat(32) }) })
+    const look = async () => (await fetch(`${tunnel.adminUrl}/metrics`)).text()
+    await until(async () =>
+      /^culvert_spool_final_outcomes_total\{final_outcome="delivered".* 1$/m.test(await look()),
+    )
+    return look()
+  })
 
 describe('The metrics in rules and dashboard', () => {
   it('exist in a tunnel, with the labels in use', ({ exposed }) => {

@@ -5,7 +5,8 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
-import { it } from '../../support/fixtures.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { runNginx } from '../../support/nginx/nginx.ts'
 import { ROOT } from '../../support/node.ts'
 import { freePort } from '../../support/ports.ts'
@@ -45,7 +46,7 @@ function postFrom(localAddress: string, port: number, body: Buffer): Promise<num
   })
 }
 
-it.override('nginxOptions', ({ tunnel }) => {
+const it = base.extend('nginxOptions', perFile, ({ tunnel }) => {
   return { tunnels: [`127.0.0.1:${tunnel.port}`], web: '127.0.0.1:1', env: { TRUSTED_PROXIES: '127.0.0.1' } }
 })
 

@@ -1,7 +1,8 @@
 /** Requests that nginx accepts and Node rejects: each gets the JSON of a rejection from a tunnel behind nginx. */
 
 import { describe, expect } from 'vitest'
-import { it } from '../../support/fixtures.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { sendRaw } from '../../support/raw-request.ts'
 import { requires } from '../../support/requirements.ts'
@@ -9,7 +10,7 @@ import { requires } from '../../support/requirements.ts'
 const POST = 'POST /monitoring HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
 
-it.override('tunnelOptions', {})
+const it = base.extend('tunnelOptions', perFile, {})
 
 describe('On the tunnel paths nginx and the tunnel', requires('nginx'), () => {
   it.for<[name: string, bytes: string]>([

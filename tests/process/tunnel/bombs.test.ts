@@ -5,13 +5,14 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { constants, createZstdCompress, deflateRawSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
-import { it } from '../../support/fixtures.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 
 const MIB = 1024 * 1024
 
-it.override('tunnelOptions', ({ sentry }) => {
+const it = base.extend('tunnelOptions', perFile, ({ sentry }) => {
   return { env: { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(40 * MIB) } }
 })
 

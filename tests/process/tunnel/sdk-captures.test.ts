@@ -3,7 +3,8 @@
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect } from 'vitest'
-import { it } from '../../support/fixtures.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { type Capture, captures } from '../../support/sdk-captures.ts'
 import { readCertificate } from '../../support/sentry/sentry.ts'
 
@@ -13,12 +14,12 @@ const HOST = 'o4504179120472064.ingest.us.sentry.io'
 
 const tunnelled = captures().filter(({ dsn }) => dsn !== undefined)
 
-it.override('sentryOptions', () => ({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
-it.override('tunnelOptions', ({ sentry }) => ({
-  env: { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' },
-  reroute: { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` },
-}))
-
+const it = base
+  .extend('sentryOptions', perFile, () => ({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
+  .extend('tunnelOptions', perFile, ({ sentry }) => ({
+    env: { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' },
+    reroute: { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` },
+  }))
 describe('The captured request', () => {
   it.for(tunnelled)('$name is forwarded to Sentry unmodified', async (capture, { sentry, tunnel }) => {
     const answer = await post(tunnel.port, capture)

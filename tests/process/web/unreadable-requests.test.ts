@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { it } from '../../support/fixtures.ts'
+import { it as base } from '../../support/fixtures.ts'
+import { perFile } from '../../support/lifetime.ts'
 import { ROOT } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
@@ -36,9 +37,9 @@ function unreadable(): RequestInit[] {
   ]
 }
 
-it.override('sentryOptions', () => ({ tls: readCertificate() }))
-it.override('siteOptions', ({ sentry }) => cloud(sentry, { NODE_OPTIONS: BREAKABLE }))
-
+const it = base
+  .extend('sentryOptions', perFile, () => ({ tls: readCertificate() }))
+  .extend('siteOptions', perFile, ({ sentry }) => cloud(sentry, { NODE_OPTIONS: BREAKABLE }))
 describe('A request that Next.js cannot parse', requires('nginx'), () => {
   it('is not reported for any page, and an error after it is', async ({ sentry, site }) => {
     const url = `http://127.0.0.1:${site.port}`

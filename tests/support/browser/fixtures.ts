@@ -7,7 +7,7 @@ import { startWeb } from '../web/web.ts'
 import { type ChromiumOptions, startChromium } from './chromium.ts'
 import { startConsole } from './console.ts'
 
-/** The tests of a file share them, except for the visitor: every test has its own. A file changes the options by `it.override`. */
+/** The tests of a file share them, except for the visitor: every test has its own. A file changes the options by `it.extend`. */
 export const it = base
   .extend('sentryOptions', perFile, (): SentryOptions => ({ tls: readCertificate() }))
   .extend('webEnv', perFile, (): Record<string, string> => ({}))

@@ -5,7 +5,7 @@ import { endWith, perFile } from '../lifetime.ts'
 import type { SentryOptions } from '../sentry/sentry.ts'
 import { BRIDGE, type ComposeOptions, startCompose } from './compose.ts'
 
-/** The tests of a file share them. A file changes the options by `it.override`. */
+/** The tests of a file share them. A file changes the options by `it.extend`. */
 export const it = base
   .extend('sentryOptions', perFile, (): SentryOptions => ({ host: BRIDGE }))
   .extend('composeOptions', perFile, (): ComposeOptions => ({}))
