@@ -72,7 +72,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, HTTP2: 'on', KEEPALIVE_MIN_TIMEOUT: '5s' }],
   ])('accepts the rendered file with %s', (_, env) => {
-    render({ NGINX_TEMP: '/var/tmp/nginx', ...env }, { user: undefined }) // rendered as in the image of the tunnel, which is not root
+    render({ NGINX_TEMP: '/var/tmp/nginx', ...env })
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
     const mounts = [
       '-v',

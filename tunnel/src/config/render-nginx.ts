@@ -24,7 +24,10 @@ export type NginxTemplate = {
   unavailablePage: string
 }
 
-export type NginxConfig = ReturnType<typeof readNginxConfig>
+export type NginxConfig = ReturnType<typeof readNginxConfig> & {
+  /** User and group of nginx's workers, where nginx runs as root. */
+  user?: string | undefined
+}
 
 /** Cause of a 429 by nginx. */
 const TOO_MUCH =
@@ -66,8 +69,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     web: settings.read('WEB'),
     /** Name server that is asked again and again; without one, names are looked up once. */
     resolver: resolverFor(settings.read('RESOLVER')),
-    /** User and group of nginx's workers, where nginx runs as root. */
-    user: workerUser(),
     tempFolder,
     accessLog: settings.read('ACCESS_LOG') ?? `${tempFolder}/access.log`,
   }
@@ -262,7 +263,7 @@ export function writeNginxConfig(env: Environment, file: string): string[] {
   const config = readNginxConfig(env, problems)
   if (problems.length > 0) return problems
   const partial = `${file}.new`
-  writeFileSync(partial, renderNginx(readNginxTemplate(), config))
+  writeFileSync(partial, renderNginx(readNginxTemplate(), { ...config, user: workerUser() }))
   renameSync(partial, file)
   return []
 }
