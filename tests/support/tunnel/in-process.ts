@@ -1,13 +1,11 @@
 /** Tunnel in the process of the test: all services on free loopback ports. */
 
 import { EventEmitter, once } from 'node:events'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
-import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
+import { type LogLine, parseLine, readTunnel, settingsOf } from './running.ts'
 
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
@@ -23,18 +21,11 @@ export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
   const config = readConfig({
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
-    ADMIN_TOKEN: TOKEN,
-    INBOX_FILE: join(folder.path, 'inbox.db'),
-    BODY_DIR: join(folder.path, 'bodies'),
-    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
     // Sentry shares a thread with the tunnel here: only tests that wait for it make it late.
     UPSTREAM_CONNECT_MS: '30000',
     UPSTREAM_LATE_MS: '30000',
     UPSTREAM_ANSWER_MS: '60000',
-    ...env,
+    ...settingsOf(folder.path, env),
   })
   const logs: LogLine[] = []
   const news = new EventEmitter<{ line: [] }>()

@@ -1,11 +1,33 @@
 /** Interface of a running tunnel, in the test's process or in its own. */
 
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 
 export type LogLine = { msg?: string; receipt?: Receipt; [field: string]: unknown }
 
 /** Token of the admin ports, unless a test sets another. */
 export const TOKEN = 'token-of-the-tests'
+
+const SPOOL_BYTES = 64 * 1024 * 1024 // 64 MiB: the spool's reserve of a larger one takes longer to write
+
+/** Returns the settings of a tunnel whose files are in `folder`. Those of `env` add to them, or replace them. */
+export function settingsOf(folder: string, env: Record<string, string> = {}) {
+  const spool = {
+    SPOOL_URL: pathToFileURL(join(folder, 'spool.db')).href,
+    SPOOL_BYTES: String(SPOOL_BYTES),
+  }
+  return {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    ADMIN_TOKEN: TOKEN,
+    INBOX_FILE: join(folder, 'inbox.db'),
+    BODY_DIR: join(folder, 'bodies'),
+    ...(env.SPOOL_URL === undefined && spool),
+    ...env,
+  }
+}
 
 export type RunningTunnel = {
   port: number

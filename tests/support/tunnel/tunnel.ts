@@ -1,11 +1,10 @@
 /** Tunnel as a process of its own. */
 
-import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { resolve } from 'node:path'
 import { NODE, ROOT } from '../node.ts'
 import { startProgram } from '../program.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
-import { type LogLine, parseLine, readTunnel, TOKEN } from './running.ts'
+import { type LogLine, parseLine, readTunnel, settingsOf } from './running.ts'
 
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
@@ -25,16 +24,7 @@ const PRELOAD = new URL('./reroute-preload.ts', import.meta.url).href
 export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
-  const settings = {
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
-    ADMIN_TOKEN: TOKEN,
-    INBOX_FILE: join(folder.path, 'inbox.db'),
-    BODY_DIR: join(folder.path, 'bodies'),
-    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
-    ...env,
-  }
+  const settings = settingsOf(folder.path, env)
   const program = startProgram(
     'The tunnel',
     NODE,
