@@ -113,6 +113,26 @@ describe('Deliverer', () => {
   /** Returns the milliseconds between the attempts. */
   const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
 
+  it('leases an entry that is compressed again for as long as those before it and itself may take', async () => {
+    const leases: number[] = []
+    const { extend } = spool
+    spool.extend = (lease, leaseMs) => {
+      leases.push(leaseMs)
+      return extend(lease, leaseMs)
+    }
+    const body = envelopeOf({}, [{ header: { type: 'x' }, payload: 'a'.repeat(2 ** 19) }]) // 0.5 MiB
+    for (let i = 0; i < 4; i++) await spool.add(body, { wireBytes: 1000 })
+    start()
+    await expect
+      .poll(async () => {
+        await pass(SECOND)
+        return attempts
+      })
+      .toHaveLength(4)
+    const seconds = leases.map((ms) => Math.round(ms / SECOND))
+    expect([seconds[0], Math.max(...seconds)]).toEqual([32, 34]) // the first one is alone; later two are taken at once
+  })
+
   it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
     const sent = '2026-08-14T11:59:58.000Z'
     const body = (sentAt: string) =>

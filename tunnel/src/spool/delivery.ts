@@ -1,14 +1,14 @@
 /** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
 
-import { buildBody, compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
-import type { Bodies, Body } from '../body/receive.ts'
+import { buildBody, type OutgoingBody } from '../body/outgoing.ts'
+import type { Bodies } from '../body/receive.ts'
 import type { AttemptResult, SpoolAttempts } from '../contract/spool.ts'
 import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
-import { Rejection } from '../rejections.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
+import { Recompression } from './recompression.ts'
 import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
@@ -42,7 +42,6 @@ type Origin = { projects: readonly Project[]; capacity: UpstreamCapacity }
 
 export const LEASE_MS = 30_000 // longer than most attempts; large bodies extend it
 const LEASE_SPARE_MS = 10_000
-const COMPRESSION_LEASE_MS = 120_000 // compression runs one entry at a time
 const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
@@ -59,17 +58,18 @@ export class Deliverer {
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
   readonly #serverErrors = new ServerErrors()
+  readonly #recompression: Recompression
   #listener: DeliveryListener = {
     onFinalOutcome: () => {},
     onError: () => {},
     onSettled: () => {},
   }
   #draining: Promise<void> | undefined
-  #lastCompression: Promise<unknown> = Promise.resolve()
   #expiryDue = 0
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
+    this.#recompression = new Recompression(deps.bodies)
     const byOrigin = Map.groupBy(deps.projects.all, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
@@ -167,11 +167,13 @@ export class Deliverer {
     const outgoing = await this.#read(lease)
     if (!outgoing) return
     if (lease.wireBytes === undefined) return this.#send(lease, project, outgoing)
-    const extended = await spool.extend(lease, COMPRESSION_LEASE_MS)
-    const compressed = await this.#compress(outgoing, lease.wireBytes).catch((error) => {
-      if (error instanceof Rejection) return undefined // not enough memory at the moment
+    const compressing = this.#recompression.add(outgoing, lease.wireBytes)
+    const leaseMs = LEASE_MS + this.#recompression.waitMs()
+    const extended = await spool.extend(lease, leaseMs).catch(async (error) => {
+      await (await compressing)?.release()
       throw error
     })
+    const compressed = await compressing
     if (!compressed) return spool.postpone(extended, now() + FIRST_DELAY_MS)
     try {
       await this.#send(extended, project, buildBody(compressed, compressed.wireBytes, []))
@@ -189,15 +191,6 @@ export class Deliverer {
       if (await this.#mayBePending(lease)) throw error
       return undefined
     }
-  }
-
-  /** Compresses one body at a time, to leave memory to live traffic. */
-  #compress(outgoing: OutgoingBody, wireBytes: number): Promise<Body> {
-    const compressed = this.#lastCompression.then(() =>
-      compressSpooled(this.#deps.bodies, outgoing, wireBytes),
-    )
-    this.#lastCompression = compressed.catch(() => undefined)
-    return compressed
   }
 
   async #send(lease: Lease, project: Project, outgoing: OutgoingBody): Promise<void> {
