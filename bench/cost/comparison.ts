@@ -3,11 +3,12 @@
 import type { Cores } from '../load/cores.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { type BodyKind, buildRequests } from '../load/requests.ts'
+import type { Server } from '../load/server.ts'
 import type { Sink } from '../load/sink.ts'
 import { spreadOf } from '../report/statistics.ts'
-import type { Sample } from './measure.ts'
+import { CONNECTIONS, type Sample } from './measure.ts'
 import type { Plan } from './plan.ts'
-import { type Participant, type Round, runRounds } from './rounds.ts'
+import { playRounds, type Round } from './rounds.ts'
 import { type BUILT, SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
 /** Samples of one round. A quick run leaves out the subject that has to be built. */
@@ -40,22 +41,35 @@ const CALIBRATION: BodyKind = '3.3 KB error'
 
 const FEWER_CONNECTIONS = 4 // visitors who upload 10 MB at the same time
 
+/** Starts each server once: its code is optimized for all kinds of body, as that of a server of a site is. */
 export async function compareSideBySide(
   plan: Plan,
   cores: Cores,
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Comparison> {
+  const dsns = dsnsOf(sink.port, 1)
+  await using running = new AsyncDisposableStack()
+  const servers: [Subject, Server][] = []
+  for (const subject of plan.subjects)
+    servers.push([subject, running.use(await SUBJECTS[subject].start(cores, dsns))])
+  const posted = new Map<Subject, number>()
   const results: Comparison = []
   for (const kind of plan.bodies) {
     onStep(`${kind}: ${plan.subjects.length} subjects`)
+    const targets = servers.map(([name, server]) => ({
+      ...{ name, server, posted: posted.get(name) ?? 0 },
+      requests: buildRequests(kind, dsns, SUBJECTS[name].pathOf),
+      connections: kind === '10 MB attachment' ? FEWER_CONNECTIONS : CONNECTIONS,
+    }))
     let played = 0
     const keep = (all: Round<Subject>[]) => {
       played = all.length
       return kind === CALIBRATION ? calmRounds(all) : all
     }
-    const rounds = await runRounds(participantsFor(kind, plan, cores, sink), plan.rounds, plan, sink, keep)
+    const rounds = await playRounds(targets, plan.rounds, plan, sink, keep)
     results.push({ kind, rounds, dropped: played - rounds.length })
+    for (const target of targets) posted.set(target.name, target.posted)
   }
   return results
 }
@@ -76,21 +90,4 @@ export function driftOf(sideBySide: Comparison): number {
   const rounds = sideBySide.find(({ kind }) => kind === CALIBRATION)?.rounds ?? []
   const { min, max } = spreadOf(rounds.map(({ bare }) => bare.cpu))
   return max / min - 1
-}
-
-/** Starts new servers for each kind of body, so that none is affected by the one before. */
-function participantsFor(
-  kind: BodyKind,
-  { subjects }: Plan,
-  cores: Cores,
-  sink: Sink,
-): Record<Subject, Participant> {
-  const dsns = dsnsOf(sink.port, 1)
-  const participants = subjects.map((subject): [Subject, Participant] => {
-    const { start, pathOf } = SUBJECTS[subject]
-    const requests = buildRequests(kind, dsns, pathOf)
-    const few = kind === '10 MB attachment' && { connections: FEWER_CONNECTIONS }
-    return [subject, { start: () => start(cores, dsns), requests, ...few }]
-  })
-  return Object.fromEntries(participants) as Record<Subject, Participant>
 }

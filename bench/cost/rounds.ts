@@ -1,4 +1,4 @@
-/** Measures servers side by side: started for the purpose, warmed up, and sampled in turn in each round. */
+/** Measures servers side by side: warmed up, and sampled in turn in each round. */
 
 import type { Requests } from '../load/requests.ts'
 import type { Server } from '../load/server.ts'
@@ -20,22 +20,32 @@ type Entry = { target: Target; posts: number }
 
 const MAX_REPEATS = 2 // as a multiple of the planned rounds
 
-/** Plays rounds until `keep` returns as many as planned, or twice as many were played. Then returns all of them. */
+/** Starts servers, plays rounds and stops them. */
 export async function runRounds<Name extends string>(
   participants: Record<Name, Participant>,
   rounds: number,
   plan: Plan,
   sink: Sink,
-  keep: (played: Round<Name>[]) => Round<Name>[] = (played) => played,
 ): Promise<Round<Name>[]> {
   await using running = new AsyncDisposableStack()
+  const targets: Target[] = []
+  for (const [name, { start, requests, connections = CONNECTIONS }] of Object.entries<Participant>(
+    participants,
+  ))
+    targets.push({ name, server: running.use(await start()), requests, connections, posted: 0 })
+  return await playRounds<Name>(targets, rounds, plan, sink) // before the servers stop
+}
+
+/** Plays rounds until `keep` returns as many as planned, or twice as many were played. Then returns all of them. */
+export async function playRounds<Name extends string>(
+  targets: readonly Target[],
+  rounds: number,
+  plan: Plan,
+  sink: Sink,
+  keep: (played: Round<Name>[]) => Round<Name>[] = (played) => played,
+): Promise<Round<Name>[]> {
   const entries: Entry[] = []
-  for (const [name, participant] of Object.entries<Participant>(participants)) {
-    const server = running.use(await participant.start())
-    const { requests, connections = CONNECTIONS } = participant
-    const target = { name, server, requests, connections, posted: 0 }
-    entries.push({ target, posts: await warmUp(target, plan, sink) })
-  }
+  for (const target of targets) entries.push({ target, posts: await warmUp(target, plan, sink) })
   const played: Round<Name>[] = []
   for (let round = 0; round < MAX_REPEATS * rounds; round++) {
     played.push((await runRound(inTurn(entries, round), sink)) as Round<Name>)
@@ -45,12 +55,16 @@ export async function runRounds<Name extends string>(
   return played
 }
 
-/** Warms a server up. Returns the number of envelopes of a sample: enough for the resolution of CPU time, within the planned duration. */
+/**
+ * Warms a server up, longer after its start than for another kind of body. Returns the number of envelopes of a sample: enough for the
+ * resolution of CPU time, within the planned duration.
+ */
 export async function warmUp(target: Target, { warmUp, measured }: Plan, sink: Sink): Promise<number> {
   const { connections } = target
+  const seconds = target.posted === 0 ? warmUp.seconds : warmUp.secondsForBody
   let last = await measure(target, sink, connections)
-  for (let spent = 0; spent < warmUp.seconds; spent += last.posts / last.rate) {
-    const left = Math.ceil((warmUp.seconds - spent) * last.rate)
+  for (let spent = 0; spent < seconds; spent += last.posts / last.rate) {
+    const left = Math.ceil((seconds - spent) * last.rate)
     last = await measure(target, sink, Math.max(connections, Math.min(left, last.posts * 4))) // it becomes faster
   }
   const enough = Math.min((measured.cpuSeconds * 1e6) / Math.max(1, last.cpu), measured.seconds * last.rate)
