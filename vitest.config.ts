@@ -31,7 +31,8 @@ const waiting = {
 const BUILDING_TIMEOUT = 300 * 1000 // 5 min
 const stack = {
   ...waiting,
-  maxWorkers: 2,
+  maxWorkers: 3,
+  isolate: true,
   testTimeout: BUILDING_TIMEOUT,
   hookTimeout: BUILDING_TIMEOUT,
   globalSetup: 'tests/setup/images.ts',
