@@ -45,7 +45,7 @@ function createRun(body: Buffer, { stages, keep }: Variant, project: Project | u
     ctx.envelope = reader.end()
     if (project) ctx.project = project
     for (const stage of stages) stage(ctx)
-    ctx.onOutcome?.({ outcome: 'delivered', status: 200, body: null, headers: {} })
+    ctx.announceOutcome({ outcome: 'delivered', status: 200, body: null, headers: {} })
   }
 }
 

@@ -60,8 +60,6 @@ export class Context {
   readonly ownLimits: { seconds: number; categories: string[] }[] = []
   /** The loss of the envelope is reported to Sentry. The transport of `sdk.js` reports it otherwise. */
   isLossReported = false
-  /** Called with the outcome before it is recorded, also when the envelope was rejected. */
-  onOutcome: ((outcome: Outcome) => void) | undefined
   /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
   afterOutcome: (() => Promise<void>) | undefined
   /** Attempts that may still read the body after the response. */
@@ -71,6 +69,7 @@ export class Context {
   parser: EnvelopeReader | undefined
   /** DSN in the envelope header, unchecked. */
   postedDsn: unknown
+  readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
   #body: Body | undefined
   #envelope: Envelope | undefined
   #project: Project | undefined
@@ -80,6 +79,16 @@ export class Context {
     this.client = client
     this.startedAt = startedAt
     this.receipt = receipt
+  }
+
+  /** Calls `listener` with the outcome before it is recorded, also when the envelope was rejected. */
+  onOutcome(listener: (outcome: Outcome) => void): void {
+    this.#outcomeListeners.push(listener)
+  }
+
+  /** Calls each listener once. */
+  announceOutcome(outcome: Outcome): void {
+    for (const listener of this.#outcomeListeners.splice(0)) listener(outcome)
   }
 
   get body(): Body {

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attachmentOf, errorOf } from '../../support/envelopes.ts'
+import { attachmentOf, EVENT_ID, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -112,6 +112,25 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     const sumOf = (all: typeof outcomes) => all.reduce((sum, { count }) => sum + count, 0)
     return { all: sumOf(outcomes), deferred: sumOf(outcomes.filter(({ outcome }) => outcome === 'deferred')) }
   }
+
+  it('has its removed items reported once, when its sender does not send it again', async () => {
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_BYTES: String(MIB), FILTERS: 'health-checks' }
+    await using filtering = await openTunnel({ env })
+    const transaction = JSON.stringify({ type: 'transaction', transaction: 'GET /healthz' })
+    const both = envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, [
+      { header: { type: 'transaction' }, payload: transaction },
+      { header: { type: 'unknown', length: 2 * MIB }, payload: Buffer.alloc(2 * MIB) },
+    ])
+    for (const path of ['/monitoring?keep=1', '/monitoring?keep=1', '/monitoring'])
+      expect(await post(filtering.url, { path, body: both })).toMatchObject({ status: 503 })
+    await sentry.back()
+    sentry.requests.length = 0
+    await filtering.services.reports.flush()
+    const [report] = sentry.requests.flatMap(({ items }) => items)
+    expect(JSON.parse(String(report?.payload)).filtered_events).toContainEqual(
+      expect.objectContaining({ category: 'transaction', quantity: 1 }),
+    )
+  })
 
   it('reaches Sentry without the query of the tunnel', async () => {
     await sentry.back()

@@ -28,8 +28,7 @@ const FINAL_CODES: ReadonlySet<RejectionCode> = new Set(['tunnel-failed', 'inbox
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
 export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): HttpResponse {
   const { outcome: name, reason, status, body, headers } = outcome
-  ctx.onOutcome?.(outcome)
-  ctx.onOutcome = undefined
+  ctx.announceOutcome(outcome)
   if (name !== undefined) {
     const durationMs = toMicroseconds(clock() - ctx.startedAt)
     const receipt: Receipt = Object.assign(ctx.receipt, { outcome: name, status, duration_ms: durationMs })

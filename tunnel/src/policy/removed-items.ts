@@ -17,12 +17,14 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
     const reasons = new Map([...removed, ...removedElements])
     const byReason = Map.groupBy(reasons.keys(), (item) => reasons.get(item) ?? '')
     const isEmpty = removed.size === envelope.items.length
-    const isDeferred = isEmpty && byReason.has('throttled') && ctx.isKeptBySender()
-    for (const [reason, items] of isDeferred ? [] : byReason)
-      reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
+    ctx.onOutcome(({ outcome }) => {
+      if (outcome === 'deferred') return // the sender sends them again
+      for (const [reason, items] of byReason)
+        reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
+    })
     ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
     if (!isEmpty) return undefined
-    ctx.isLossReported = !isDeferred
+    ctx.isLossReported = !(byReason.has('throttled') && ctx.isKeptBySender())
     if (RATE_LIMITED.some((reason) => byReason.has(reason)))
       return allRateLimited(ctx, limits.remaining(project, byReason.get('limited') ?? []), byReason)
     const [reason = ''] = byReason.keys()

@@ -67,7 +67,7 @@ export class QuotaTest {
     const ended = removedItemsStage(new UpstreamLimits(() => this.time), undefined)(ctx)
     if (ended instanceof Promise) throw new Error('removedItemsStage waits for something')
     const final = ended ?? { outcome, status: 200, body: null, headers: {} }
-    ctx.onOutcome?.(final)
+    ctx.announceOutcome(final)
     return final
   }
 

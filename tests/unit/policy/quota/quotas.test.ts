@@ -194,7 +194,7 @@ describe('A quota', () => {
     test.send([ERROR], {}, 'spooled')
     const ctx = test.pass([ERROR, { type: 'attachment', length: 2 }])
     ctx.remove(ctx.envelope.items.slice(1), 'attachments-dropped')
-    ctx.onOutcome?.({ outcome: 'delivered', status: 200, body: null, headers: {} })
+    ctx.announceOutcome({ outcome: 'delivered', status: 200, body: null, headers: {} })
     expect([test.used('error').used, test.used('attachment_item').used]).toEqual([2, 0])
   })
 

@@ -18,10 +18,10 @@ export function quotaStage(quotas: Quotas | undefined): Stage {
     const { removed, limits, checks } = quotas.judge(sender, envelope)
     const charged = [...checks].filter(([item]) => !removed.has(item))
     for (const item of removed.keys()) quotas.countRemoved(sender.project, checks.get(item) ?? [])
-    ctx.onOutcome = ({ outcome }) => {
+    ctx.onOutcome(({ outcome }) => {
       for (const [item, its] of charged)
         if (!COUNTED.has(outcome) || ctx.removed.has(item)) quotas.count(its, -1)
-    }
+    })
     if (quotas.mode === 'observe') return undefined
     for (const [item, reason] of removed) ctx.remove([item], reason)
     ctx.ownLimits.push(...limits)
