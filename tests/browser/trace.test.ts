@@ -83,23 +83,27 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     }
   })
 
-  it('contains an error of the first script, once and with its stack, when the SDK is loaded later, and the page load', async ({
+  it('contains an error of the first script, once and with its stack, when the SDK is loaded at the second attempt, and the page load', async ({
     sentry,
     site,
     visitor,
   }) => {
     const { page, posts } = visitor
     visitor.expectTrouble(/uncaught Error: in the first script/)
+    visitor.expectTrouble(/net::ERR_FAILED/)
     visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
     const html = await (await fetch(`http://127.0.0.1:${site.port}/lab`)).text()
     const late = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
+    let hasWarned = false
+    page.on('console', (message) => {
+      hasWarned ||= message.text().includes('The Sentry SDK could not be loaded')
+    })
     await page.route('**/*.js', async (route) => {
-      if (!html.includes(new URL(route.request().url()).pathname)) {
-        asked.resolve()
-        await late.promise
-      }
-      await route.continue()
+      if (html.includes(new URL(route.request().url()).pathname)) return route.continue()
+      asked.resolve()
+      await late.promise
+      return hasWarned ? route.continue() : route.abort()
     })
     await page.addInitScript(failInFirstScript)
     const thrown = page.waitForEvent('pageerror')
