@@ -104,12 +104,15 @@ describe('The example stage', () => {
       async (_, envelope) => posted.push(envelope.toString()) > 0,
       () => 0,
     )
-    expect(run(contextOf(['transaction'], HIGH), 0.5, reports)).toMatchObject({
+    const ctx = contextOf(['transaction'], HIGH)
+    const outcome = run(ctx, 0.5, reports) ?? expect.unreachable()
+    expect(outcome).toMatchObject({
       outcome: 'filtered',
       reason: 'sampled',
       status: 200,
       body: JSON.stringify({ id: EVENT_ID }),
     })
+    ctx.announceOutcome(outcome)
     await reports.flush()
     expect(posted).toEqual([
       expect.stringContaining(
