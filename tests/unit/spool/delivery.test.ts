@@ -133,6 +133,24 @@ describe('Deliverer', () => {
     expect([seconds[0], Math.max(...seconds)]).toEqual([32, 34]) // the first one is alone; later two are taken at once
   })
 
+  it('leaves an entry that waited for memory longer than its lease to the replica that has it', async () => {
+    const { extend } = spool
+    spool.extend = async (lease, leaseMs) => {
+      spool.extend = extend
+      const ended = await extend(lease, 0)
+      const demand = { project: lease.project, rateLimitedCategories: [] }
+      expect(await spool.take(1, MINUTE, [demand])).toHaveLength(1) // by the other replica, for longer than `leaseMs`
+      expect(leaseMs).toBeLessThan(MINUTE)
+      return ended
+    }
+    await spool.add(envelopeOf({}, [{ header: { type: 'x' }, payload: 'a'.repeat(100) }]), { wireBytes: 50 })
+    start()
+    await pass(SECOND)
+    await deliverer.stop() // when the compression has ended
+    expect(attempts).toEqual([])
+    expect(spool.entry()).toHaveLength(1)
+  })
+
   it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
     const sent = '2026-08-14T11:59:58.000Z'
     const body = (sentAt: string) =>

@@ -176,7 +176,9 @@ export class Deliverer {
     const compressed = await compressing
     if (!compressed) return spool.postpone(extended, now() + FIRST_DELAY_MS)
     try {
-      await this.#send(extended, project, buildBody(compressed, compressed.wireBytes, []))
+      if (now() >= extended.until) return // it waited for memory; it is due again, or leased by another replica
+      const again = await spool.extend(extended, LEASE_MS)
+      await this.#send(again, project, buildBody(compressed, compressed.wireBytes, []))
     } finally {
       await compressed.release()
     }
