@@ -132,6 +132,24 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
     )
   })
 
+  it('has its removed items reported once, when the same envelope comes again', async () => {
+    await using filtering = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), FILTERS: 'health-checks' } })
+    const transaction = JSON.stringify({ type: 'transaction', transaction: 'GET /healthz' })
+    const both = envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn() }, [
+      { header: { type: 'transaction' }, payload: transaction },
+      { header: { type: 'unknown' }, payload: 'x' },
+    ])
+    for (let i = 0; i < 2; i++)
+      expect(await post(filtering.url, { body: both })).toMatchObject({ status: 202 })
+    await sentry.back()
+    sentry.requests.length = 0
+    await filtering.services.reports.flush()
+    const reports = sentry.requests.filter(hasItem('client_report')).flatMap(({ items }) => items)
+    expect(reports.map(({ payload }) => JSON.parse(String(payload)).filtered_events)).toEqual([
+      expect.arrayContaining([expect.objectContaining({ category: 'transaction', quantity: 1 })]),
+    ])
+  })
+
   it('reaches Sentry without the query of the tunnel', async () => {
     await sentry.back()
     tunnel.advanceClock(60_000) // the circuit breaker allows a probe

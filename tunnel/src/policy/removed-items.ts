@@ -17,8 +17,8 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
     const reasons = new Map([...removed, ...removedElements])
     const byReason = Map.groupBy(reasons.keys(), (item) => reasons.get(item) ?? '')
     const isEmpty = removed.size === envelope.items.length
-    ctx.onOutcome(({ outcome }) => {
-      if (outcome === 'deferred') return // the sender sends them again
+    ctx.onOutcome(({ outcome, reason: cause }) => {
+      if (outcome === 'deferred' || cause === 'duplicate') return // they come again, or were reported before
       for (const [reason, items] of byReason)
         reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     })
