@@ -6,20 +6,30 @@ import { setTimeout as setTimer } from 'node:timers'
 import { BrowserClient, defaultStackParser } from '@sentry/browser'
 import type { Envelope } from '@sentry/core'
 import { IDBFactory, IDBKeyRange, IDBTransaction } from 'fake-indexeddb'
-import { afterEach, beforeEach, describe, expect, it, type Mock, type MockInstance, vi } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  type Mock,
+  type MockInstance,
+  vi,
+} from 'vitest'
 import { EnvelopeStore } from '../../../tunnel/sdk/offline/store.ts'
 import { MAX_BUFFERED, makeTransport } from '../../../tunnel/sdk/transport.ts'
 import { type Asked, startUpstream, type Upstream } from '../../support/recording-server.ts'
 
 /** Options of each call of `fetch`. The transport takes the function when it is loaded. */
-const posted = vi.hoisted(() => {
+const { inits: posted, fetch: originalFetch } = vi.hoisted(() => {
   const inits: RequestInit[] = []
   const { fetch } = globalThis
   globalThis.fetch = (input, init = {}) => {
     inits.push(init)
     return fetch(input, init)
   }
-  return inits
+  return { inits, fetch }
 })
 
 const MINUTE_MS = 60_000
@@ -86,6 +96,10 @@ describe('The transport', () => {
     await tunnel[Symbol.asyncDispose]()
     vi.useRealTimers()
     vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+  })
+  afterAll(() => {
+    globalThis.fetch = originalFetch
   })
 
   /** Opens a tab with a client of its own. */

@@ -8,7 +8,7 @@ import { ROOT } from '../../support/node.ts'
 
 it('are overridden within a describe only: at the top of a file they would change for later files', () => {
   const overriding = sourceFiles('tests').filter((file) =>
-    /^(it| +)\.override\(/m.test(readFileSync(join(ROOT, 'tests', file), 'utf8')),
+    /^(\S.*| +)\.override\(/m.test(readFileSync(join(ROOT, 'tests', file), 'utf8')),
   )
   expect(overriding).toEqual([])
 })
