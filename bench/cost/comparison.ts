@@ -41,7 +41,7 @@ const CALIBRATION: BodyKind = '3.3 KB error'
 
 const FEWER_CONNECTIONS = 4 // visitors who upload 10 MB at the same time
 
-/** Starts each server once: its code is optimized for all kinds of body, as that of a server of a site is. */
+/** Starts each server once. It stays warm for the next kind of body. */
 export async function compareSideBySide(
   plan: Plan,
   cores: Cores,
