@@ -26,7 +26,7 @@ describe('The history in a SQLite file', () => {
     scope = new AsyncDisposableStack()
     file = join(scope.use(await makeMemoryFolder()).path, 'spool.db')
     spool = await openSqliteSpool(file, PLENTY)
-    scope.defer(() => spool.close())
+    scope.defer(() => spool.close().catch(() => undefined)) // a test may have closed it
   })
 
   afterEach(() => scope.disposeAsync())
@@ -46,7 +46,8 @@ describe('The history in a SQLite file', () => {
       expect(Math.max(...times)).toBe(START + 3 * WEEK - step)
       expect(Math.min(...times)).toBe(START + 3 * WEEK - step - keepMs)
     }
-    expect(statSync(file).size + statSync(`${file}-wal`).size).toBeLessThan(8 * 1024 * 1024)
+    await spool.close() // moves the log into the file
+    expect(statSync(file).size).toBeLessThan(8 * 1024 * 1024)
   })
 
   it('keeps its rows when a clock is ahead for a while, and then drops old ones again', async () => {
