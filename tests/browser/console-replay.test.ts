@@ -23,7 +23,14 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2'))
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
-    await page.getByRole('link', { name: /Error: in replay/ }).click()
+    const error = page.getByRole('link', { name: /Error: in replay/ })
+    await expect
+      .poll(async () => {
+        if (!(await error.isVisible())) await page.reload() // a tunnel that responds late is left out of a page
+        return error.isVisible()
+      })
+      .toBe(true)
+    await error.click()
     expect(page.frames()).toHaveLength(1)
     const frame = await load(page)
     await expect.poll(() => frame.locator('button#b').count()).toBe(1)

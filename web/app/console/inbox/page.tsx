@@ -29,8 +29,8 @@ export default async function InboxPage({ searchParams }: Props) {
         <InboxList {...{ query, groups, entries }} isFirstPage={!after} isLabOn={data.settings.lab} />
       ) : (
         <Empty>
-          No replica has an inbox. The inbox is on when SENTRY_DSN is not set; with SENTRY_DSN, INBOX=on turns
-          it on.
+          No inbox has responded. Load the page again. Without SENTRY_DSN, each tunnel has an inbox; with
+          SENTRY_DSN, INBOX=on turns it on.
         </Empty>
       )}
     </ConsoleShell>
