@@ -74,10 +74,9 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     started.defer(() => {
       for (const socket of sockets) socket.destroy()
     })
-    for (const socket of sockets) {
-      await once(socket, 'connect')
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    for (const socket of sockets)
       socket.write('POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 8\r\n\r\ne')
-    }
     return nginx
   }
 })
