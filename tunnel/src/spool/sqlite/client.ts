@@ -16,10 +16,10 @@ import type {
   SpoolEntry,
   StoredBody,
 } from '../spool.ts'
-import { Checkpoints } from './checkpoints.ts'
 import { listDamaged } from './damaged-files.ts'
 import { divideSpace } from './space.ts'
-import { WorkerClient } from './worker-client.ts'
+import { Checkpoints } from './threads/checkpoints.ts'
+import { WorkerClient } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024

@@ -3,11 +3,11 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { type Call, CallRunner, isDamage, isDiskFull } from './calls.ts'
-import { isMarkedDamaged, listDamaged, markDamaged, setAside } from './damaged-files.ts'
-import { OwnerLock } from './locks.ts'
-import { Reserve } from './space.ts'
-import { SqliteStore, type StoreBounds } from './store.ts'
+import { type Call, CallRunner, isDamage, isDiskFull } from '../calls.ts'
+import { isMarkedDamaged, listDamaged, markDamaged, setAside } from '../damaged-files.ts'
+import { OwnerLock } from '../locks.ts'
+import { Reserve } from '../space.ts'
+import { SqliteStore, type StoreBounds } from '../store.ts'
 
 export type WorkerData = { file: string; folder: string; bounds: StoreBounds; newId: string }
 

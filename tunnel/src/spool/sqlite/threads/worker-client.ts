@@ -1,7 +1,7 @@
 /** Calls into the spool's worker thread. */
 
 import { Worker } from 'node:worker_threads'
-import type { Call, Calls, Result } from './calls.ts'
+import type { Call, Calls, Result } from '../calls.ts'
 import type { Opened, Request, WorkerData } from './worker.ts'
 
 type Pending = { resolve: (value: never) => void; reject: (error: Error) => void }

@@ -2,8 +2,8 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { workerData } from 'node:worker_threads'
-import { reserveFileOf } from './space.ts'
-import { fileBytes, walFileOf } from './write-ahead-log.ts'
+import { reserveFileOf } from '../space.ts'
+import { fileBytes, walFileOf } from '../write-ahead-log.ts'
 
 /** `walBytes` is the length at which writers wait for the log to become short. */
 export type CheckpointData = { file: string; walBytes: number }
