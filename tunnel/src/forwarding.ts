@@ -21,7 +21,7 @@ import { NatsAway } from './spool/jetstream/nats-url.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
-import { openSqliteSpool } from './spool/sqlite/client.ts'
+import { type OpenSpoolFile, openSqliteSpool } from './spool/sqlite/client.ts'
 import { defaultBound } from './spool/sqlite/space.ts'
 import { openUnreachable } from './spool/unreachable.ts'
 import {
@@ -58,6 +58,8 @@ export type ForwardingDeps = {
   onNotice: (notice: string) => void
   onBreakerChange: (change: BreakerChange) => void
   onHealthChange: (health: SpoolHealth) => void
+  /** Opens the file of a SQLite spool; by default in a worker thread. */
+  openSpoolFile?: OpenSpoolFile | undefined
 }
 
 const MIB = 1024 * 1024
@@ -66,9 +68,9 @@ const PROJECT_SHARE = 0.5
 
 /** Rejects with a readable message when the spool cannot be opened. A NATS server that is away, too old or without room is retried meanwhile. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
-  const { config, projects, limits, clock, now, onNotice } = deps
+  const { config, projects, limits, clock, onNotice } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
-  const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, now, onNotice)
+  const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, deps)
   const store = await open().catch((problem) => {
     if (problem instanceof NatsAway) return openUnreachable({ open, problem, onNotice })
     throw problem
@@ -84,8 +86,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
 async function openSpool(
   { place, bytes, ageMs }: SpoolSettings,
   shares: Omit<SpoolBounds, 'bytes'>,
-  now: () => number,
-  onNotice: (notice: string) => void,
+  { now, onNotice, openSpoolFile }: Pick<ForwardingDeps, 'now' | 'onNotice' | 'openSpoolFile'>,
 ): Promise<Spool> {
   if ('nats' in place) {
     const { openJetStreamSpool } = await import('./spool/jetstream/store.ts') // loaded when needed, for a faster start
@@ -93,7 +94,7 @@ async function openSpool(
   }
   mkdirSync(dirname(place.file), { recursive: true })
   const bound = bytes ?? (await defaultBound(place.file))
-  return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice)
+  return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice, openSpoolFile)
 }
 
 export type ForwardServices = {

@@ -73,13 +73,14 @@ export type Services = PolicyServices & {
 const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
 const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
-/** Clocks, log output and the folder of the SDK, which tests replace. */
-type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }>
+/** Clocks, log output, the folder of the SDK and the thread of the spool's file, which tests replace. */
+type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }> &
+  Pick<ForwardingDeps, 'openSpoolFile'>
 
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
   config: Config,
-  { now = Date.now, clock = () => performance.now(), logOutput, sdkFolder }: Surroundings = {},
+  { now = Date.now, clock = () => performance.now(), logOutput, sdkFolder, openSpoolFile }: Surroundings = {},
 ): Promise<Services> {
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
@@ -89,7 +90,7 @@ export async function openServices(
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
-  const sentry = config.forward ? await openForwardingOrExit(shared) : undefined
+  const sentry = config.forward ? await openForwardingOrExit({ ...shared, openSpoolFile }) : undefined
   const inbox = await openInboxOrExit(config, log, now)
   const { outage, leftOver } = createOutage({ ...shared, inbox })
   const names = projects.all.map(({ name }) => name)

@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
+import { openInThisThread } from '../spool/same-thread.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
 import { type LogLine, parseLine, readTunnel, settingsOf } from './running.ts'
 
@@ -42,6 +43,7 @@ export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
     now: () => Date.now() + ahead.now,
     clock: () => performance.now() + ahead.clock,
     logOutput,
+    openSpoolFile: openInThisThread,
     ...(sdkFolder !== undefined && { sdkFolder }),
   })
   const tunnel = createTunnel(services)

@@ -18,12 +18,17 @@ import type {
 } from '../spool.ts'
 import { listDamaged } from './damaged-files.ts'
 import { divideSpace } from './space.ts'
+import type { SpoolFileOptions } from './spool-file.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
-import { WorkerClient } from './threads/worker-client.ts'
+import { type SpoolFileCaller, WorkerClient } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
+
+export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
+
+const openInWorker: OpenSpoolFile = (options) => new WorkerClient(options)
 
 /**
  * Opens the file, or creates it. Rejects when a newer release wrote it, or when it is damaged and another replica has it open. `onNotice`
@@ -33,12 +38,13 @@ export async function openSqliteSpool(
   file: string,
   bounds: SpoolBounds,
   onNotice: (notice: string) => void = () => {},
+  openFile: OpenSpoolFile = openInWorker,
 ): Promise<Spool> {
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
   const space = divideSpace(bounds.bytes, folder)
-  const worker = new WorkerClient({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
+  const worker = openFile({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
   const { id, notice } = await worker.opened
   if (notice) onNotice(notice)
   const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
@@ -50,7 +56,7 @@ type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
   file: string
   rowBytes: number
   folder: string
-  worker: WorkerClient
+  worker: SpoolFileCaller
   checkpoints: Checkpoints
 }
 
@@ -77,7 +83,7 @@ class SqliteSpool implements Spool {
   readonly #file: string
   readonly #rowBytes: number
   readonly #folder: string
-  readonly #worker: WorkerClient
+  readonly #worker: SpoolFileCaller
   readonly #checkpoints: Checkpoints
 
   constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints }: SqliteSpoolParts) {

@@ -2,11 +2,15 @@
 
 import { Worker } from 'node:worker_threads'
 import type { Call, Calls, Result } from '../calls.ts'
-import type { Opened, Request, WorkerData } from './worker.ts'
+import type { SpoolFileOptions } from '../spool-file.ts'
+import type { Opened, Request } from './worker.ts'
 
 type Pending = { resolve: (value: never) => void; reject: (error: Error) => void }
 
 const MAX_CALLS = 256 // in one message
+
+/** Caller of a spool file. */
+export type SpoolFileCaller = Pick<WorkerClient, 'opened' | 'call' | 'close'>
 
 export class WorkerClient {
   /** Rejects when the file cannot be opened. */
@@ -18,7 +22,7 @@ export class WorkerClient {
   #calls = 0
   #error: Error | undefined
 
-  constructor(workerData: WorkerData) {
+  constructor(workerData: SpoolFileOptions) {
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData })
     const opened = Promise.withResolvers<Opened>()
     this.opened = opened.promise

@@ -1,0 +1,28 @@
+/** SQLite spool in the test's thread: a thread of its own takes longer to start than most tests run. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Calls } from '../../../tunnel/src/spool/sqlite/calls.ts'
+import type { OpenSpoolFile } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { SpoolFile } from '../../../tunnel/src/spool/sqlite/spool-file.ts'
+
+export const openInThisThread: OpenSpoolFile = (options) => {
+  const file = new SpoolFile(options)
+  let isClosed = false
+  return {
+    opened: Promise.resolve(file),
+    /** Copies arguments and results, as messages between threads do. */
+    async call<Name extends keyof Calls>(name: Name, ...args: Parameters<Calls[Name]>) {
+      const call = structuredClone({ number: 0, name, args })
+      await nextTurn()
+      if (isClosed) throw new Error('the spool is closed')
+      const [result] = file.run([call])
+      if (result?.error) throw result.error
+      return structuredClone(result?.value) as ReturnType<Calls[Name]>
+    },
+    async close() {
+      await nextTurn() // calls of this turn run first
+      isClosed = true
+      file.close()
+    },
+  }
+}
