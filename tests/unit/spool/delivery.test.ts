@@ -534,6 +534,17 @@ describe('Deliverer', () => {
     await pass(MINUTE)
     expect(spool.takes).toBe(takes)
   })
+
+  it('stops at once when it is told to while it takes entries', async () => {
+    start()
+    let stopped = false
+    const stopping = deliverer.stop().then(() => {
+      stopped = true
+    })
+    await pass(0)
+    expect(stopped).toBe(true)
+    await stopping
+  })
 })
 
 function answered(status: number, rateLimits?: string): DeliveryResult {

@@ -276,6 +276,7 @@ function resultOf(delivery: DeliveryResult): AttemptResult {
 /** Resolves after `ms`, or at the signal. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
     const timer = setTimeout(done, ms)
     signal.addEventListener('abort', done, { once: true })
     function done(): void {
