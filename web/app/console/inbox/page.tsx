@@ -3,10 +3,10 @@
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { InboxList } from '../../../features/console/inbox/inbox-list.tsx'
+import { NoInboxReason } from '../../../features/console/inbox/list/no-inbox.tsx'
 import { INBOX, readInboxQuery } from '../../../features/console/inbox/list/query.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 import { ActionToast } from '../../../features/console/shell/toasts.tsx'
-import { Empty } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Inbox · Console' }
 
@@ -25,13 +25,10 @@ export default async function InboxPage({ searchParams }: Props) {
   return (
     <ConsoleShell at="inbox" title="Inbox">
       {given.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
-      {groups ? (
+      {groups.groups ? (
         <InboxList {...{ query, groups, entries }} isFirstPage={!after} isLabOn={data.settings.lab} />
       ) : (
-        <Empty>
-          No inbox has responded. Load the page again. Without SENTRY_DSN, each tunnel has an inbox; with
-          SENTRY_DSN, INBOX=on turns it on.
-        </Empty>
+        <NoInboxReason {...groups} />
       )}
     </ConsoleShell>
   )

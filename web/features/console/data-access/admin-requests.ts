@@ -14,6 +14,15 @@ const TIMEOUT_MS = 10_000
 /** `download`: the timeout ends with the response headers, since a download takes as long as its reader. */
 export type Duration = 'page' | 'download'
 
+/** Responses of several replicas to one request. */
+export type Responses<T> = {
+  results: T[]
+  /** Number of running replicas for which there was a path. */
+  replicas: number
+  /** Number of those that did not respond, or failed. A response with 404 is no failure: the replica has no result. */
+  failed: number
+}
+
 export class AdminRequests {
   readonly #settings: Config
 
@@ -70,20 +79,33 @@ export class AdminRequests {
     return first?.response
   }
 
-  /** Asks all replicas for which there is a path, and returns what `read` makes of the successful responses. */
+  /** Asks all replicas for which there is a path, and returns what `read` makes of the successful responses, with the failures. */
   async each<T>(
     pathFor: (origin: string) => string | undefined,
     read: (response: Response, origin: string) => Promise<T>,
     init: RequestInit = {},
-  ): Promise<T[]> {
+  ): Promise<Responses<T>> {
     const asOperator = await operatorHeaders()
-    const requests = (await this.origins()).map(async (origin) => {
+    const running = (await this.snapshot()).replicas.filter(({ state }) => state !== 'stopped')
+    const requests = running.flatMap(({ origin, state }) => {
       const path = pathFor(origin)
       if (path === undefined) return []
-      const response = await fetchAdmin(this.#settings, origin + path, { ...init, headers: asOperator })
-      return response.ok ? [await read(response, origin)] : []
+      const ask = async () => {
+        if (state !== 'responding') throw new Error(`${origin} does not respond`)
+        const response = await fetchAdmin(this.#settings, origin + path, { ...init, headers: asOperator })
+        if (response.ok) return [await read(response, origin)]
+        if (response.status === 404) return []
+        throw new Error(`${response.url} responded with ${response.status}`)
+      }
+      return ask()
     })
-    return (await Promise.all(requests.map((request) => request.catch(() => [])))).flat()
+    const settled = await Promise.allSettled(requests)
+    const succeeded = settled.filter((request) => request.status === 'fulfilled')
+    return {
+      results: succeeded.flatMap(({ value }) => value),
+      replicas: requests.length,
+      failed: requests.length - succeeded.length,
+    }
   }
 }
 

@@ -105,27 +105,28 @@ export class ConsoleData {
 
   /** Returns the rejections of all replicas, also of those that stopped. */
   async rejections(): Promise<Rejections> {
-    const responses = await this.#requests.each(
+    const { results } = await this.#requests.each(
       () => '/rejections',
       async (response) => (await response.json()) as Rejections,
     )
-    return rejectionHistory().add(responses)
+    return rejectionHistory().add(results)
   }
 
   /** Returns examples of what scrubbing would change; none from replicas that do not observe or have no inbox. */
-  scrubExamples(): Promise<ScrubExample[]> {
-    return this.#requests.each(
+  async scrubExamples(): Promise<ScrubExample[]> {
+    const { results } = await this.#requests.each(
       () => '/policies/example',
       async (response) => (await jsonWithin(response, READ_BYTES.scrubExample)) as ScrubExample,
     )
+    return results
   }
 
   /** Returns the SDKs that sent recently, by project. */
   async sdks(): Promise<ProjectSdks[]> {
-    const lists = await this.#requests.each(
+    const { results } = await this.#requests.each(
       () => '/projects',
       async (response) => ((await response.json()) as { projects: ProjectSdks[] }).projects,
     )
-    return mergeSdks(lists.flat())
+    return mergeSdks(results.flat())
   }
 }

@@ -3,9 +3,10 @@
 import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
+import type { NoInbox } from '../inbox/list/no-inbox.tsx'
 import type { InboxQuery } from '../inbox/list/query.ts'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
-import { type AdminRequests, jsonWithin } from './admin-requests.ts'
+import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
 
 const PAGE = 50
 const REPLAY_ENTRIES = 200 // 16 min of segments, which the admin port returns at once
@@ -22,13 +23,13 @@ export class InboxData {
   }
 
   /**
-   * Returns a page of groups, last updated first; `undefined` when no replica has an inbox. `after` is the `next` of the page before.
+   * Returns a page of groups, last updated first. `after` is the `next` of the page before.
    * Replicas of one machine share an inbox; each other machine has its own, with a position of its own. The counts of a group in several
    * inboxes are summed up.
    */
-  async groups(query: InboxQuery, after?: string): Promise<GroupsPage | undefined> {
-    const pages = await this.#pages<InboxGroups>('/inbox/groups', query, after)
-    if (pages.length === 0) return undefined
+  async groups(query: InboxQuery, after?: string): Promise<GroupsPage | NoInbox> {
+    const { results: pages, replicas, failed } = await this.#pages<InboxGroups>('/inbox/groups', query, after)
+    if (pages.length === 0) return { groups: undefined, replicas, failed }
     const byInbox = new Map(pages.map(({ page }) => [page.inbox, page]))
     const groups = new Map<string, InboxGroup>()
     for (const group of [...byInbox.values()].flatMap((page) => page.groups)) {
@@ -43,14 +44,15 @@ export class InboxData {
       ...nextOf(pages),
       releases: namesOf('releases'),
       environments: namesOf('environments'),
+      failed,
     }
   }
 
   /** Returns a page of envelopes, newest first. */
   async entries(query: InboxQuery, after?: string, limit = PAGE): Promise<EntriesPage> {
-    const pages = await this.#pages<InboxPage>('/inbox', query, after, limit)
+    const { results: pages, failed } = await this.#pages<InboxPage>('/inbox', query, after, limit)
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
-    return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages) }
+    return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages), failed }
   }
 
   /** Returns the newest segments and errors of a replay. */
@@ -89,7 +91,7 @@ export class InboxData {
     query: InboxQuery,
     after: string | undefined,
     limit = PAGE,
-  ): Promise<FromReplica<T>[]> {
+  ): Promise<Responses<FromReplica<T>>> {
     const positions = after === undefined ? undefined : new URLSearchParams(after)
     const isOpen = query.type === undefined && query.group === undefined && query.replay === undefined
     const pathFor = (origin: string) => {

@@ -1,6 +1,7 @@
 /** Pages of the inbox: groups of envelopes, or the envelopes of one group, with search and filters. */
 
 import type { InboxEntry, InboxGroup } from 'tunnel/contract/inbox'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { SETUP, withQuery } from '../routes.ts'
 import { FilterForm } from './list/filter-form.tsx'
@@ -14,9 +15,11 @@ export type GroupsPage = {
   /** Most frequent values. */
   releases: string[]
   environments: string[]
+  /** Number of replicas that did not respond, or failed. */
+  failed: number
 }
 
-export type EntriesPage = { entries: InboxEntry[]; next?: string }
+export type EntriesPage = Pick<GroupsPage, 'next' | 'failed'> & { entries: InboxEntry[] }
 
 type Props = {
   query: InboxQuery
@@ -31,6 +34,7 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
   const { group: _, ...ofAll } = query
   const { releases, environments } = groups
   const [head] = groups.groups
+  const failed = Math.max(groups.failed, entries?.failed ?? 0)
   const isEmpty = (entries?.entries ?? groups.groups).length === 0
   return (
     <>
@@ -42,6 +46,11 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
         </p>
       ) : (
         <Kinds query={query} />
+      )}
+      {failed > 0 && (
+        <p role="status" className="mb-4 max-w-prose text-note">
+          {formatQuantity(failed, 'replica')} did not respond: the page may be incomplete.
+        </p>
       )}
       <FilterForm {...{ query, releases, environments }} />
       {entries && head && <GroupHead group={head} />}
