@@ -1,4 +1,4 @@
-/** Compresses the bodies of spool entries again, which arrived compressed. */
+/** Compresses the bodies of spool entries that arrived compressed; the spool stores them decompressed. */
 
 import { compressSpooled, type OutgoingBody } from '../body/outgoing.ts'
 import type { Bodies, Body } from '../body/receive.ts'
