@@ -50,18 +50,17 @@ export async function compareSideBySide(
 ): Promise<Comparison> {
   const dsns = dsnsOf(sink.port, 1)
   await using running = new AsyncDisposableStack()
-  const servers: [Subject, Server][] = []
-  for (const subject of plan.subjects)
-    servers.push([subject, running.use(await SUBJECTS[subject].start(cores, dsns))])
-  const posted = new Map<Subject, number>()
+  const servers: { name: Subject; server: Server; posted: number }[] = []
+  for (const name of plan.subjects)
+    servers.push({ name, server: running.use(await SUBJECTS[name].start(cores, dsns)), posted: 0 })
   const results: Comparison = []
   for (const kind of plan.bodies) {
     onStep(`${kind}: ${plan.subjects.length} subjects`)
-    const targets = servers.map(([name, server]) => ({
-      ...{ name, server, posted: posted.get(name) ?? 0 },
-      requests: buildRequests(kind, dsns, SUBJECTS[name].pathOf),
-      connections: kind === '10 MB attachment' ? FEWER_CONNECTIONS : CONNECTIONS,
-    }))
+    const connections = kind === '10 MB attachment' ? FEWER_CONNECTIONS : CONNECTIONS
+    const targets = servers.map((server) => {
+      const requests = buildRequests(kind, dsns, SUBJECTS[server.name].pathOf)
+      return Object.assign(server, { requests, connections }) // the same object for all kinds: it counts what was posted
+    })
     let played = 0
     const keep = (all: Round<Subject>[]) => {
       played = all.length
@@ -69,7 +68,6 @@ export async function compareSideBySide(
     }
     const rounds = await playRounds(targets, plan.rounds, plan, sink, keep)
     results.push({ kind, rounds, dropped: played - rounds.length })
-    for (const target of targets) posted.set(target.name, target.posted)
   }
   return results
 }
