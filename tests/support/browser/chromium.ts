@@ -1,6 +1,7 @@
 /** Real Chromium, whose visitors fail the test on unexpected trouble. */
 
 import { createHash, X509Certificate } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
 import { CHROMIUM_PROGRAM, HEADLESS_SHELL_PROGRAM } from '../requirements.ts'
 
@@ -99,6 +100,7 @@ function resolverRules(leads: Record<string, string>): string {
 const ICON_LET_GO = /^failed: GET \S+\/favicon\.ico\S* net::ERR_ABORTED$/
 
 const PATIENCE = 90_000 // the machine may be busy
+const LATE_TROUBLE_MS = 30_000 // Chromium reports an error after the requests that it has led to
 
 async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext(options)
@@ -106,12 +108,16 @@ async function enter(browser: Browser, options: BrowserContextOptions): Promise<
   const page = await context.newPage()
   const posts: Request[] = []
   const troubles: string[] = []
+  const news = new EventEmitter<{ trouble: [] }>()
   const expected: RegExp[] = []
   const allowed = [ICON_LET_GO]
   page.on('request', (request) => {
     if (request.method() === 'POST') posts.push(request)
   })
-  watch(page, troubles)
+  watch(page, (trouble) => {
+    troubles.push(trouble)
+    news.emit('trouble')
+  })
   return {
     page,
     posts,
@@ -119,6 +125,7 @@ async function enter(browser: Browser, options: BrowserContextOptions): Promise<
     expectTrouble: (pattern) => void expected.push(pattern),
     allowTrouble: (pattern) => void allowed.push(pattern),
     async [Symbol.asyncDispose]() {
+      await untilTrouble(news, () => missingOf(expected, troubles).length === 0)
       await context.close()
       judge(
         troubles.filter((trouble) => !allowed.some((pattern) => pattern.test(trouble))),
@@ -128,20 +135,30 @@ async function enter(browser: Browser, options: BrowserContextOptions): Promise<
   }
 }
 
-function watch(page: Page, troubles: string[]): void {
-  page.on('pageerror', (error) => troubles.push(`uncaught ${error}`))
+function watch(page: Page, onTrouble: (trouble: string) => void): void {
+  page.on('pageerror', (error) => onTrouble(`uncaught ${error}`))
   page.on('console', (message) => {
-    if (message.type() === 'error') troubles.push(`console: ${message.text()} (${message.location().url})`)
+    if (message.type() === 'error') onTrouble(`console: ${message.text()} (${message.location().url})`)
   })
   page.on('requestfailed', (request) => {
-    troubles.push(`failed: ${request.method()} ${request.url()} ${request.failure()?.errorText}`)
+    onTrouble(`failed: ${request.method()} ${request.url()} ${request.failure()?.errorText}`)
   })
+}
+
+/** Resolves when `isDone`, which each trouble may change, or after 30 s. */
+async function untilTrouble(news: EventEmitter<{ trouble: [] }>, isDone: () => boolean): Promise<void> {
+  const signal = AbortSignal.timeout(LATE_TROUBLE_MS)
+  while (!isDone() && !signal.aborted) await once(news, 'trouble', { signal }).catch(() => undefined)
+}
+
+function missingOf(expected: readonly RegExp[], troubles: readonly string[]): RegExp[] {
+  return expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)))
 }
 
 function judge(troubles: string[], expected: RegExp[]): void {
   const surprising = troubles.filter((trouble) => !expected.some((pattern) => pattern.test(trouble)))
   if (surprising.length > 0) throw new Error(`The page had trouble:\n  ${surprising.join('\n  ')}`)
-  const missing = expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)))
+  const missing = missingOf(expected, troubles)
   if (missing.length > 0)
     throw new Error(`The page did not have the trouble it should have had: ${missing.join(', ')}`)
 }
