@@ -253,7 +253,7 @@ describe('The inbox', () => {
     expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['after', 'before'])
   })
 
-  it('keeps all errors of one address while another address floods it', { timeout: 60_000 }, async () => {
+  it('keeps all errors of one address while another address floods it', async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
@@ -261,11 +261,13 @@ describe('The inbox', () => {
       errorOf(INBOX_DSN, { event_id: `${n}`.padStart(32, '0') }),
     )
     for (const body of honest) expect(await from('198.51.100.9', body)).toMatchObject({ status: 200 })
-    for (let bytes = 0; bytes < INBOX_BOUNDS.bytes; bytes += LARGE_BYTES)
+    pretendLarge(INBOX_BOUNDS.bytes - 1.5 * LARGE_BYTES)
+    for (let n = 0; n < 3; n++)
       await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(LARGE_BYTES)))
     const { entries } = await (await tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: InboxEntry) => types)).toEqual([
       ['attachment'],
+      ['span'],
       ...honest.map(() => ['event']),
     ])
   })
@@ -287,6 +289,15 @@ describe('The inbox', () => {
     expect(await post(tunnel.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 200 })
     expect(sentry.requests).toHaveLength(1)
   })
+
+  /** Stores an envelope of an unknown sender that counts as `bytes`, so that little room is left. */
+  function pretendLarge(bytes: number): void {
+    const db = new DatabaseSync(file)
+    db.prepare(
+      `INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('large', ?, ?, '["span"]', x'61')`,
+    ).run(Date.now(), bytes)
+    db.close()
+  }
 
   /** Makes every insert fail, as on a full disk. */
   function refuseAll(): void {

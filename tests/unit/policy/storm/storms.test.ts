@@ -15,6 +15,7 @@ import { readEnvelope, typesOf } from '../../../support/read-envelope.ts'
 
 const MINUTE = 60_000
 const DSNS = ['https://a@sentry.example/1', 'https://a@sentry.example/2']
+const REQUEST = new IncomingMessage(new Socket())
 const { all: projects } = createProjects(DSNS.flatMap((dsn) => parseDsn(dsn) ?? []))
 
 describe('Storm protection', () => {
@@ -45,11 +46,11 @@ describe('Storm protection', () => {
     ])
     const client = { address: undefined, requestId: '', isRetry: false }
     const receipt = { id: '', time: 0, items: [], bytes: 0, replica: '' }
-    const ctx = new Context(new IncomingMessage(new Socket()), client, 0, receipt)
+    const ctx = new Context(REQUEST, client, 0, receipt)
     ctx.envelope = readEnvelope(body, (type) => storms.reads(type))
     ctx.project = projects[project] ?? ctx.project
-    expect(stormStage(storms)(ctx)).toBeUndefined()
-    expect(new Set(ctx.removed.values()).size).toBeLessThanOrEqual(1)
+    if (stormStage(storms)(ctx) !== undefined) throw new Error('The stage has ended the request')
+    if (new Set(ctx.removed.values()).size > 1) throw new Error('The stage has given several reasons')
     return typesOf(ctx.remaining().items)
   }
 
@@ -160,7 +161,7 @@ describe('Storm protection', () => {
 
   it('keeps no payload in memory', () => {
     const before = heldBytes()
-    for (let n = 0; n < 100; n++) send(letters(n), 0, `${n} ${'x'.repeat(1024 * 1024)}`)
+    for (let n = 0; n < 40; n++) send(letters(n), 0, `${n} ${'x'.repeat(1024 * 1024)}`)
     expect(heldBytes() - before).toBeLessThan(20 * 1024 * 1024)
   })
 
