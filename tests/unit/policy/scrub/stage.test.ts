@@ -4,10 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { truncate } from '../../../../tunnel/src/policy/client-address.ts'
 import { envelopeOf, type Part } from '../../../support/envelopes.ts'
 import { type Posting, post } from '../../../support/post.ts'
+import { hasItem } from '../../../support/sentry/received-request.ts'
 import { startSentry } from '../../../support/sentry/sentry.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 import { openTunnel } from '../../../support/tunnel/in-process.ts'
@@ -28,51 +29,66 @@ const attachment: Part = {
 const recording: Part = { header: { type: 'replay_recording', length: 4 }, payload: '{}\n1' }
 const PACK = { gzip: gzipSync, br: brotliCompressSync, identity: (bytes: Buffer) => bytes }
 
-describe('Scrubbing', () => {
-  let started: AsyncDisposableStack
-  let folder: string
+const isReport = hasItem('client_report')
 
-  beforeEach(async () => {
-    started = new AsyncDisposableStack()
-    folder = started.use(await makeFolder()).path
-  })
+type Opened = Awaited<ReturnType<typeof openScrubbing>>
 
-  afterEach(() => started.disposeAsync())
-
-  async function open(env: Record<string, string> = {}) {
-    const sentry = started.use(await startSentry())
-    const tunnel = started.use(
-      await openTunnel({
-        env: {
-          SENTRY_DSN: sentry.dsn(),
-          SCRUB: 'default',
-          SPOOL_URL: pathToFileURL(join(folder, 'spool.db')).href,
-          INBOX_FILE: join(folder, 'inbox.db'),
-          EDGE: '127.0.0.1',
-          ...env,
-        },
-      }),
-    )
-    const send = (parts: Part[], header: object = {}, posting: Posting = {}) =>
-      post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn(), ...header }, parts), ...posting })
-    const arrived = (index = 0) => {
-      const request = sentry.requests[index]
-      if (!request) throw new Error('nothing has arrived')
-      return request
-    }
-    return { sentry, tunnel, send, arrived }
+/** Starts a tunnel with files in `folder`, and its Sentry. */
+async function openScrubbing(
+  started: AsyncDisposableStack,
+  folder: string,
+  env: Record<string, string> = {},
+) {
+  const sentry = started.use(await startSentry())
+  const tunnel = started.use(
+    await openTunnel({
+      env: {
+        SENTRY_DSN: sentry.dsn(),
+        SCRUB: 'default',
+        SPOOL_URL: pathToFileURL(join(folder, 'spool.db')).href,
+        INBOX_FILE: join(folder, 'inbox.db'),
+        EDGE: '127.0.0.1',
+        ...env,
+      },
+    }),
+  )
+  let earlier = 0
+  const send = (parts: Part[], header: object = {}, posting: Posting = {}) => {
+    earlier = sentry.requests.length
+    return post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn(), ...header }, parts), ...posting })
   }
+  /** Returns the request of Sentry for what was sent last. */
+  const arrived = () => {
+    const request = sentry.requests.slice(earlier).find((received) => !isReport(received))
+    if (!request) throw new Error('nothing has arrived')
+    return request
+  }
+  return { sentry, tunnel, send, arrived }
+}
 
-  it('changes nothing unless it is switched on', async () => {
-    const { send, arrived, sentry } = await open({ SCRUB: 'off' })
-    await send([event(), attachment])
-    expect(arrived().body).toEqual(envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
+describe('Scrubbing by default', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Opened['sentry']
+  let tunnel: Opened['tunnel']
+  let send: Opened['send']
+  let arrived: Opened['arrived']
+
+  beforeAll(async () => {
+    const { path } = started.use(await makeFolder())
+    ;({ sentry, tunnel, send, arrived } = await openScrubbing(started, path))
   })
+
+  afterAll(() => started.disposeAsync())
+
+  async function countUnscrubbable(): Promise<number> {
+    const metrics = await (await tunnel.admin('/metrics')).text()
+    const pattern = /^culvert_scrubbed_values_total\{rule="unscrubbable",mode="enforce"\} (\d+)$/m
+    return Number(pattern.exec(metrics)?.[1] ?? 0)
+  }
 
   it.each(Object.keys(PACK) as (keyof typeof PACK)[])(
     'replaces what it finds in a body with the encoding %s, and keeps all other bytes',
     async (encoding) => {
-      const { send, arrived, sentry } = await open()
       const body = PACK[encoding](envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
       const headers = encoding === 'identity' ? {} : { 'content-encoding': encoding }
       expect((await send([], {}, { body, headers })).status).toBe(200)
@@ -83,18 +99,68 @@ describe('Scrubbing', () => {
   )
 
   it('scrubs an item without a length in its header', async () => {
-    const { send, arrived } = await open()
     await send([event(EVENT, {}), event('{"type":"x"}', { type: 'user_report' })])
     expect(String(arrived().items[0]?.payload)).toContain('"to [email]"')
     expect(arrived().items[1]?.header.type).toBe('user_report')
   })
 
   it('scrubs the payloads of all types that are JSON', async () => {
-    const { send, sentry } = await open()
     const types = ['event', 'transaction', 'feedback', 'replay_event', 'span', 'user_report', 'security']
-    for (const type of types) await send([{ header: { type }, payload: EVENT }])
-    expect(sentry.requests).toHaveLength(types.length)
-    for (const { decoded } of sentry.requests) expect(decoded.toString()).toContain('to [email]')
+    for (const type of types) {
+      await send([{ header: { type }, payload: EVENT }])
+      expect(arrived().items).toMatchObject([{ header: { type } }])
+      expect(arrived().decoded.toString()).toContain('to [email]')
+    }
+  })
+
+  it('scrubs the user and the page in the trace, and the page in Referer', async () => {
+    const trace = { trace_id: 'a'.repeat(32), public_key: 'b', transaction: `/user/${SECRET}` }
+    await send([event()], { trace }, { headers: { referer: `https://shop.example/?token=abc&to=${SECRET}` } })
+    expect(arrived().header.trace).toEqual({ ...trace, transaction: expect.stringContaining('[email]') })
+    expect(arrived().headers.referer).toBe('https://shop.example/?token=[Filtered]&to=[email]')
+    expect(arrived().decoded.toString()).not.toContain(SECRET)
+  })
+
+  it.each([
+    ['is not JSON', '{"message":'],
+    ['is not UTF-8', Buffer.from('{"message":"\xff"}', 'latin1')],
+    ['has too many levels', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`],
+    ['is too large', JSON.stringify({ items: [{ body: 'x'.repeat(2.1 * 1024 * 1024) }] })],
+  ])('removes an item that %s, with its attachments, and tells Sentry', async (_, payload) => {
+    const before = await countUnscrubbable()
+    const type = payload.length > 1024 * 1024 ? 'feedback' : 'event'
+    const header = type === 'event' ? { type } : { type: 'span', item_count: 1, length: payload.length }
+    const { status } = await send([{ header, payload }, recording])
+    expect(status).toBe(200)
+    expect(arrived().items.map((item) => item.header.type)).toEqual(['replay_recording'])
+    expect(await countUnscrubbable()).toBe(before + 1)
+  })
+
+  it('answers 200 for an envelope of which nothing is left', async () => {
+    const before = sentry.requests.length
+    const answer = await send([{ header: { type: 'event' }, payload: '[' }, attachment])
+    expect(answer.status).toBe(200)
+    await sentry.idle()
+    expect(sentry.requests.slice(before).filter(hasItem('event'))).toEqual([])
+  })
+})
+
+describe('Scrubbing with other settings', () => {
+  let started: AsyncDisposableStack
+  let folder: string
+  const open = (env: Record<string, string>) => openScrubbing(started, folder, env)
+
+  beforeEach(async () => {
+    started = new AsyncDisposableStack()
+    folder = started.use(await makeFolder()).path
+  })
+
+  afterEach(() => started.disposeAsync())
+
+  it('changes nothing unless it is switched on', async () => {
+    const { send, arrived, sentry } = await open({ SCRUB: 'off' })
+    await send([event(), attachment])
+    expect(arrived().body).toEqual(envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
   })
 
   it('scrubs what a filter has left of a container', async () => {
@@ -116,42 +182,6 @@ describe('Scrubbing', () => {
     expect(JSON.parse(String(item?.payload)).items).toEqual([
       { ...log('new'), body: '[email]', _meta: expect.anything() },
     ])
-  })
-
-  it('scrubs the user and the page in the trace, and the page in Referer', async () => {
-    const { send, arrived } = await open()
-    const trace = { trace_id: 'a'.repeat(32), public_key: 'b', transaction: `/user/${SECRET}` }
-    await send([event()], { trace }, { headers: { referer: `https://shop.example/?token=abc&to=${SECRET}` } })
-    expect(arrived().header.trace).toEqual({ ...trace, transaction: expect.stringContaining('[email]') })
-    expect(arrived().headers.referer).toBe('https://shop.example/?token=[Filtered]&to=[email]')
-    expect(arrived().decoded.toString()).not.toContain(SECRET)
-  })
-
-  it.each([
-    ['is not JSON', '{"message":'],
-    ['is not UTF-8', Buffer.from('{"message":"\xff"}', 'latin1')],
-    ['has too many levels', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`],
-    ['is too large', JSON.stringify({ items: [{ body: 'x'.repeat(2.1 * 1024 * 1024) }] })],
-  ])('removes an item that %s, with its attachments, and tells Sentry', async (_, payload) => {
-    const { send, arrived, tunnel } = await open()
-    const type = payload.length > 1024 * 1024 ? 'feedback' : 'event'
-    const header = type === 'event' ? { type } : { type: 'span', item_count: 1, length: payload.length }
-    const { status } = await send([{ header, payload }, recording])
-    expect(status).toBe(200)
-    expect(arrived().items.map((item) => item.header.type)).toEqual(['replay_recording'])
-    expect(await (await tunnel.admin('/metrics')).text()).toContain(
-      'culvert_scrubbed_values_total{rule="unscrubbable",mode="enforce"} 1',
-    )
-  })
-
-  it('answers 200 for an envelope of which nothing is left', async () => {
-    const { send, sentry } = await open()
-    const answer = await send([{ header: { type: 'event' }, payload: '[' }, attachment])
-    expect(answer.status).toBe(200)
-    await sentry.idle()
-    expect(
-      sentry.requests.filter(({ items }) => items.some(({ header }) => header.type === 'event')),
-    ).toEqual([])
   })
 
   it('drops items that are not JSON with SCRUB_ATTACHMENTS=drop', async () => {
