@@ -1,14 +1,16 @@
 /** Streamed spans of `@sentry/nextjs` 11.1: those that DROP_NEXT_NOISE and `health-checks` remove, and those that they keep. */
 
 import { gzipSync } from 'node:zlib'
-import { describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
-import { post } from '../../support/post.ts'
+import { type Posting, post } from '../../support/post.ts'
 import { readEnvelope } from '../../support/read-envelope.ts'
 import { captureFor } from '../../support/sdk-captures.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { it } from '../../support/tunnel/fixtures.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const DSN = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 
@@ -42,7 +44,41 @@ function envelopeOfSpans(header: object, spans: readonly string[], { sized = fal
   ])
 }
 
+/** Starts one tunnel for a `describe`, with a project for each case: a filtered segment is remembered for its project. */
+function shareTunnel() {
+  const started = new AsyncDisposableStack()
+  const ids = Array.from({ length: 20 }, (_, n) => String(n + 1))
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(
+      await startSentry({ projects: Object.fromEntries(ids.map((id) => [id, 'a'.repeat(32)])) }),
+    )
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: ids.map((id) => sentry.dsn(id)).join(' ') } }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Returns the next unused project. */
+  return () => {
+    const id = ids.shift()
+    if (id === undefined) throw new Error('There are more cases than projects')
+    const isOfProject = ({ path }: { path: string }) => path === `/api/${id}/envelope/`
+    const dsn = sentry.dsn(id)
+    return {
+      dsn,
+      send: (posting: Posting) => post(tunnel.url, posting),
+      next: () => sentry.next(isOfProject),
+      requests: () => sentry.requests.filter(isOfProject),
+      receipt: () => tunnel.receipt(({ project }) => project?.endsWith(`/${id}`) ?? false),
+    }
+  }
+}
+
 describe('Captures of the Next.js SDK', () => {
+  const nextProject = shareTunnel()
+
   it.for([
     'stream-not-found-server',
     'stream-not-found-pageload',
@@ -51,19 +87,21 @@ describe('Captures of the Next.js SDK', () => {
     'static-caught-event',
     'stream-moved-event',
     'static-moved-event',
-  ])('are filtered completely when they are noise: %s', async (name, { sentry, tunnel }) => {
-    const { status } = await post(tunnel.url, { body: captureFor(sentry.dsn(), `next-noise/${name}`) })
+  ])('are filtered completely when they are noise: %s', async (name) => {
+    const { dsn, send, receipt, requests } = nextProject()
+    const { status } = await send({ body: captureFor(dsn, `next-noise/${name}`) })
     expect(status).toBe(200)
-    expect(await tunnel.receipt(() => true)).toMatchObject({ outcome: 'filtered', reason: 'next-noise' })
-    expect(sentry.requests).toEqual([])
+    expect(await receipt()).toMatchObject({ outcome: 'filtered', reason: 'next-noise' })
+    expect(requests()).toEqual([])
   })
 
   it.for(['stream-home-server', 'stream-home-pageload', 'static-home-server', 'static-home-pageload'])(
     'are forwarded unmodified when they are of other pages: %s',
-    async (name, { sentry, tunnel }) => {
-      const body = captureFor(sentry.dsn(), `next-noise/${name}`)
-      await post(tunnel.url, { body })
-      expect((await sentry.next()).body.equals(body)).toBe(true)
+    async (name) => {
+      const { dsn, send, next } = nextProject()
+      const body = captureFor(dsn, `next-noise/${name}`)
+      await send({ body })
+      expect((await next()).body.equals(body)).toBe(true)
     },
   )
 })
@@ -143,6 +181,7 @@ describe('A span of a filtered segment', () => {
 })
 
 describe('A container with some filtered spans', () => {
+  const nextProject = shareTunnel()
   const kept = readSpans('stream-home-server')
   const dropped = readSpans('stream-not-found-server').spans
   const mixes: [string, string[]][] = [
@@ -153,19 +192,21 @@ describe('A container with some filtered spans', () => {
 
   it.for(mixes.flatMap(([place, spans]) => [false, true].map((sized) => ({ place, spans, sized }))))(
     'is forwarded without them and otherwise unmodified: $place, with a length in its header: $sized',
-    async ({ spans, sized }, { sentry, tunnel }) => {
-      const header = { ...kept.header, dsn: sentry.dsn() }
-      await post(tunnel.url, { body: envelopeOfSpans(header, spans, { sized }) })
-      const { body } = await sentry.next()
+    async ({ spans, sized }) => {
+      const { dsn, send, next } = nextProject()
+      const header = { ...kept.header, dsn }
+      await send({ body: envelopeOfSpans(header, spans, { sized }) })
+      const { body } = await next()
       expect(body.toString()).toBe(envelopeOfSpans(header, kept.spans, { sized }).toString())
     },
   )
 
-  it('is forwarded without them when it was compressed', async ({ sentry, tunnel }) => {
-    const header = { ...kept.header, dsn: sentry.dsn() }
+  it('is forwarded without them when it was compressed', async () => {
+    const { dsn, send, next } = nextProject()
+    const header = { ...kept.header, dsn }
     const body = gzipSync(envelopeOfSpans(header, [...dropped, ...kept.spans]))
-    await post(tunnel.url, { body, headers: { 'content-encoding': 'gzip' } })
-    const { decoded } = await sentry.next()
+    await send({ body, headers: { 'content-encoding': 'gzip' } })
+    const { decoded } = await next()
     expect(decoded.toString()).toBe(envelopeOfSpans(header, kept.spans).toString())
   })
 
