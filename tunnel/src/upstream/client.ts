@@ -116,19 +116,24 @@ export class UpstreamClient {
 
   /**
    * Posts once, unless the breaker is open. While it is open and no spooled envelope is delivered, sends a probe now and then, whose
-   * sender does not wait for it.
+   * sender does not wait for it. Once a connection is being made for a probe, it is not dropped: the spool is faster, and the breaker
+   * would stay open.
    */
   post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
     if (!breaker.isOpen()) return this.send(project, outgoing, headers)
     if (!breaker.isOverdue()) return NOT_ATTEMPTED
     breaker.spendProbe()
-    const probe = this.send(project, outgoing, headers)
-    return { soon: LATE, final: probe.final, drop: () => probe.drop() }
+    const probe = this.#begin(project, outgoing, headers)
+    return { soon: LATE, final: probe.final, drop: () => probe.isDispatched || probe.drop() }
   }
 
   /** Posts once, also while the breaker is open. */
   send(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
+    return this.#begin(project, outgoing, headers)
+  }
+
+  #begin(project: Project, outgoing: OutgoingBody, headers: string[]): UpstreamRequest {
     const { origin, endpoint: path } = project
     const listeners = this.#listeners.get(project)
     if (!listeners) throw new Error(`${project.name} is not configured`)
