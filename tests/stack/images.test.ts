@@ -119,13 +119,8 @@ describe('The image', requires('docker'), () => {
       return id
     }
 
-    const gateway = await docker(
-      'network',
-      'inspect',
-      '--format',
-      '{{(index .IPAM.Config 0).Gateway}}',
-      'bridge',
-    )
+    const gateways = '{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}' // that of the network `bridge` has none before Docker's first restart
+    const gateway = await docker('inspect', '--format', gateways, await run('tunnel'))
     const settings = ['-e', `TRUSTED_PROXIES=${gateway}`, '-v', `${volume}:/spool`, '-p', '127.0.0.1::9090']
     const tunnel = await run('tunnel', ...settings)
     await docker('network', 'connect', '--alias', 'tunnel', network, tunnel)
