@@ -185,8 +185,9 @@ async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promi
 }
 
 /**
- * Answers 202 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun: then it settles
- * the entry when it ends.
+ * Answers 202 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun, or it is a probe
+ * whose connection is being made: then it settles the entry when it ends. The spool is faster than a new connection: a breaker would never
+ * close if that ended its probes.
  */
 async function spool(
   ctx: Context,
@@ -199,7 +200,9 @@ async function spool(
   const { project, envelope } = ctx
   const pending = attempt?.final
   if (pending) ctx.pendingAttempts.push(pending)
-  const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
+  const isProbe = attempt?.isConnecting !== undefined // it has its whole deadline from its first byte, after a wait of up to the same time
+  const attemptMs = sentry.upstreams.attemptMs(envelope.bytes) * (isProbe ? 2 : 1)
+  const leaseMs = pending ? attemptMs + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
@@ -210,7 +213,7 @@ async function spool(
     }
     throw notSpooled(result)
   }
-  attempt?.drop()
+  if (result.kind === 'known' || !attempt?.isConnecting?.()) attempt?.drop()
   if (result.kind === 'known') return accepted(ctx, { outcome: 'filtered', reason: 'duplicate', status: 202 })
   for (const victim of result.evicted) sentry.deliverer.evicted(victim)
   if (pending) sentry.deliverer.follow(result.lease, project, pending)

@@ -259,7 +259,7 @@ describe('UpstreamClient', () => {
   })
 
   it('opens the breaker after five failures in a row, and then sends a probe every 5 s', async () => {
-    const place = open()
+    const place = open(sentry.dsn(), { lateMs: 10_000 })
     const { upstreams, project } = place
     await sentry.away()
     for (let i = 0; i < 5; i++) await send(place).final
@@ -276,7 +276,7 @@ describe('UpstreamClient', () => {
   })
 
   it('closes the breaker by a probe that is in the spool before it has a connection', async () => {
-    const place = open()
+    const place = open(sentry.dsn(), { lateMs: 10_000 })
     const { upstreams, project } = place
     await sentry.away()
     for (let i = 0; i < 5; i++) await send(place).final

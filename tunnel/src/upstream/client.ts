@@ -28,6 +28,8 @@ export type DeliveryAttempt = {
   final: Promise<DeliveryResult>
   /** Ends the attempt unless bytes of it were sent. */
   drop(): void
+  /** Only of a probe: returns `true` once a connection is being made for it. */
+  isConnecting?: () => boolean
 }
 
 export type UpstreamState = {
@@ -61,11 +63,7 @@ export type ProxySettings = {
   noProxy: string | undefined
 }
 
-const OPEN: Promise<DeliveryResult> = Promise.resolve({
-  kind: 'undecided',
-  reason: BREAKER_OPEN,
-  status: undefined,
-})
+const OPEN = Promise.resolve<DeliveryResult>({ kind: 'undecided', reason: BREAKER_OPEN, status: undefined })
 const LATE: Promise<'late'> = Promise.resolve('late')
 const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
@@ -116,8 +114,7 @@ export class UpstreamClient {
 
   /**
    * Posts once, unless the breaker is open. While it is open and no spooled envelope is delivered, sends a probe now and then, whose
-   * sender does not wait for it. Once a connection is being made for a probe, it is not dropped: the spool is faster, and the breaker
-   * would stay open.
+   * sender does not wait for it.
    */
   post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
@@ -125,7 +122,8 @@ export class UpstreamClient {
     if (!breaker.isOverdue()) return NOT_ATTEMPTED
     breaker.spendProbe()
     const probe = this.#begin(project, outgoing, headers)
-    return { soon: LATE, final: probe.final, drop: () => probe.isDispatched || probe.drop() }
+    const isConnecting = () => probe.isDispatched
+    return { soon: LATE, final: probe.final, drop: () => probe.drop(), isConnecting }
   }
 
   /** Posts once, also while the breaker is open. */
