@@ -119,7 +119,7 @@ describe('The image', requires('docker'), () => {
       return id
     }
 
-    const gateways = '{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}' // that of the network `bridge` has none before Docker's first restart
+    const gateways = '{{range .NetworkSettings.Networks}}{{println .Gateway}}{{end}}' // that of the network `bridge` has none before Docker's first restart
     const gateway = await docker('inspect', '--format', gateways, await run('tunnel'))
     const settings = ['-e', `TRUSTED_PROXIES=${gateway}`, '-v', `${volume}:/spool`, '-p', '127.0.0.1::9090']
     const tunnel = await run('tunnel', ...settings)
