@@ -46,7 +46,7 @@ describe('The inbox of the console, for two replicas', () => {
   }
 
   it('says that the inbox is off when both respond that they have none', async () => {
-    await expect.poll(() => page()).toContain('The inbox is off: no replica has one.')
+    await expect.poll(() => page()).toContain('The inbox is off: no running replica has one.')
   })
 
   it.each([
@@ -57,7 +57,7 @@ describe('The inbox of the console, for two replicas', () => {
     second = answer
     await expect
       .poll(() => page())
-      .toContain('No inbox has responded: 1 of 2 replicas did not respond. Load the page again')
+      .toContain('No inbox has responded: 1 of 2 replicas did not respond or failed. Load the page again')
   })
 
   it('says that envelopes may be missing when one has an inbox and the other fails', async () => {
@@ -65,7 +65,7 @@ describe('The inbox of the console, for two replicas', () => {
     second = FAILS
     await expect
       .poll(() => page())
-      .toMatch(/1 replica did not respond: the page may be incomplete.*No envelopes yet/)
+      .toMatch(/1 replica did not respond or failed: the page may be incomplete.*No envelopes yet/)
   })
 
   it('does not say so when the other has no inbox', async () => {
@@ -75,7 +75,7 @@ describe('The inbox of the console, for two replicas', () => {
 
   it('links to the newest envelopes when the replicas of an older page have stopped', async () => {
     expect(await page('?after=http%3A%2F%2Fstopped%3D1')).toContain(
-      'No replica that could return this page is running.',
+      'The replicas that could return this page have stopped.',
     )
   })
 })

@@ -28,7 +28,7 @@ export default async function InboxPage({ searchParams }: Props) {
       {groups.groups ? (
         <InboxList {...{ query, groups, entries }} isFirstPage={!after} isLabOn={data.settings.lab} />
       ) : (
-        <NoInboxReason {...groups} />
+        <NoInboxReason {...groups} isFirstPage={!after} />
       )}
     </ConsoleShell>
   )

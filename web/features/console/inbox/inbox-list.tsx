@@ -49,7 +49,7 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
       )}
       {failed > 0 && (
         <p role="status" className="mb-4 max-w-prose text-note">
-          {formatQuantity(failed, 'replica')} did not respond: the page may be incomplete.
+          {formatQuantity(failed, 'replica')} did not respond or failed: the page may be incomplete.
         </p>
       )}
       <FilterForm {...{ query, releases, environments }} />

@@ -7,11 +7,19 @@ import { INBOX } from './query.ts'
 /** No replica responded with an inbox. `failed` of the `replicas` did not respond, or failed; the others have none. */
 export type NoInbox = { groups: undefined; replicas: number; failed: number }
 
-export function NoInboxReason({ replicas, failed }: Omit<NoInbox, 'groups'>) {
+type Props = Omit<NoInbox, 'groups'> & { isFirstPage: boolean }
+
+export function NoInboxReason({ replicas, failed, isFirstPage }: Props) {
+  if (replicas === 0 && isFirstPage)
+    return (
+      <Empty>
+        No replica is running. See <Replicas />.
+      </Empty>
+    )
   if (replicas === 0)
     return (
       <Empty>
-        No replica that could return this page is running. See <Replicas />, or{' '}
+        The replicas that could return this page have stopped. See <Replicas />, or{' '}
         <a href={INBOX} className="link">
           load the newest envelopes
         </a>
@@ -21,14 +29,14 @@ export function NoInboxReason({ replicas, failed }: Omit<NoInbox, 'groups'>) {
   if (failed > 0)
     return (
       <Empty>
-        No inbox has responded: {formatCount(failed)} of {formatQuantity(replicas, 'replica')} did not
-        respond. Load the page again; if this persists, see <Replicas />.
+        No inbox has responded: {formatCount(failed)} of {formatQuantity(replicas, 'replica')} did not respond
+        or failed. Load the page again; if this persists, see <Replicas />.
       </Empty>
     )
   return (
     <Empty>
-      The inbox is off: no replica has one. It is on when SENTRY_DSN is not set; with SENTRY_DSN, INBOX=on
-      turns it on.
+      The inbox is off: no running replica has one. It is on when SENTRY_DSN is not set; with SENTRY_DSN,
+      INBOX=on turns it on.
     </Empty>
   )
 }
