@@ -9,7 +9,7 @@ type Pending = { resolve: (value: never) => void; reject: (error: Error) => void
 
 const MAX_CALLS = 256 // in one message
 
-/** Caller of a spool file. */
+/** Runs calls on a spool file, in a thread of its own or in the caller's. */
 export type SpoolFileCaller = Pick<WorkerClient, 'opened' | 'call' | 'close'>
 
 export class WorkerClient {

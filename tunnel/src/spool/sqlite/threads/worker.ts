@@ -2,7 +2,7 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { Call } from '../calls.ts'
-import { SpoolFile } from '../spool-file.ts'
+import { SpoolFile, type SpoolFileOptions } from '../spool-file.ts'
 
 /** Several calls, or the last message. */
 export type Request = Call[] | 'close'
@@ -14,7 +14,8 @@ const MAX_CALLS = 256 // in one transaction, before the last message
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
-const spoolFile = new SpoolFile(workerData)
+const options: SpoolFileOptions = workerData
+const spoolFile = new SpoolFile(options)
 
 port.on('message', (first: Request) => {
   const calls: Call[] = []
