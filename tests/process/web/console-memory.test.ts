@@ -13,10 +13,10 @@ const MB = 1_000_000
 const ENVELOPE_BYTES = 65 * MB
 const HEADER = '{"event_id":"e"}\n'
 const MOST_PAGE_BYTES = 2 * MB
-const MOST_MEMORY_MB = 300
+const MOST_MEMORY_MB = 340 // 192 MiB of heap, which garbage fills whatever a page needs, and 139 MB
 const MOST_CONTAINER_MB = 0.75 * 536 // of 512 MiB
-/** Flags of the web image, with two thirds of its heap: Node.js fills most of a heap before it collects garbage, however little a page needs. */
-const NODE_OPTIONS = '--max-old-space-size=128 --max-semi-space-size=1'
+/** Flags of the web image, which may use 512 MB. */
+const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=1'
 
 const part = (type: string, payload: string) =>
   `{"type":"${type}","length":${Buffer.byteLength(payload)}}\n${payload}\n`
@@ -106,12 +106,12 @@ describe('web', () => {
     return bytes
   }
 
-  it.each(Object.keys(HOSTILE))('renders %s of 65 MB on a page below 2 MB, within 300 MB', async (name) => {
+  it.each(Object.keys(HOSTILE))('renders %s of 65 MB on a page below 2 MB, within 340 MB', async (name) => {
     expect(await sizeOf(`/console/inbox/${name}`)).toBeLessThan(MOST_PAGE_BYTES)
     expect(peakMemory()).toBeLessThan(MOST_MEMORY_MB)
   })
 
-  it('lists the inbox on a page below 2 MB, within 300 MB', async () => {
+  it('lists the inbox on a page below 2 MB, within 340 MB', async () => {
     expect(await sizeOf('/console/inbox')).toBeLessThan(MOST_PAGE_BYTES)
     expect(peakMemory()).toBeLessThan(MOST_MEMORY_MB)
   })
