@@ -13,7 +13,7 @@ import { requires } from '../../support/requirements.ts'
 const MIB = 1024 * 1024
 
 const it = base.extend('tunnelOptions', perFile, ({ sentry }) => {
-  return { env: { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(40 * MIB) } }
+  return { env: { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: String(200 * MIB) } }
 })
 
 describe('A decompression bomb', requires('proc'), () => {
@@ -21,7 +21,7 @@ describe('A decompression bomb', requires('proc'), () => {
     ['gzip', gzipBomb],
     ['zstd', zstdBomb],
   ])(
-    'in %s of 1 GB is rejected, and four of them need less than 100 MiB',
+    'in %s of 1 GB is rejected after 200 MiB, and four of them need less than 300 MiB',
     async ([encoding, make], { sentry, tunnel }) => {
       const bomb = await make(sentry.dsn())
       const before = peakMemory(tunnel.pid)
@@ -30,7 +30,7 @@ describe('A decompression bomb', requires('proc'), () => {
       )
       for (const answer of answers)
         expect(answer).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
-      expect(peakMemory(tunnel.pid) - before).toBeLessThan(100 * MIB)
+      expect(peakMemory(tunnel.pid) - before).toBeLessThan(300 * MIB) // much of it garbage, on a busy machine 170 MiB
       expect(sentry.requests.filter((received) => received.body.equals(bomb))).toEqual([])
     },
   )
