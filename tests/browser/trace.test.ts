@@ -182,7 +182,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     const before = sentry.requests.length
     const { page, posts } = visitor
     visitor.expectTrouble(/status of 404/)
-    visitor.allowTrouble(/POST .*ERR_ABORTED/) // a request that is pending when the page closes
+    visitor.allowTrouble(/(POST|GET .*\/_next\/static\/).*ERR_ABORTED/) // requests that are pending when the page is left
     for (const path of ['/healthz', '/console/public/settings.json', '/console/live', '/console/inbox/1'])
       await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
     await page.goto(`${site.url}/console/sign-in`, { waitUntil: 'networkidle' })

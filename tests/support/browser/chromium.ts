@@ -100,7 +100,7 @@ function resolverRules(leads: Record<string, string>): string {
 const ICON_LET_GO = /^failed: GET \S+\/favicon\.ico\S* net::ERR_ABORTED$/
 
 const PATIENCE = 90_000 // the machine may be busy
-const LATE_TROUBLE_MS = 30_000 // Chromium reports an error after the requests that it has led to
+const LATE_TROUBLE_MS = 10_000 // Chromium reports an error after the requests that it has led to
 
 async function enter(browser: Browser, options: BrowserContextOptions): Promise<Visitor> {
   const context = await browser.newContext(options)
@@ -145,7 +145,7 @@ function watch(page: Page, onTrouble: (trouble: string) => void): void {
   })
 }
 
-/** Resolves when `isDone`, which each trouble may change, or after 30 s. */
+/** Resolves when `isDone`, which each trouble may change, or after 10 s. */
 async function untilTrouble(news: EventEmitter<{ trouble: [] }>, isDone: () => boolean): Promise<void> {
   const signal = AbortSignal.timeout(LATE_TROUBLE_MS)
   while (!isDone() && !signal.aborted) await once(news, 'trouble', { signal }).catch(() => undefined)
