@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Program } from './program.ts'
 
-const STARTS_WITHIN = 30_000 // ms: the machine may be busy
+const STARTS_WITHIN = 90_000 // ms: the machine may be busy
 
 /** Resolves when `program` accepts connections on `port` of 127.0.0.1. Rejects with its output when it ends, or after 30 s. */
 export async function untilListening(name: string, port: number, program: Program): Promise<void> {

@@ -25,7 +25,7 @@ export async function startNatsCluster() {
   starting.defer(async () => void (await Promise.all(members.map(({ running }) => running?.kill()))))
   for (const member of members) start(member)
   const servers = members.map(({ server }) => server)
-  await until(() => answers(servers), 30_000)
+  await until(() => answers(servers), 90_000)
   const nc = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 100 })
   starting.defer(() => nc.close())
   const jsm = await jetstreamManager(nc, { timeout: 2_000 }) // a request between two leaders gets no response

@@ -52,7 +52,7 @@ export async function startNats({
     const program = NATS_PROGRAM ? startProcess(NATS_PROGRAM) : startContainer(NATS_IMAGE)
     running = program
     await Promise.race([
-      until(() => answers(server, user, password), 30_000),
+      until(() => answers(server, user, password), 90_000),
       program.exited.then(() => program.stop()),
     ])
   }

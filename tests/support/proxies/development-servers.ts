@@ -37,7 +37,7 @@ export const DEVELOPMENT_SERVERS: readonly DevelopmentServer[] = [
   },
 ]
 
-const STARTS_WITHIN = 60_000 // ms: the machine may be busy
+const STARTS_WITHIN = 90_000 // ms: the machine may be busy
 
 /** Starts the server on a free port of 127.0.0.1, and waits until it is ready. `await using` stops it. */
 export async function startDevelopmentServer({ file, app, command }: DevelopmentServer, tunnel: string) {

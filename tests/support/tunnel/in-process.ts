@@ -55,7 +55,7 @@ export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   const { port, adminPort } = await tunnel.start()
   const started = starting.move()
 
-  async function log(wanted: (line: LogLine) => boolean, wait = 30_000): Promise<LogLine> {
+  async function log(wanted: (line: LogLine) => boolean, wait = 50_000): Promise<LogLine> {
     const signal = AbortSignal.timeout(wait)
     for (;;) {
       const found = logs.find(wanted)

@@ -37,7 +37,7 @@ export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOpti
 
   starting.defer(program.kill)
 
-  async function log(wanted: (line: LogLine) => boolean, wait = 30_000): Promise<LogLine> {
+  async function log(wanted: (line: LogLine) => boolean, wait = 90_000): Promise<LogLine> {
     return parseLine(await program.line((line) => wanted(parseLine(line)), wait))
   }
 

@@ -8,7 +8,7 @@ import { buildWeb, WEB_SERVER } from '../../../scripts/build-web.ts'
 import { NODE, ROOT } from '../node.ts'
 import { freePort } from '../ports.ts'
 
-const STARTS_WITHIN = 45_000 // ms: the machine may be busy
+const STARTS_WITHIN = 90_000 // ms: the machine may be busy
 
 const COMPILED = resolve(ROOT, '.culvert/compiled-web')
 
