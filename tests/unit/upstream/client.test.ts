@@ -275,19 +275,6 @@ describe('UpstreamClient', () => {
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })
 
-  it('closes the breaker by a probe that is in the spool before it has a connection', async () => {
-    const place = open(sentry.dsn(), { lateMs: 10_000 })
-    const { upstreams, project } = place
-    await sentry.away()
-    for (let i = 0; i < 5; i++) await send(place).final
-    await sentry.back()
-    time += 10_000
-    const probe = send(place)
-    probe.drop()
-    expect(await probe.final).toMatchObject({ kind: 'answered' })
-    expect(upstreams.isOpen(project.origin)).toBe(false)
-  })
-
   it('opens the breaker when Sentry does not respond', async () => {
     sentry.answer('silent')
     const place = open(sentry.dsn(), { lateMs: 20, answerMs: 40 })
