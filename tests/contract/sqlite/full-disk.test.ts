@@ -14,6 +14,7 @@ import { historyRow } from '../../support/spool/history-guarantees.ts'
 import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
+import { until } from '../../support/until.ts'
 
 const MIB = 1024 * 1024
 const AT_A_TIME = 32
@@ -92,7 +93,14 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
       for (const lease of leases) delivered += Number(await spool.finish(lease).catch(() => false))
     }
     reader.exec('COMMIT')
-    expect(delivered + (await drain(spool))).toBe(envelopes)
+    // A replica that has waited a second for a reader rejects calls for a while when the log is busy. Its deliverer makes them again.
+    await until(async () => {
+      for (const lease of await spool.take(64, LONG_MS, ALL).catch(() => [])) {
+        await until(() => spool.finish(lease).catch(() => false))
+        delivered++
+      }
+      return delivered === envelopes
+    })
   })
 
   it('leases and removes large entries that were attempted before', async () => {
