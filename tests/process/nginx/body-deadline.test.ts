@@ -13,8 +13,9 @@ const OPEN = 120 // number of open requests above which nginx applies the deadli
 const PIECE_MS = 30
 const HEAD = 'POST /monitoring HTTP/1.1\r\nHost: shop.example\r\nContent-Length:'
 
-/** Times at which nginx checks if the body has arrived, and their shorter replacements. */
-const SHORT_TIMES = {
+/** Times at which nginx checks if the body has arrived, with shorter replacements, and a path that returns the number of open requests. */
+const CHANGES = {
+  '    location @tunnel_busy {': `    location = /open { return 200 $connections_writing; }\n    location @tunnel_busy {`,
   '    resolver_timeout 2500ms;': '    resolver_timeout 100ms;',
   '    resolver_timeout 12s;': '    resolver_timeout 100ms;',
 }
@@ -69,7 +70,7 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
   /** Starts nginx with a short deadline, and opens many requests to web, which has no deadline. */
   async function startBusy(tunnels: string[]) {
     const env = { BODY_TIMEOUT_MS: '1000' }
-    const nginx = started.use(await startNginx({ tunnels, web: '127.0.0.1:1', env, change: sooner }))
+    const nginx = started.use(await startNginx({ tunnels, web: '127.0.0.1:1', env, change: applyChanges }))
     const sockets = Array.from({ length: OPEN }, () => connect(nginx.port, '127.0.0.1').on('error', () => {}))
     started.defer(() => {
       for (const socket of sockets) socket.destroy()
@@ -77,6 +78,9 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     for (const socket of sockets)
       socket.write('POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 8\r\n\r\ne')
+    await expect
+      .poll(async () => Number(await (await fetch(`${nginx.url}/open`)).text()))
+      .toBeGreaterThanOrEqual(OPEN)
     return nginx
   }
 })
@@ -99,9 +103,9 @@ async function sendPieces(port: number, pieces: readonly string[]): Promise<stri
   return response
 }
 
-function sooner(config: string): string {
-  return Object.entries(SHORT_TIMES).reduce((text, [shipped, short]) => {
+function applyChanges(config: string): string {
+  return Object.entries(CHANGES).reduce((text, [shipped, changed]) => {
     expect(text).toContain(shipped)
-    return text.replace(shipped, short)
+    return text.replace(shipped, changed)
   }, config)
 }
