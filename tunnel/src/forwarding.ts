@@ -200,7 +200,7 @@ async function spool(
   const { project, envelope } = ctx
   const pending = attempt?.final
   if (pending) ctx.pendingAttempts.push(pending)
-  const isProbe = attempt?.isConnecting !== undefined // it has its whole deadline from its first byte, after a wait of up to the same time
+  const isProbe = attempt?.isConnecting !== undefined // it may wait for its connection as long as for its response
   const attemptMs = sentry.upstreams.attemptMs(envelope.bytes) * (isProbe ? 2 : 1)
   const leaseMs = pending ? attemptMs + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)

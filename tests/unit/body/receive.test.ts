@@ -215,7 +215,7 @@ describe('A body sent through the tunnel', () => {
     },
   )
 
-  it('of a few hundred bytes that decompress to 40 MB stays that small, with and without a reserved key', async () => {
+  it('of a few hundred bytes that decompress to 18 or 40 MB stays that small, with and without a reserved key', async () => {
     for (const [header, bytes] of [
       [{}, LARGE_BYTES], // forwarded as it is
       [{ forwarded_for: '1.2.3.4' }, 40_000_000], // so many that only one method of compression stays within the bound
