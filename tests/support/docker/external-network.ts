@@ -8,11 +8,19 @@ import { NODE } from '../node.ts'
 const PORT = 80
 const LISTEN = `require('node:net').createServer((s) => s.end()).listen(${PORT}, () => console.log('listening'))`
 
+/** Times that a host must be reached: Docker lifts its rules between networks for milliseconds while it makes another network. */
+const CONNECTIONS = 3
+
 /** Returns JavaScript that prints "connected", or the reason why it could not connect. */
 export function connecting(host: string, port: number): string {
-  return `const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 3000 });
-    const say = (what) => { console.log(what); process.exit() };
-    s.on('connect', () => say('connected')).on('error', (e) => say(e.code)).on('timeout', () => say('no answer'))`
+  return `const say = (what) => { console.log(what); process.exit() };
+    function connect(left) {
+      if (left === 0) say('connected');
+      const s = require('node:net').connect({ host: '${host}', port: ${port}, timeout: 3000 });
+      s.on('connect', () => { s.destroy(); setTimeout(connect, 200, left - 1) });
+      s.on('error', (e) => say(e.code)).on('timeout', () => say('no answer'));
+    }
+    connect(${CONNECTIONS})`
 }
 
 /** Creates the namespace with a listening server. `await using` removes it. */
