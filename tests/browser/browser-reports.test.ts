@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Chromium, SITE_HOST, startChromium } from '../support/browser/chromium.ts'
+import { untilListed } from '../support/browser/console.ts'
 import { type ReportingSite, startReportingSite } from '../support/browser/reporting-site.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Received } from '../support/sentry/received-request.ts'
@@ -134,7 +135,9 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     const [cookieName = '', value = ''] = cookie.split('=')
     await page.context().addCookies([{ name: cookieName, value, domain: SITE_HOST, path: '/console' }])
     await page.goto(`${site.url}/console/inbox?type=raw_security`)
-    await page.getByRole('link', { name: /Blocked by script-src-attr: inline/ }).click()
+    const violation = page.getByRole('link', { name: /Blocked by script-src-attr: inline/ })
+    await untilListed(violation)
+    await violation.click()
     const panel = page.getByRole('region', { name: 'Violation of the content security policy' })
     await panel.waitFor()
     const text = await panel.innerText()

@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
-import type { ConsoleSite } from '../support/browser/console.ts'
+import { type ConsoleSite, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { smallTargetsOn } from '../support/browser/targets.ts'
 import { requires } from '../support/requirements.ts'
@@ -127,6 +127,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const firstLink = async (path: string, link: RegExp) => {
       await page.goto(consoleSite.site.url + path)
       const links = page.locator('main a').filter({ hasText: link })
+      await untilListed(links)
       return (await links.first().getAttribute('href')) ?? ''
     }
     const envelope = await firstLink('/console/inbox', /^error(?!.*hello world)/)

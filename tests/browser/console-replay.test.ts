@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib'
 import type { Frame, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import type { ConsoleSite } from '../support/browser/console.ts'
+import { type ConsoleSite, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { envelopeOf, type Part } from '../support/envelopes.ts'
 import { startUpstream } from '../support/recording-server.ts'
@@ -24,12 +24,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const error = page.getByRole('link', { name: /Error: in replay/ })
-    await expect
-      .poll(async () => {
-        if (!(await error.isVisible())) await page.reload() // a tunnel that responds late is left out of a page
-        return error.isVisible()
-      })
-      .toBe(true)
+    await untilListed(error)
     await error.click()
     expect(page.frames()).toHaveLength(1)
     const frame = await load(page)

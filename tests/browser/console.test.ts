@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
+import { untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -131,10 +132,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     const thrown = eventIn('browser-11.12.0-error-unhandled')
     const [{ type, value }] = thrown.exception.values
-    await page
-      .getByRole('link', { name: new RegExp(`${type}: `) })
-      .first()
-      .click()
+    const error = page.getByRole('link', { name: new RegExp(`${type}: `) })
+    await untilListed(error)
+    await error.first().click()
     await page.getByRole('heading', { level: 1, name: value }).waitFor()
     await page
       .getByRole('list', { name: 'Stack trace, most recent call first' })
@@ -156,7 +156,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     const kinds = page.getByRole('navigation', { name: 'Kinds' })
     const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
-    await kinds.getByRole('link', { name: 'Spans' }).click()
+    const spanKind = kinds.getByRole('link', { name: 'Spans' })
+    await untilListed(spanKind)
+    await spanKind.click()
     await page.waitForURL('**/inbox?type=span')
     expect(await entries.count()).toBe(1)
     await entries.filter({ hasText: 'Pageload, ' }).click()
@@ -208,10 +210,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
-    await page
-      .getByRole('link', { name: /onerror/ })
-      .first()
-      .click()
+    const named = page.getByRole('link', { name: /onerror/ })
+    await untilListed(named)
+    await named.first().click()
     await page.getByRole('heading', { level: 1, name: /onerror/ }).waitFor()
     expect(await page.title()).toMatch(/onerror.* · Inbox · Console · Culvert$/)
     const pictures = page.getByRole('region', { name: 'Attachments' }).getByRole('img')

@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-const [FROM, TO] = [10_000, 32_000]
+const [FROM, TO] = [10_081, 32_000] // fetch() and browsers refuse port 10080, and none above it
 
 /**
  * Returns a TCP port of 127.0.0.1 that no other caller gets, in this process or another, while this process lives. The UDP port of the same

@@ -77,6 +77,15 @@ export async function startConsole(
   }
 }
 
+/** Resolves when `element` is visible. Loads its page again until then: a tunnel that responds late is left out of a page. */
+export async function untilListed(element: Locator): Promise<void> {
+  const isListed = async () => {
+    if (!(await element.first().isVisible())) await element.page().reload()
+    return element.first().isVisible()
+  }
+  await expect.poll(isListed).toBe(true)
+}
+
 /** Resolves when React has taken over an element of the server: before, a click on a button is lost, and a link loads its page. */
 export async function untilHydrated(element: Locator): Promise<void> {
   const isHydrated = () =>
