@@ -56,30 +56,18 @@ async function main(): Promise<void> {
   if (fuzz.FUZZ_RUNS !== undefined && filter.length === 0) filter.push('tests/contract/fuzz/')
   if (filter.length === 0) options.project ??= ['!stack', '!alone'] // they take long: npm run test:stack
   const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
-  const needsPrograms = filter.length === 0 && !isUnitOnly
-  if (needsPrograms) await installRequirements(env)
-  const build = needsPrograms ? buildWeb(ROOT, env).catch(printFailure) : Promise.resolve() // during the unit tests
-  if (process.stdout.isTTY) await build // its progress and that of the tests would overwrite each other
+  if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
   if (isWatching) await startVitest(filter, { ...options, root: ROOT })
-  else await runAndExit({ filter, options, env, build })
+  else await runAndExit(filter, options, env)
 }
 
-type Run = {
-  filter: string[]
-  options: CliOptions
-  env: Environment
-  /** Build of web, for which the tests of web wait. */
-  build: Promise<void>
-}
-
-async function runAndExit({ filter, options, env, build }: Run): Promise<never> {
+async function runAndExit(filter: string[], options: CliOptions, env: Environment): Promise<never> {
   const { startVitest } = await import('vitest/node')
   const { promise, resolve } = Promise.withResolvers<Tally>()
   const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
   const reporters = ['default', reporter]
   const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
   await vitest.close()
-  await build
   const { passed, failed, skips, durations } = await promise
   printSlowest(durations, console.log)
   const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
@@ -108,6 +96,7 @@ async function installRequirements(env: Environment): Promise<void> {
   await extractHelm(ROOT, env).catch(printFailure)
   extractNatsServer(ROOT, env.PATH ?? '')
   await buildSdk(ROOT).catch(printFailure)
+  await buildWeb(ROOT, env).catch(printFailure)
 }
 
 async function installProgram(debianPackage: string, names: string[], env: Environment): Promise<void> {
