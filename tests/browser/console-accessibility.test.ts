@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
-import { type ConsoleSite, untilListed } from '../support/browser/console.ts'
+import { type ConsoleSite, press, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { smallTargetsOn } from '../support/browser/targets.ts'
 import { requires } from '../support/requirements.ts'
@@ -50,7 +50,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       await page.getByRole('heading', { name: title }).first().waitFor()
       await expectForAll(page, path)
     }
-    await page.getByRole('button', { name: 'Sign out' }).first().click()
+    await press(page.getByRole('button', { name: 'Sign out' }).first())
     await page.waitForURL('**/console/sign-in')
     await page.setViewportSize(DESKTOP)
     await expectForAll(page, '/console/sign-in')
@@ -96,7 +96,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.goto(`${consoleSite.site.url}/console/spool`)
     await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
     expect(await ground()).not.toBe(light)
-    await button.click()
+    await press(button)
     await page.getByRole('button', { name: 'Theme: system' }).waitFor()
     expect(await ground()).toBe(light)
   })
@@ -134,10 +134,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const ofGroup = await firstLink('/console/inbox?search=hello', /hello world/)
     const waiting = await firstLink('/console/spool', /ago|now/)
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=spooled`)
-    await page
-      .getByRole('button', { name: /pending/ })
-      .first()
-      .click()
+    await press(page.getByRole('button', { name: /pending/ }).first())
     await page.getByRole('region', { name: 'Receipt' }).waitFor()
     const { pathname, search } = new URL(page.url())
     const paths: [path: string, title: RegExp][] = [

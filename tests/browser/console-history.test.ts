@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { HISTORY_TABLE, HistoryTable } from '../../tunnel/src/telemetry/history-table.ts'
+import { press } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 
@@ -101,7 +102,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     expect(((to ?? 0) - (from ?? 0)) / (24 * 60 * MINUTE)).toBeCloseTo(1 / 4, 1)
     await page.getByText('The feed holds recent envelopes only').waitFor()
     await page.getByText('No envelope matches the filter.').waitFor()
-    await page.getByRole('button', { name: 'Show all times' }).click()
+    await press(page.getByRole('button', { name: 'Show all times' }))
     await page.getByText('2 envelopes', { exact: true }).waitFor()
   })
 

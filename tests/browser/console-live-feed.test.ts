@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'
-import type { ConsoleSite } from '../support/browser/console.ts'
+import { type ConsoleSite, press } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
@@ -48,7 +48,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await page.getByText('3 envelopes of 11').waitFor()
     await page.getByLabel('Text').fill('no such thing')
     await page.getByText('No envelope matches the filter.').waitFor()
-    await page.getByRole('button', { name: 'Show all' }).click()
+    await press(page.getByRole('button', { name: 'Show all' }))
     await page.getByText('11 envelopes', { exact: true }).waitFor()
   })
 
@@ -114,12 +114,12 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator('/live-feed', {}, `http://${SITE_HOST}:${proxy.port}`)
     const { page } = visitor
     await showsAll(consoleSite, page, 11)
-    await page.getByRole('button', { name: 'Pause' }).click()
+    await press(page.getByRole('button', { name: 'Pause' }))
     await page.getByRole('status').filter({ hasText: 'paused' }).waitFor()
     const before = await idsOn(page)
     await consoleSite.sendMany(3, consoleSite.newError, 200)
     expect(await idsOn(page)).toEqual(before)
-    await page.getByRole('button', { name: 'Resume' }).click()
+    await press(page.getByRole('button', { name: 'Resume' }))
     await showsAll(consoleSite, page, 14)
 
     visitor.allowTrouble(/ERR_/)
@@ -155,7 +155,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await page.keyboard.press('End')
     const oldest = () => page.evaluate(() => document.activeElement?.textContent)
     await expect.poll(oldest).toMatch(/delivered|rejected/)
-    await page.getByRole('button', { name: /newer$/ }).click()
+    await press(page.getByRole('button', { name: /newer$/ }))
     await page.getByRole('button', { name: /newer$/ }).waitFor({ state: 'detached' })
   })
 })

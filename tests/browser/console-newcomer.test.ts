@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
+import { press } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf, errorOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -37,7 +38,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await page.getByRole('textbox', { name: /^Address of your site/ }).fill('https://shop.example')
     await arrival.filter({ hasText: `The last one came from ${origin}.` }).waitFor()
     await page.getByRole('textbox', { name: /^Address of your site/ }).fill('')
-    await page.getByRole('button', { name: 'Yes, this is my site' }).click()
+    await press(page.getByRole('button', { name: 'Yes, this is my site' }))
     await arrival
       .filter({
         hasText: `It works: the first envelope of inbox.invalid/1 from ${origin} (event) arrived at`,
@@ -88,7 +89,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await send(site, errorOf(INBOX_DSN, { event_id: eventId }))
     await using visitor = await operator(site, chromium, `/live-feed?text=${eventId}`)
     const { page } = visitor
-    await page.getByRole('button', { name: /delivered/ }).click()
+    await press(page.getByRole('button', { name: /delivered/ }))
     const receipt = page.getByRole('region', { name: 'Receipt' })
     await receipt.getByRole('link', { name: 'Open in the inbox' }).click()
     await page.waitForURL('**/console/inbox/*')
@@ -102,7 +103,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     visitor.expectTrouble(/uncaught Error: Thrown/)
     await page.goto(`${site.url}/lab`)
     const row = page.getByRole('listitem', { name: 'Throw an error' })
-    await row.getByRole('button').click()
+    await press(row.getByRole('button'))
     await row.getByRole('link', { name: 'Open in the console' }).click()
     await page.waitForURL(/\/console\/inbox\/[^/]+$/)
     await page.getByRole('heading', { level: 1, name: /Thrown/ }).waitFor()
@@ -161,17 +162,17 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     const open = page.getByRole('button', { name: 'Keyboard shortcuts' })
     await pressUntil(page, '?', async () => dialog.isVisible())
     await dialog.getByLabel('Use these shortcuts').uncheck()
-    await dialog.getByRole('button', { name: 'Close' }).click()
+    await press(dialog.getByRole('button', { name: 'Close' }))
     await page.reload()
     await page.keyboard.press('?')
-    await open.click()
+    await press(open)
     expect(await dialog.getByLabel('Use these shortcuts').isChecked()).toBe(false)
-    await dialog.getByRole('button', { name: 'Close' }).click()
+    await press(dialog.getByRole('button', { name: 'Close' }))
     await page.keyboard.press('?')
     expect(await dialog.isVisible()).toBe(false)
-    await open.click()
+    await press(open)
     await dialog.getByLabel('Use these shortcuts').check()
-    await dialog.getByRole('button', { name: 'Close' }).click()
+    await press(dialog.getByRole('button', { name: 'Close' }))
     await pressUntil(page, '?', async () => dialog.isVisible())
   })
 
@@ -183,8 +184,8 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await send(site, errorOf(INBOX_DSN, { event_id: id }))
     await using visitor = await operator(site, chromium, `/inbox/by-event/${id}`)
     const { page } = visitor
-    await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('button', { name: 'Yes, delete' }).click()
+    await press(page.getByRole('button', { name: 'Delete' }))
+    await press(page.getByRole('button', { name: 'Yes, delete' }))
     const toast = page.getByRole('status', { name: 'Result of the last action' })
     await toast.filter({ hasText: 'The envelope was deleted.' }).waitFor()
     expect(page.url()).toMatch(/\/console\/inbox$/)

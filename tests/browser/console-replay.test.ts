@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib'
 import type { Frame, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import { type ConsoleSite, untilListed } from '../support/browser/console.ts'
+import { type ConsoleSite, press, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { envelopeOf, type Part } from '../support/envelopes.ts'
 import { startUpstream } from '../support/recording-server.ts'
@@ -57,7 +57,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     await page.getByRole('link', { name: /Segment 2/ }).click()
     await page.getByText('Segments 0, 1 of the replay are not in the inbox.').waitFor()
-    await page.getByRole('button', { name: 'Load the replay' }).click()
+    await press(page.getByRole('button', { name: 'Load the replay' }))
     await page.getByText('The segment with the whole page is not in the inbox.').waitFor()
   })
 
@@ -71,7 +71,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     visitor.allowTrouble(/^failed: GET .*\/recording/)
     await page.getByRole('link', { name: /Segment 0/ }).click()
-    await page.getByRole('button', { name: 'Load the replay' }).click()
+    await press(page.getByRole('button', { name: 'Load the replay' }))
     await page.getByText(text).waitFor()
   })
 
@@ -87,7 +87,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.getByRole('link', { name: /Error: boom/ }).click()
     const frame = await load(page)
     await frame.getByText('first').waitFor()
-    await page.getByRole('button', { name: 'Jump to the error' }).click()
+    await press(page.getByRole('button', { name: 'Jump to the error' }))
     await page.getByText('0:02 / 10:00').waitFor()
     await page.getByRole('slider').press('End')
     await frame.getByText('second').waitFor()
@@ -207,7 +207,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
   }
 
   async function load(page: Page): Promise<Frame> {
-    await page.getByRole('button', { name: 'Load the replay' }).click()
+    await press(page.getByRole('button', { name: 'Load the replay' }))
     await page.getByRole('slider', { name: 'Position' }).waitFor()
     const frame = page.frames().find((each) => each.url().endsWith('/replay-frame'))
     if (!frame) throw new Error('There is no frame of a replay.')

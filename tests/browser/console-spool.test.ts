@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
+import { press } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
@@ -63,10 +64,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('link', { name: 'Open in the inbox' }).click()
     await page.waitForURL('**/console/inbox/*')
     await page.goto(entry)
-    await page.getByRole('button', { name: 'Purge' }).click()
-    await page.getByRole('button', { name: 'No', exact: true }).click()
-    await page.getByRole('button', { name: 'Purge' }).click()
-    await page.getByRole('button', { name: 'Yes, purge' }).click()
+    await press(page.getByRole('button', { name: 'Purge' }))
+    await press(page.getByRole('button', { name: 'No', exact: true }))
+    await press(page.getByRole('button', { name: 'Purge' }))
+    await press(page.getByRole('button', { name: 'Yes, purge' }))
     await page.getByText('1 was purged.').waitFor()
     expect(await rows.count()).toBe(4)
     const acts = () =>
@@ -75,12 +76,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .poll(acts)
       .toContainEqual(expect.objectContaining({ action: 'spool-purge', envelopes: 1, operator: '127.0.0.1' }))
 
-    await page.getByRole('button', { name: 'Pause all' }).click()
-    await page.getByRole('button', { name: 'Yes, pause all' }).click()
+    await press(page.getByRole('button', { name: 'Pause all' }))
+    await press(page.getByRole('button', { name: 'Yes, pause all' }))
     await page.getByText('Delivery from the spool is paused.').waitFor()
     await consoleSite.sentry.back()
-    await page.getByRole('button', { name: 'Resume all' }).click()
-    await page.getByRole('button', { name: 'Yes, resume all' }).click()
+    await press(page.getByRole('button', { name: 'Resume all' }))
+    await press(page.getByRole('button', { name: 'Yes, resume all' }))
     await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
     await page.goto(`${consoleSite.site.url}/console`)
     const ends = page.getByRole('table', { name: 'Envelopes by result' })
@@ -93,7 +94,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=purged`)
     await page.getByText(/^1 envelope of/).waitFor()
-    await page.getByRole('button', { name: /purged.*spooled for/ }).click()
+    await press(page.getByRole('button', { name: /purged.*spooled for/ }))
     await page
       .getByRole('region', { name: 'Receipt' })
       .getByText(/An operator purged it/)
@@ -139,17 +140,17 @@ describe('The console', requires('chromium', 'nginx'), () => {
     })
 
     const act = async (label: string, within: Page | typeof project, done: RegExp) => {
-      await within.getByRole('button', { name: label, exact: true }).click()
+      await press(within.getByRole('button', { name: label, exact: true }))
       await within.getByRole('button', { name: `Yes, ${label.toLowerCase()}`, exact: true }).click()
       await page.getByRole('status').filter({ hasText: done }).waitFor()
     }
     const question = (text: RegExp) => project.getByRole('status').filter({ hasText: text }).waitFor()
-    await project.getByRole('button', { name: 'Pause project' }).click()
+    await press(project.getByRole('button', { name: 'Pause project' }))
     await question(/^Pause delivery of project \S+ \(1 category, 3 pending\)\?$/)
-    await project.getByRole('button', { name: 'No', exact: true }).click()
-    await project.getByRole('button', { name: 'Purge 3 envelopes' }).click()
+    await press(project.getByRole('button', { name: 'No', exact: true }))
+    await press(project.getByRole('button', { name: 'Purge 3 envelopes' }))
     await question(/^Purge 3 envelopes of project \S+, category error\?/)
-    await project.getByRole('button', { name: 'No', exact: true }).click()
+    await press(project.getByRole('button', { name: 'No', exact: true }))
     await act('Pause project', project, /^Delivery from the spool is paused\./)
     await act('Resume project', project, /^Delivery from the spool is resumed\./)
     await act('Retry 3 envelopes', project, /^\d will be retried now\.$/)

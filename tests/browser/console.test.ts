@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { untilListed } from '../support/browser/console.ts'
+import { press, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -242,8 +242,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(picture?.headers()['content-type']).toBe('image/png')
     expect(await page.evaluate(() => self.origin)).toBe('null') // and therefore without cookies
     await page.goto(url)
-    await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('button', { name: 'Yes, delete' }).click()
+    await press(page.getByRole('button', { name: 'Delete' }))
+    await press(page.getByRole('button', { name: 'Yes, delete' }))
     await page.getByText('The envelope was deleted.').waitFor()
     visitor.expectTrouble(/404/)
     expect((await page.goto(url))?.status()).toBe(404)
@@ -277,7 +277,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator('/replicas')
     const { page } = visitor
     await page.getByText('responding', { exact: true }).first().waitFor()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await press(page.getByRole('button', { name: 'Sign out' }))
     await page.waitForURL('**/console/sign-in')
     await page.goto(`${consoleSite.site.url}/console/live-feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Flive-feed')

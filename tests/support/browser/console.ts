@@ -77,6 +77,12 @@ export async function startConsole(
   }
 }
 
+/** Clicks a button when React has taken over it. */
+export async function press(button: Locator): Promise<void> {
+  await untilHydrated(button)
+  await button.click()
+}
+
 /** Resolves when `element` is visible. Loads its page again until then: a tunnel that responds late is left out of a page. */
 export async function untilListed(element: Locator): Promise<void> {
   const isListed = async () => {
