@@ -52,14 +52,14 @@ async function sumOverRestarts(env: Record<string, string>, dsn: string): Promis
   await sendTo(first, dsn, 2)
   await sendTo(second, dsn, 3)
   await first.stop()
-  await expectDelivered(second, 2) // the minute in progress of the others is not stored yet
+  await expectDelivered(second, [2, 5]) // it stores its own 3 at the end of the minute
   await second.stop()
   const third = await startTunnel({ env })
-  await expectDelivered(third, 5)
+  await expectDelivered(third, [5])
   await sendTo(third, dsn, 1)
   await third.stop()
   await using fourth = await startTunnel({ env })
-  await expectDelivered(fourth, 6)
+  await expectDelivered(fourth, [6])
 }
 
 async function storeOf(tunnel: Tunnel): Promise<string | undefined> {
@@ -72,10 +72,11 @@ async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void>
     expect(await post(tunnel.url, { body: errorOf(dsn) })).toMatchObject({ status: 200 })
 }
 
-async function expectDelivered(tunnel: Tunnel, count: number): Promise<void> {
+/** Expects one of the counts in each range. */
+async function expectDelivered(tunnel: Tunnel, counts: number[]): Promise<void> {
   for (const range of HISTORY_RANGES) {
     const { points }: History = await (await tunnel.admin(`/history?range=${range}`)).json()
     const delivered = points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
-    expect({ range, delivered }).toEqual({ range, delivered: count })
+    expect(counts, range).toContain(delivered)
   }
 }
