@@ -184,8 +184,8 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       const { pathname, search } = new URL(await labUrl(page, site.url, 'Follow a redirect', '/lab/redirect'))
       const before = sentry.requests.length
       await page.evaluate(follow, pathname + search)
-      const place = () => (location.pathname === '/lab' ? location.search : document.body.innerText)
-      await expect.poll(() => page.evaluate(place)).toBe('?redirected')
+      const queryOfLab = () => (location.pathname === '/lab' ? location.search : document.body.innerText) // the text says why it stays
+      await expect.poll(() => page.evaluate(queryOfLab)).toBe('?redirected')
       await page.getByRole('button', { name: 'Throw an error' }).click()
       await page.getByText('accepted by this site (200)').waitFor()
       const events = () => sentry.requests.slice(before).flatMap((received) => eventOf(received) ?? [])
