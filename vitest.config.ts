@@ -39,12 +39,15 @@ const stack = {
   sequence: { groupOrder: 2 },
 }
 
+/** Build apps and measure pages in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
+const SITES = ['tests/stack/{bench-delivery,own-next-app}.test.ts']
+
 /** Measure memory and response times, or have a browser beside containers: other tests at the same time would change the result. */
 const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
   'tests/process/outage/slow-sentry.test.ts',
-  'tests/stack/{attack-cost,bench-delivery,compose,own-next-app}.test.ts',
+  'tests/stack/{attack-cost,compose}.test.ts',
 ]
 const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
 
@@ -63,7 +66,15 @@ export default defineConfig({
         test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: ALONE },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
-      { test: { ...stack, name: 'stack', include: ['tests/stack/**/*.test.ts'], exclude: ALONE } },
+      { test: { ...waiting, name: 'sites', include: SITES } },
+      {
+        test: {
+          ...stack,
+          name: 'stack',
+          include: ['tests/stack/**/*.test.ts'],
+          exclude: [...ALONE, ...SITES],
+        },
+      },
       { test: { ...alone, name: 'alone', include: ALONE } },
     ],
   },
