@@ -42,14 +42,21 @@ const stack = {
 /** Build apps and measure pages in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
 const SITES = ['tests/stack/{bench-delivery,own-next-app}.test.ts']
 
-/** Measure memory and response times, or have a browser beside containers: other tests at the same time would change the result. */
+/** Two at a time: one has a browser beside containers, so no other may use Docker; limits of the others are far from what they measure. */
+const IN_PAIRS = [
+  'tests/stack/compose.test.ts',
+  'tests/process/security/tunnel-process.test.ts',
+  'tests/process/outage/slow-sentry.test.ts',
+]
+const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
+
+/** Measure memory and response times: other tests at the same time would change the result. */
 const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
-  'tests/process/outage/slow-sentry.test.ts',
-  'tests/stack/{attack-cost,compose}.test.ts',
+  'tests/stack/attack-cost.test.ts',
 ]
-const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } }
+const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 
 export default defineConfig({
   test: {
@@ -63,7 +70,12 @@ export default defineConfig({
       { test: { ...inProcess, name: 'unit', include: ['tests/unit/**/*.test.ts'] } },
       { test: { ...waiting, name: 'contract', include: ['tests/contract/**/*.test.ts'] } },
       {
-        test: { ...waiting, name: 'process', include: ['tests/process/**/*.test.ts'], exclude: ALONE },
+        test: {
+          ...waiting,
+          name: 'process',
+          include: ['tests/process/**/*.test.ts'],
+          exclude: [...IN_PAIRS, ...ALONE],
+        },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
       { test: { ...waiting, name: 'sites', include: SITES } },
@@ -72,10 +84,11 @@ export default defineConfig({
           ...stack,
           name: 'stack',
           include: ['tests/stack/**/*.test.ts'],
-          exclude: [...ALONE, ...SITES],
+          exclude: [...SITES, ...IN_PAIRS, ...ALONE],
         },
       },
-      { test: { ...alone, name: 'alone', include: ALONE } },
+      { test: { ...inPairs, name: 'pairs', include: IN_PAIRS } },
+      { test: { ...alone, name: 'alone', include: ALONE, exclude: IN_PAIRS } },
     ],
   },
 })
