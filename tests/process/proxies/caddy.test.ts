@@ -8,7 +8,7 @@ import { requires } from '../../support/requirements.ts'
 
 const NOTHING = '127.0.0.1:9' // no server listens there
 const SENDERS = 64
-const POSTS = 10_000 // with round robin, Caddy 2.6 has no tunnel for one or two of them
+const POSTS = 10_000 // with round robin, Caddy 2.6 has no tunnel for a few of them
 
 it('Caddy sends each post to the other tunnel when its health check has found that one is away', {
   ...requires('caddy'),
