@@ -42,22 +42,21 @@ const stack = {
 /** Build apps and measure pages in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
 const SITES = ['tests/stack/{bench-delivery,own-next-app}.test.ts']
 
-/** Two at a time: with one other test beside them, and under load, they stay far from their limits. */
-const measuring = { ...stack, maxWorkers: 2 }
-
-/** The compose test has a browser beside containers, so no other test beside it may use Docker. */
-const COMPOSE = [
+/** Two at a time: one has a browser beside containers, so no other may use Docker; limits of the others are far from what they measure. */
+const IN_PAIRS = [
   'tests/stack/compose.test.ts',
   'tests/process/security/tunnel-process.test.ts',
   'tests/process/outage/slow-sentry.test.ts',
 ]
+const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
 
-/** Measure memory and response times. */
-const MEASURED = [
+/** Measure memory and response times: other tests at the same time would change the result. */
+const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
   'tests/stack/attack-cost.test.ts',
 ]
+const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 
 export default defineConfig({
   test: {
@@ -75,7 +74,7 @@ export default defineConfig({
           ...waiting,
           name: 'process',
           include: ['tests/process/**/*.test.ts'],
-          exclude: [...COMPOSE, ...MEASURED],
+          exclude: [...IN_PAIRS, ...ALONE],
         },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
@@ -85,19 +84,11 @@ export default defineConfig({
           ...stack,
           name: 'stack',
           include: ['tests/stack/**/*.test.ts'],
-          exclude: [...SITES, ...COMPOSE, ...MEASURED],
+          exclude: [...SITES, ...IN_PAIRS, ...ALONE],
         },
       },
-      { test: { ...measuring, name: 'compose', include: COMPOSE, sequence: { groupOrder: 3 } } },
-      {
-        test: {
-          ...measuring,
-          name: 'measured',
-          include: MEASURED,
-          exclude: COMPOSE,
-          sequence: { groupOrder: 4 },
-        },
-      },
+      { test: { ...inPairs, name: 'pairs', include: IN_PAIRS } },
+      { test: { ...alone, name: 'alone', include: ALONE, exclude: IN_PAIRS } },
     ],
   },
 })

@@ -36,8 +36,8 @@ type Tally = {
 type AllowedSkip = { name: string; reason: string }
 
 const USAGE = `npm test -- [files] [flags]
-Runs all tests except those of the projects sites, stack, compose and measured, which take long.
-  --project NAME    run one project: unit, contract, process, browser, sites, stack, compose or measured; '*' runs all
+Runs all tests except those of the projects sites, stack, pairs and alone, which take long.
+  --project NAME    run one project: unit, contract, process, browser, sites, stack, pairs or alone; '*' runs all
   --watch           run again when a file changes
   --coverage        print the coverage of tunnel/src
   --runs N          number of envelopes of the fuzz test
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   const { filter, options } = parseCLI(['vitest', ...(isWatching ? [] : ['run']), ...args])
   for (const [name, value] of Object.entries(fuzz)) if (value !== undefined) process.env[name] = value
   if (fuzz.FUZZ_RUNS !== undefined && filter.length === 0) filter.push('tests/contract/fuzz/')
-  if (filter.length === 0) options.project ??= ['!sites', '!stack', '!compose', '!measured'] // they take long: npm run test:stack
+  if (filter.length === 0) options.project ??= ['!sites', '!stack', '!pairs', '!alone'] // they take long: npm run test:stack
   const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
   if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
   if (isWatching) await startVitest(filter, { ...options, root: ROOT })
