@@ -45,7 +45,8 @@ const SQLITE_NOTADB = 26
 
 /** The log cannot be moved into the file, or takes the whole reserve. */
 class LogFull extends Error {
-  override readonly message = 'the write-ahead log is full: the disk is, or another process reads the file'
+  override readonly message =
+    'the write-ahead log is full: the disk is full or slow, or another process reads the file'
 }
 
 export class CallRunner {

@@ -3,7 +3,8 @@
 import { DatabaseSync } from 'node:sqlite'
 
 const SQLITE_BUSY = 5
-const BUSY_MS = 10_000
+/** Longest wait for other replicas. */
+export const BUSY_MS = 10_000
 const PATIENT_MS = 10
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4))
 

@@ -3,13 +3,18 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { PAGE_BYTES } from './entry-row.ts'
-import { pauseThread } from './locks.ts'
+import { BUSY_MS, pauseThread } from './locks.ts'
 
-const PATIENCE_MS = 1_000
-const IMPATIENT_MS = 5_000 // after a reader has stood in the way, so that calls do not wait one after the other
+const READER_MS = 1_000
+const IMPATIENT_MS = 5_000 // after a long wait, so that calls do not wait one after the other
 
 /** Modes of sqlite.org/pragma.html#pragma_wal_checkpoint. `RESTART` leaves the log its space on the disk. */
 export type CheckpointMode = 'RESTART' | 'TRUNCATE'
+
+/** Milliseconds since some start, and a pause that blocks the thread. */
+export type BlockingClock = { now: () => number; pause: (ms: number) => void }
+
+const CLOCK: BlockingClock = { now: () => performance.now(), pause: pauseThread }
 
 export class WriteAheadLog {
   readonly #db: DatabaseSync
@@ -17,14 +22,16 @@ export class WriteAheadLog {
   readonly #file: string
   readonly #pages: StatementSync
   readonly #maxBytes: number
+  readonly #clock: BlockingClock
   #impatientUntil = 0
 
-  constructor(db: DatabaseSync, spoolFile: string, maxBytes: number) {
+  constructor(db: DatabaseSync, spoolFile: string, maxBytes: number, clock = CLOCK) {
     this.#db = db
     this.#spoolFile = spoolFile
     this.#file = walFileOf(spoolFile)
     this.#pages = db.prepare('PRAGMA page_count')
     this.#maxBytes = maxBytes
+    this.#clock = clock
   }
 
   isLong(): boolean {
@@ -41,23 +48,46 @@ export class WriteAheadLog {
     return !this.isLong() || this.checkpoint(mode) || fileBytes(this.#file) <= 2 * this.#maxBytes
   }
 
-  /** Moves the log into the file. Returns `false` when the disk is full, or when a reader stands in the way for a second. */
+  /**
+   * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
+   * replicas do for ten: on a slow disk, their checkpoints and commits take seconds.
+   */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
-    for (const startedAt = performance.now(); ; ) {
-      try {
-        if (this.#db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy === 0) return true
-      } catch {
-        return false
-      }
-      if (wasLong && !this.isLong()) return true // another replica has done it
-      const now = performance.now()
+    const startedAt = this.#clock.now()
+    for (let readerSince = Number.POSITIVE_INFINITY; ; this.#clock.pause(1 + Math.random())) {
+      const obstacle = this.#moveIntoFile(mode)
+      if (obstacle === 'full disk') return false
+      if (obstacle === undefined || (wasLong && !this.isLong())) return true // another replica has done it
+      const now = this.#clock.now()
       if (now < this.#impatientUntil) return false
-      if (now - startedAt > PATIENCE_MS) {
+      if (obstacle === 'reader') readerSince = Math.min(readerSince, now)
+      if (obstacle === 'writer') readerSince = Number.POSITIVE_INFINITY
+      if (now - readerSince > READER_MS || now - startedAt > BUSY_MS) {
         this.#impatientUntil = now + IMPATIENT_MS
         return false
       }
-      pauseThread(1 + Math.random())
+    }
+  }
+
+  /** Returns what stands in the way. */
+  #moveIntoFile(mode: CheckpointMode): 'full disk' | 'checkpoint' | 'reader' | 'writer' | undefined {
+    try {
+      const { busy, log, checkpointed } = this.#db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
+      if (busy === 0) return undefined
+      if (log === -1) return 'checkpoint'
+      return log === checkpointed && this.#isBeingWritten() ? 'writer' : 'reader'
+    } catch {
+      return 'full disk'
+    }
+  }
+
+  #isBeingWritten(): boolean {
+    try {
+      this.#db.exec('BEGIN IMMEDIATE; ROLLBACK')
+      return false
+    } catch {
+      return true
     }
   }
 }

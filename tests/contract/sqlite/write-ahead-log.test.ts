@@ -1,0 +1,106 @@
+/** Write-ahead log of the SQLite spool, while other connections stand in the way of its checkpoint. The clock goes on with each pause. */
+
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { WriteAheadLog } from '../../../tunnel/src/spool/sqlite/write-ahead-log.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { until } from '../../support/until.ts'
+
+const MAX_BYTES = 64 * 1024
+const PAUSE_MS = 100
+const ROW = `INSERT INTO rows VALUES (randomblob(${2 * MAX_BYTES}))`
+const CHECKPOINTER = `
+  const { workerData } = require('node:worker_threads')
+  const { DatabaseSync } = require('node:sqlite')
+  new DatabaseSync(workerData.file, { timeout: 10_000 }).exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  Atomics.store(workerData.isDone, 0, 1)
+  Atomics.notify(workerData.isDone, 0)`
+
+let scope: AsyncDisposableStack
+let file: string
+let other: DatabaseSync
+let log: WriteAheadLog
+let waitedMs: number
+let onPause: () => void
+
+beforeEach(async () => {
+  scope = new AsyncDisposableStack()
+  file = join(scope.use(await makeFolder()).path, 'spool.db')
+  waitedMs = 0
+  onPause = () => undefined
+  const pause = () => {
+    waitedMs += PAUSE_MS
+    onPause()
+  }
+  other = openConnection()
+  other.exec('PRAGMA journal_mode = WAL; CREATE TABLE rows (bytes BLOB)')
+  other.exec(ROW)
+  log = new WriteAheadLog(openConnection(), file, MAX_BYTES, { now: () => 1_000_000 + waitedMs, pause })
+})
+
+afterEach(() => scope.disposeAsync())
+
+it('is moved into the file when another replica commits within ten seconds', () => {
+  other.exec('BEGIN IMMEDIATE')
+  afterMs(9_000, () => other.exec('COMMIT'))
+  expect(log.checkpoint('TRUNCATE')).toBe(true)
+  expect(log.isLong()).toBe(false)
+})
+
+it('is short when another replica has moved it into the file within ten seconds', async () => {
+  other.exec('BEGIN; SELECT count(*) FROM rows')
+  const isDone = new Int32Array(new SharedArrayBuffer(4))
+  const worker = new Worker(CHECKPOINTER, { eval: true, workerData: { file, isDone } })
+  scope.defer(async () => void (await worker.terminate()))
+  const observer = openConnection()
+  await until(async () => observer.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log === -1)
+  afterMs(9_000, () => {
+    other.exec('COMMIT')
+    Atomics.wait(isDone, 0, 0)
+  })
+  expect(log.checkpoint('TRUNCATE')).toBe(true)
+  expect(log.isLong()).toBe(false)
+})
+
+describe('Stays long', () => {
+  it('after a second of a reader of all of it, and the next call does not wait', () => {
+    other.exec('BEGIN; SELECT count(*) FROM rows')
+    expectOneWait({ betweenMs: [1_000, 1_500] })
+  })
+
+  it('after a second of a reader of its first part', () => {
+    other.exec('BEGIN; SELECT count(*) FROM rows')
+    openConnection().exec(ROW)
+    expectOneWait({ betweenMs: [1_000, 1_500] })
+  })
+
+  it('after ten seconds of one transaction of another replica', () => {
+    other.exec('BEGIN IMMEDIATE')
+    expectOneWait({ betweenMs: [10_000, 10_500] })
+  })
+})
+
+function openConnection(): DatabaseSync {
+  const db = new DatabaseSync(file)
+  scope.defer(() => db.close())
+  db.exec('PRAGMA wal_autocheckpoint = 0')
+  return db
+}
+
+function afterMs(ms: number, action: () => void): void {
+  onPause = () => {
+    if (waitedMs === ms) action()
+  }
+}
+
+function expectOneWait({ betweenMs: [min, max] }: { betweenMs: [number, number] }): void {
+  expect(log.checkpoint('TRUNCATE')).toBe(false)
+  expect(waitedMs).toBeGreaterThanOrEqual(min)
+  expect(waitedMs).toBeLessThan(max)
+  const before = waitedMs
+  expect(log.checkpoint('TRUNCATE')).toBe(false)
+  expect(waitedMs).toBe(before)
+  expect(log.isLong()).toBe(true)
+}
