@@ -1,9 +1,9 @@
 /** Starts Culvert as shipped: with defaults, an empty folder and its log in a pipe; alone, or as replicas behind nginx. */
 
 import { join } from 'node:path'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { startNginx } from '../../tests/support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../tests/support/node.ts'
-import { freePort } from '../../tests/support/ports.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import type { Cores } from '../load/cores.ts'
 import { childrenOf } from '../load/process-cost.ts'

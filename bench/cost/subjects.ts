@@ -2,9 +2,9 @@
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { runNginx } from '../../tests/support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../tests/support/node.ts'
-import { freePort } from '../../tests/support/ports.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import type { Cores } from '../load/cores.ts'
 import { envelopeUrl } from '../load/projects.ts'

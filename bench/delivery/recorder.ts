@@ -1,7 +1,7 @@
 /** Sentry of one testbed: records reports, responds as the scenario says, and counts by subject. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../tests/support/ports.ts'
+import { freePort } from '../../scripts/start/free-port.ts'
 import type { Received } from '../../tests/support/sentry/received-request.ts'
 import { readCertificate, startSentry } from '../../tests/support/sentry/sentry.ts'
 import { reportIdOf } from './peers/report-id.ts'

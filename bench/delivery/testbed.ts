@@ -1,7 +1,7 @@
 /** Environment of one sequence: a Sentry, the subjects, and a Chromium with visitors. */
 
+import { freePort } from '../../scripts/start/free-port.ts'
 import { startChromium } from '../../tests/support/browser/chromium.ts'
-import { freePort } from '../../tests/support/ports.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 import type { App } from './subjects/app.ts'
 import { PROJECTS, type Subject, type SubjectName, startSubject } from './subjects/subjects.ts'

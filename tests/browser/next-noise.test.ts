@@ -1,9 +1,9 @@
 /** A Next.js app with `@sentry/nextjs` as installed: DROP_NEXT_NOISE keeps its not-found page and its signals from Sentry. */
 
 import { describe, expect } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { startNginx } from '../support/nginx/nginx.ts'
-import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, type Received } from '../support/sentry/received-request.ts'
 import type { Sentry } from '../support/sentry/sentry.ts'

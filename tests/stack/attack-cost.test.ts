@@ -7,8 +7,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
-import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 import {
   type Attack,

@@ -6,6 +6,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { renderChart } from '../support/kubernetes/chart.ts'
 import {
@@ -18,7 +19,6 @@ import {
   workloadsOf,
 } from '../support/kubernetes/manifests.ts'
 import { ROOT } from '../support/node.ts'
-import { freePort } from '../support/ports.ts'
 import { post } from '../support/post.ts'
 import { NATS_IMAGE, requires } from '../support/requirements.ts'
 import { hasItem } from '../support/sentry/received-request.ts'

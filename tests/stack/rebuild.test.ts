@@ -4,10 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { buildWeb } from '../../scripts/build-web.ts'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
 import { processesIn, runCommand } from '../support/command.ts'
 import { ROOT } from '../support/node.ts'
-import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 
 const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--plain']

@@ -3,9 +3,9 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
 import { type Command, processesIn, runCommand } from '../support/command.ts'
-import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 
 const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--docker']

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
 import { describe, expect, vi } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { it as base } from '../support/docker/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
-import { freePort } from '../support/ports.ts'
 import { requires } from '../support/requirements.ts'
 
 const FIXTURES = join(ROOT, 'tests/fixtures/tls')

@@ -1,9 +1,9 @@
 /** Culvert as plain processes: nginx, the built web server and tunnels. */
 
 import { join } from 'node:path'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { SITE_HOST } from './browser/chromium.ts'
 import { startNginx } from './nginx/nginx.ts'
-import { freePort } from './ports.ts'
 import type { Sentry } from './sentry/sentry.ts'
 import { makeMemoryFolder } from './temporary-folder.ts'
 import { startTunnel } from './tunnel/tunnel.ts'

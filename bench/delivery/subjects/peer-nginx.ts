@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../../tests/support/ports.ts'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { startProgram } from '../../../tests/support/program.ts'
 import { NGINX_PROGRAM } from '../../../tests/support/requirements.ts'
 import { makeFolder } from '../../../tests/support/temporary-folder.ts'

@@ -2,10 +2,10 @@
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { SITE_HOST } from '../../../tests/support/browser/chromium.ts'
 import { startNginx } from '../../../tests/support/nginx/nginx.ts'
 import { NODE } from '../../../tests/support/node.ts'
-import { freePort } from '../../../tests/support/ports.ts'
 import { startProgram } from '../../../tests/support/program.ts'
 import { makeFolder } from '../../../tests/support/temporary-folder.ts'
 import { startTunnel } from '../../../tests/support/tunnel/tunnel.ts'

@@ -4,12 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { it as base } from '../../support/fixtures.ts'
 import { perFile } from '../../support/lifetime.ts'
 import { runNginx } from '../../support/nginx/nginx.ts'
 import { ROOT } from '../../support/node.ts'
-import { freePort } from '../../support/ports.ts'
 import { requires } from '../../support/requirements.ts'
 
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')

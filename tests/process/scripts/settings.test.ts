@@ -4,10 +4,10 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { lostSettings } from '../../../scripts/deploy.ts'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { findMisspelt } from '../../../tunnel/src/config/misspelt-settings.ts'
 import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { NODE, ROOT } from '../../support/node.ts'
-import { freePort } from '../../support/ports.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const run = promisify(execFile)

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
 import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
@@ -12,7 +13,6 @@ import {
   FeedRows,
   MAX_ROWS,
 } from '../../../web/features/console/live-feed/rows.ts'
-import { freePort } from '../../support/ports.ts'
 import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({

@@ -1,9 +1,9 @@
 /** Pages behind nginx and a tunnel, over HTTP and HTTPS, with the headers that ask browsers for reports. */
 
 import { join } from 'node:path'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { startNginx } from '../nginx/nginx.ts'
 import { ROOT } from '../node.ts'
-import { freePort } from '../ports.ts'
 import { post } from '../post.ts'
 import { startUpstream } from '../recording-server.ts'
 import { startSentry } from '../sentry/sentry.ts'

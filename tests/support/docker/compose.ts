@@ -5,11 +5,11 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { SITE_HOST } from '../browser/chromium.ts'
 import { ROOT } from '../node.ts'
-import { freePort } from '../ports.ts'
 import { tagImages } from './images.ts'
 
 const run = promisify(execFile)

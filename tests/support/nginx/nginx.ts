@@ -2,9 +2,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { writeNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { untilListening } from '../listening.ts'
-import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NGINX_PROGRAM } from '../requirements.ts'
 import { makeFolder } from '../temporary-folder.ts'

@@ -2,8 +2,8 @@
 
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { NODE, ROOT } from '../node.ts'
-import { freePort } from '../ports.ts'
 import { startProgram } from '../program.ts'
 import { readRecipe } from './recipes.ts'
 

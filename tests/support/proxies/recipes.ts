@@ -2,9 +2,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { untilListening } from '../listening.ts'
 import { ROOT } from '../node.ts'
-import { freePort } from '../ports.ts'
 import { type Program, startProgram } from '../program.ts'
 import {
   APACHE_PROGRAM,

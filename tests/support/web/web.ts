@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildWeb, WEB_SERVER } from '../../../scripts/build-web.ts'
+import { freePort } from '../../../scripts/start/free-port.ts'
 import { NODE, ROOT } from '../node.ts'
-import { freePort } from '../ports.ts'
 
 const STARTS_WITHIN = 90_000 // ms: the machine may be busy
 

@@ -1,4 +1,4 @@
-/** Ports for servers that tests start, below the range that systems give to connections: a port stays free while its server is away. */
+/** Free ports below the range that systems give to connections: a port stays free while its server is away. */
 
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
