@@ -7,9 +7,9 @@ export async function labUrl(page: Page, site: string, button: string, path: str
   const wanted = `**${path}?**`
   await page.route(wanted, (route) => route.fulfill({ json: {} }))
   await page.goto(`${site}/lab`)
-  const asked = page.waitForRequest(wanted)
+  const answered = page.waitForResponse(wanted) // the request event precedes the route: removed then, the request would use up the pass
   await page.getByRole('button', { name: button }).click()
-  const url = (await asked).url()
+  const url = (await answered).url()
   await page.unroute(wanted)
   await page.locator('button[aria-disabled=false]', { hasText: button }).waitFor() // the page has its next pass: no request of it is pending
   return url
