@@ -3,7 +3,6 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { hostOf } from '../tunnel/src/config/addresses.ts'
 import { buildSdk } from './build/sdk.ts'
@@ -12,7 +11,8 @@ import { type Config, UserError } from './environment.ts'
 import { authorityOf, isOk, isUp, waitUntilHealthy } from './healthcheck.ts'
 import { type Addresses, findNginx, followLog, renderNginx } from './nginx.ts'
 import type { Session } from './output.ts'
-import { checkPorts, close, LOOPBACK, listen } from './start/ports.ts'
+import { freePort } from './start/free-port.ts'
+import { checkPorts, LOOPBACK } from './start/ports.ts'
 import { parentDeathPrefix, type Service, type Supervised, supervise, within } from './supervisor.ts'
 
 const HEALTHY_TIMEOUT_MS = 30_000
@@ -104,21 +104,14 @@ async function stopAll(running: Supervised[]): Promise<void> {
 
 async function choosePorts({ httpPort, tunnelOriginPort }: Config): Promise<Ports> {
   const ofNginx = [httpPort, tunnelOriginPort] // it listens there later
-  const free = (await freePorts(7)).filter((port) => !ofNginx.includes(port))
+  const drawn = await Promise.all(Array.from({ length: 7 }, freePort))
+  const free = drawn.filter((port) => !ofNginx.includes(port))
   const [first = 0, firstAdmin = 0, second = 0, secondAdmin = 0, web = 0] = free
   const tunnels = [
     { port: first, adminPort: firstAdmin },
     { port: second, adminPort: secondAdmin },
   ]
   return { tunnels, web }
-}
-
-/** Returns `count` different free ports of the loopback address. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(LOOPBACK, 0)))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(close))
-  return ports
 }
 
 function addressesOf({ httpHost, httpPort, tunnelOriginPort }: Config, ports: Ports): Addresses {

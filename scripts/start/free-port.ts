@@ -3,35 +3,37 @@
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { UserError } from '../environment.ts'
+import { close, LOOPBACK, listen } from './ports.ts'
 
 const [FROM, TO] = [10_081, 32_000] // fetch() and browsers refuse port 10080, and none above it
 
+const ATTEMPTS = 1_000 // a machine with so many taken ports cannot run a site
+
 /**
  * Returns a TCP port of 127.0.0.1 that no other caller gets, in this process or another, while this process lives. The UDP port of the same
- * number marks it as taken.
+ * number marks it as taken. Throws a `UserError` when it finds none.
  */
 export async function freePort(): Promise<number> {
-  for (;;) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = randomInt(FROM, TO)
     if ((await reserve(port)) && (await isFree(port))) return port
   }
+  throw new UserError(
+    `no port of ${LOOPBACK} between ${FROM} and ${TO} is free; end programs that listen there.`,
+  )
 }
 
 async function reserve(port: number): Promise<boolean> {
   const socket = createSocket('udp4').unref()
-  socket.bind({ port, address: '127.0.0.1', exclusive: true })
+  socket.bind({ port, address: LOOPBACK, exclusive: true })
   const isOurs = await succeeds(once(socket, 'listening'))
   if (!isOurs) socket.close()
   return isOurs
 }
 
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1')
-  if (!(await succeeds(once(server, 'listening')))) return false
-  server.close()
-  await once(server, 'close')
-  return true
+function isFree(port: number): Promise<boolean> {
+  return succeeds(listen(LOOPBACK, port).then(close))
 }
 
 function succeeds(promise: Promise<unknown>): Promise<boolean> {

@@ -41,7 +41,7 @@ function describeListenError(code: string | undefined, host: string, port: numbe
   return `${name.replace('PORT', 'HOST')}: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
 }
 
-/** Listens on an address; port 0 means any free port. */
+/** Listens on an address. Rejects with a system error. */
 export async function listen(host: string, port: number): Promise<Server> {
   const server = createServer().listen({ host, port, exclusive: true })
   await once(server, 'listening')

@@ -1,5 +1,7 @@
 /** `npm start` as plain processes: its processes, its output, and its end. */
 
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -84,6 +86,16 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       const urls = readFileSync(join(clone.path, '.culvert/admin-ports'), 'utf8').trim().split('\n')
       expect(urls).toHaveLength(2)
       for (const url of urls) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    })
+
+    it('has ports that no other program gets while a tunnel is away', async () => {
+      const urls = readFileSync(join(clone.path, '.culvert/admin-ports'), 'utf8').trim().split('\n')
+      for (const port of urls.map((url) => Number(new URL(url).port))) {
+        expect(port).toBeLessThan(32_768) // the first port that Linux gives to connections
+        const socket = createSocket('udp4').bind({ port, address: '127.0.0.1', exclusive: true })
+        await expect(once(socket, 'listening')).rejects.toThrow('EADDRINUSE') // so `freePort` of another process leaves it out
+        socket.close()
+      }
     })
 
     it('creates a password for the operator on the first run, prints it, and reuses it on the next', async () => {
