@@ -18,5 +18,8 @@ beforeEach(() => {
 afterEach(() => {
   if (--running === 0) vi.restoreAllMocks()
   const said = stray.splice(0)
-  if (said.length > 0) throw new Error(`said by the way:\n${said.join('\n')}`)
+  if (said.length > 0)
+    throw new Error(
+      `the test printed what it did not expect; spy on console.error or console.warn in a test that expects it:\n${said.join('\n')}`,
+    )
 })
