@@ -15,7 +15,8 @@ import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
 /** Base images of the compose file, by the settings that replace them. */
 const BASE_IMAGES = { NODE_IMAGE: 'node:24-slim', NGINX_IMAGE: 'nginx:1.30' }
 
-const ENGINE_TIMEOUT_MS = 20_000
+/** Time for a command that only reads. */
+export const ENGINE_TIMEOUT_MS = 20_000
 const PULL_TIMEOUT_MS = 10 * 60_000
 const START_TIMEOUT_MS = 20 * 60_000 // the first start builds the images
 const STOP_TIMEOUT_MS = 60_000 // Compose itself gives each container its `stop_grace_period`
@@ -165,7 +166,8 @@ async function waitForRemoval(config: Config): Promise<boolean> {
 /** Returns the address at which containers of this project publish the site; empty when none does. */
 function publishedAddress(config: Config): string {
   const args = ['compose', 'port', 'nginx', '8080']
-  return spawnSync('docker', args, { ...composeOptions(config), encoding: 'utf8' }).stdout.trim()
+  const options = { ...composeOptions(config), encoding: 'utf8', timeout: ENGINE_TIMEOUT_MS } as const
+  return spawnSync('docker', args, options).stdout.trim()
 }
 
 function composeOptions({ root, env }: Config) {

@@ -78,6 +78,8 @@ function forbidServices(): () => void {
 
 const NATS_IMAGE = 'nats:2'
 
+const COPY_TIMEOUT_MS = 60_000
+
 /** Paths of the server in the official images and in Debian's package. */
 const NATS_PATHS = ['/nats-server', '/usr/local/bin/nats-server', '/usr/sbin/nats-server']
 
@@ -113,7 +115,7 @@ export function extractNatsServer(root: string, path: string): void {
 
 /** Returns the command's output, or `undefined` when it failed. */
 function docker(...args: string[]): string | undefined {
-  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8' })
+  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8', timeout: COPY_TIMEOUT_MS })
   return status === 0 ? stdout.trim() : undefined
 }
 

@@ -1,18 +1,16 @@
 /** The shipped compose file, unmodified but for the interval of the health checks. */
 
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { startChromium } from '../support/browser/chromium.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
+import { runDocker } from '../support/docker/engine.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
 import { it } from '../support/docker/fixtures.ts'
 import { askDoctor } from '../support/doctor/doctor.ts'
 import { startLoad } from '../support/load.ts'
-import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires, unmet } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
@@ -194,7 +192,7 @@ describe('The compose files', requires('docker'), () => {
         '--quiet',
       ]
       const env = { PATH: process.env.PATH, HOME: process.env.HOME, TLS_FOLDER: '/tls' }
-      expect(await promisify(execFile)('docker', args, { cwd: ROOT, env })).toEqual({
+      expect(await runDocker(args, { env })).toEqual({
         stdout: '',
         stderr: '',
       })

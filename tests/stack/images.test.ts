@@ -1,16 +1,15 @@
 /** Contents of the images. */
 
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
+import { runDocker } from '../support/docker/engine.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
@@ -46,8 +45,7 @@ describe('The image', requires('docker'), () => {
   async function build(image: string): Promise<string> {
     const args = ['--build-arg', `NODE_IMAGE=${BASE}`, '--build-arg', `REVISION=${tag}`]
     const command = ['build', '--progress=plain', '--file', `Dockerfile.${image}`, ...args]
-    const options = { cwd: clone.path, maxBuffer: 64 * MB }
-    return (await promisify(execFile)('docker', [...command, '--tag', name(image), '.'], options)).stderr
+    return (await runDocker([...command, '--tag', name(image), '.'], { cwd: clone.path })).stderr
   }
 
   const inside = (image: string, script: string) =>
@@ -172,7 +170,7 @@ type ImageConfig = {
 }
 
 async function docker(...args: string[]): Promise<string> {
-  return (await promisify(execFile)('docker', args)).stdout.trim()
+  return (await runDocker(args)).stdout.trim()
 }
 
 async function inspect<T>(format: string, ...images: string[]): Promise<T[]> {

@@ -1,12 +1,11 @@
 /** Manifests of the chart, as far as Docker containers can run them. */
 
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
+import { runDocker } from '../support/docker/engine.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { renderChart } from '../support/kubernetes/chart.ts'
 import {
@@ -109,7 +108,7 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
   })
 })
 
-const docker = (...args: string[]) => promisify(execFile)('docker', args)
+const docker = (...args: string[]) => runDocker(args)
 
 async function buildTunnel() {
   const image = `culvert-tunnel-test:${randomBytes(4).toString('hex')}`

@@ -1,12 +1,10 @@
 /** Service nginx-config: first start, changed settings, and wrong settings. */
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
+import { runDocker } from '../support/docker/engine.ts'
 import { it as base } from '../support/docker/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
-import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +13,7 @@ const it = base.extend('composeOptions', perFile, { services: ['nginx'], env: { 
 
 describe('nginx-config', requires('docker'), () => {
   const composeWith = ({ env }: Compose, TUNNEL_PATHS: string, ...args: string[]) =>
-    promisify(execFile)('docker', ['compose', ...args], { cwd: ROOT, env: { ...env, TUNNEL_PATHS } })
+    runDocker(['compose', ...args], { env: { ...env, TUNNEL_PATHS } })
   /** There is no tunnel: nginx itself rejects a post to a tunnel path. */
   const isTunnelPath = async ({ url }: Compose, path: string) => {
     const { text } = await post(url, { path, body: '{}' }).catch(() => ({ text: '' })) // nginx starts again

@@ -1,11 +1,11 @@
 /** `npm start` in containers, and its end by Ctrl-C. */
 
-import { spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
 import { type Command, processesIn, runCommand } from '../support/command.ts'
+import { runDocker } from '../support/docker/engine.ts'
 import { requires } from '../support/requirements.ts'
 
 const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--docker']
@@ -23,12 +23,12 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   beforeAll(() => {
     clone = makeClone()
   })
-  afterAll(() => {
-    docker('compose', 'down', '--volumes', '--rmi', 'local')
+  afterAll(async () => {
+    await docker('compose', 'down', '--volumes', '--rmi', 'local')
     clone.remove()
   })
-  afterEach(() => {
-    expect(containers()).toEqual([])
+  afterEach(async () => {
+    expect(await containers()).toEqual([])
     expect(processesIn(clone.path)).toEqual([])
   })
 
@@ -41,28 +41,29 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
     })
   }
 
-  function docker(...args: string[]): string {
+  async function docker(...args: string[]): Promise<string> {
     const env = { ...process.env, ...project }
-    return spawnSync('docker', args, { cwd: clone.path, env, encoding: 'utf8' }).stdout
+    return (await runDocker(args, { cwd: clone.path, env })).stdout
   }
 
-  function containers(): string[] {
+  async function containers(): Promise<string[]> {
     const label = `label=com.docker.compose.project=${project.COMPOSE_PROJECT_NAME}`
-    return docker('ps', '--all', '--filter', label, '--format', '{{.Names}}').split('\n').filter(Boolean)
+    const names = await docker('ps', '--all', '--filter', label, '--format', '{{.Names}}')
+    return names.split('\n').filter(Boolean)
   }
 
   it('prints the address when the site answers, rejects a second start, and removes its containers on Ctrl-C', async () => {
     await using site = await start()
     const url = `http://127.0.0.1:${port}`
     await site.says(`Culvert runs at ${url}`)
-    expect(containers()).toHaveLength(5)
+    expect(await containers()).toHaveLength(5)
     await using second = await start()
     expect(await second.exited).toBe(1)
     expect(second.output()).toContain(`culvert: Culvert is already running at ${url}.`)
     expect((await fetch(`${url}/`)).status).toBe(200)
     site.interrupt()
     expect(await site.exited).toBe(0)
-    expect(containers()).toEqual([])
+    expect(await containers()).toEqual([])
     expect(site.output()).toMatch(/Stopped\.\n$/)
   })
 
@@ -80,7 +81,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   it('says that another command has stopped the containers', async () => {
     await using site = await start()
     await site.says('Culvert runs at')
-    docker('compose', 'down')
+    await docker('compose', 'down')
     expect(await site.exited).toBe(1)
     expect(site.output()).toMatch(
       /culvert: the containers were stopped by another command, like docker compose down\.\n$/,

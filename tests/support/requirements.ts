@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { engineProblem, missingImages } from '../../scripts/docker.ts'
+import { ENGINE_TIMEOUT_MS, engineProblem, missingImages } from '../../scripts/docker.ts'
 import {
   CHROMIUM,
   FIREFOX,
@@ -12,6 +12,7 @@ import {
   findProgram,
   HEADLESS_SHELL,
 } from '../../scripts/programs.ts'
+import { findUnresponsiveEngine } from './docker/engine.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -66,7 +67,9 @@ export type Requirement =
 
 /** Returns the reason why each requirement is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
-  docker: once(() => engineProblem() ?? describeImages(missingImages(process.env))),
+  docker: once(
+    () => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(missingImages(process.env)),
+  ),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
@@ -114,7 +117,8 @@ export function requires(...names: Requirement[]): { skip?: true; meta?: { skipR
 }
 
 function lacking(image: string): string[] {
-  return spawnSync('docker', ['image', 'inspect', image]).status === 0 ? [] : [image]
+  const { status } = spawnSync('docker', ['image', 'inspect', image], { timeout: ENGINE_TIMEOUT_MS })
+  return status === 0 ? [] : [image]
 }
 
 function describeImages(missing: string[]): string | undefined {

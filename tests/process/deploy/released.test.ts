@@ -1,9 +1,7 @@
 /** Compose with the images of a release. */
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { ROOT } from '../../support/node.ts'
+import { runDocker } from '../../support/docker/engine.ts'
 import { requires } from '../../support/requirements.ts'
 
 type Service = { image: string; build?: object; pull_policy?: string }
@@ -12,8 +10,7 @@ const RELEASE = { CULVERT_IMAGES: 'registry.example/culvert', CULVERT_VERSION: '
 
 async function compose(env: Record<string, string>, ...args: string[]): Promise<string> {
   const files = ['-f', 'docker-compose.yml', '-f', 'deploy/released.yml']
-  const options = { cwd: ROOT, env: { ...process.env, ...env } }
-  const { stdout } = await promisify(execFile)('docker', ['compose', ...files, ...args], options)
+  const { stdout } = await runDocker(['compose', ...files, ...args], { env: { ...process.env, ...env } })
   return stdout
 }
 

@@ -1,18 +1,14 @@
 /** The shipped `docker-compose.yml`, run as a project of its own that leaves nothing behind. */
 
-import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { SITE_HOST } from '../browser/chromium.ts'
-import { ROOT } from '../node.ts'
+import { runDocker } from './engine.ts'
 import { tagImages } from './images.ts'
-
-const run = promisify(execFile)
 
 export const PASSWORD = 'password of the tests'
 /** Address of this machine on the Docker engine's bridge, which every container can reach. */
@@ -22,7 +18,6 @@ const ADMIN = `http://tunnel-admin:9091`
 const SHIPPED_FILE = 'docker-compose.yml'
 /** File that shortens the interval of the health checks. */
 const HEALTH_FILE = join(import.meta.dirname, 'health.yml')
-const OUTPUT_BYTES = 64 * 1024 * 1024 // 64 MiB
 
 export type Compose = Awaited<ReturnType<typeof startCompose>>
 
@@ -53,7 +48,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
 
   /** Runs docker, and returns its output. Rejects with its errors when it fails. */
   async function docker(...args: string[]): Promise<string> {
-    const { stdout } = await run('docker', args, { cwd: ROOT, env, maxBuffer: OUTPUT_BYTES })
+    const { stdout } = await runDocker(args, { env })
     return stdout.trim()
   }
 

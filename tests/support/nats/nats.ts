@@ -1,11 +1,11 @@
 /** Real NATS server with the shipped configuration: from the PATH, or from its image. */
 
-import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { freePort } from '../../../scripts/start/free-port.ts'
+import { runDocker } from '../docker/engine.ts'
 import { ROOT } from '../node.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NATS_IMAGE, NATS_PROGRAM } from '../requirements.ts'
@@ -73,7 +73,7 @@ export async function startNats({
       {},
     )
     const kill = async () => {
-      spawnSync('docker', ['kill', name])
+      await runDocker(['kill', name]).catch(() => {}) // it may have ended
       await program.exited
     }
     return { ...program, kill }
