@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { pauseThread } from '../../../tunnel/src/spool/sqlite/locks.ts'
 import { WriteAheadLog } from '../../../tunnel/src/spool/sqlite/write-ahead-log.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
@@ -11,10 +12,13 @@ import { until } from '../../support/until.ts'
 const MAX_BYTES = 64 * 1024
 const PAUSE_MS = 100
 const ROW = `INSERT INTO rows VALUES (randomblob(${2 * MAX_BYTES}))`
+const WORKER_MS = 30_000
 const CHECKPOINTER = `
   const { workerData } = require('node:worker_threads')
   const { DatabaseSync } = require('node:sqlite')
-  new DatabaseSync(workerData.file, { timeout: 10_000 }).exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  const db = new DatabaseSync(workerData.file, { timeout: 10_000 })
+  // Another connection has the lock of checkpoints for a moment: SQLite does not wait for that lock.
+  while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get().busy !== 0);
   Atomics.store(workerData.isDone, 0, 1)
   Atomics.notify(workerData.isDone, 0)`
 
@@ -51,17 +55,55 @@ it('is moved into the file when another replica commits within ten seconds', () 
 
 it('is short when another replica has moved it into the file within ten seconds', async () => {
   other.exec('BEGIN; SELECT count(*) FROM rows')
-  const isDone = new Int32Array(new SharedArrayBuffer(4))
-  const worker = new Worker(CHECKPOINTER, { eval: true, workerData: { file, isDone } })
-  scope.defer(async () => void (await worker.terminate()))
+  const checkpointer = startCheckpointer()
   const observer = openConnection()
-  await until(async () => observer.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log === -1)
+  await until(async () => isCheckpointed(observer))
   afterMs(9_000, () => {
     other.exec('COMMIT')
-    Atomics.wait(isDone, 0, 0)
+    checkpointer.wait()
   })
   expect(log.checkpoint('TRUNCATE')).toBe(true)
   expect(log.isLong()).toBe(false)
+})
+
+it('is short when a slow checkpoint of another replica follows a reader', () => {
+  other.exec('BEGIN; SELECT count(*) FROM rows')
+  const observer = openConnection()
+  let checkpointer: ReturnType<typeof startCheckpointer> | undefined
+  afterMs(500, () => {
+    checkpointer = startCheckpointer()
+    const deadline = Date.now() + WORKER_MS
+    while (!isCheckpointed(observer) && Date.now() < deadline) pauseThread(1)
+  })
+  afterMs(9_000, () => {
+    other.exec('COMMIT')
+    checkpointer?.wait()
+  })
+  expect(log.checkpoint('TRUNCATE')).toBe(true)
+  expect(log.isLong()).toBe(false)
+})
+
+it('is short when a slow commit of another replica follows a reader', () => {
+  other.exec('BEGIN; SELECT count(*) FROM rows')
+  const writer = openConnection()
+  afterMs(500, () => writer.exec('BEGIN IMMEDIATE'))
+  afterMs(9_000, () => {
+    writer.exec('COMMIT')
+    other.exec('COMMIT')
+  })
+  expect(log.checkpoint('TRUNCATE')).toBe(true)
+  expect(log.isLong()).toBe(false)
+})
+
+it('is short when another replica has moved it into the file and writes again', () => {
+  other.exec('BEGIN; SELECT count(*) FROM rows')
+  const writer = openConnection()
+  afterMs(300, () => {
+    other.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
+    writer.exec('BEGIN IMMEDIATE')
+  })
+  expect(log.checkpoint('TRUNCATE')).toBe(true)
+  expect(waitedMs).toBe(300)
 })
 
 describe('Stays long', () => {
@@ -89,8 +131,23 @@ function openConnection(): DatabaseSync {
   return db
 }
 
+/** Starts another connection, in a thread of its own, that moves the log into the file as soon as no reader stands in the way. */
+function startCheckpointer() {
+  const isDone = new Int32Array(new SharedArrayBuffer(4))
+  const worker = new Worker(CHECKPOINTER, { eval: true, workerData: { file, isDone } })
+  scope.defer(async () => void (await worker.terminate()))
+  return { wait: () => expect(Atomics.wait(isDone, 0, 0, WORKER_MS)).not.toBe('timed-out') }
+}
+
+/** Returns `true` while another connection has the lock of checkpoints. */
+function isCheckpointed(observer: DatabaseSync): boolean {
+  return observer.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()?.log === -1
+}
+
 function afterMs(ms: number, action: () => void): void {
+  const before = onPause
   onPause = () => {
+    before()
     if (waitedMs === ms) action()
   }
 }

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 
-const SQLITE_BUSY = 5
+export const SQLITE_BUSY = 5
 /** Longest wait for other replicas. */
 export const BUSY_MS = 10_000
 const PATIENT_MS = 10

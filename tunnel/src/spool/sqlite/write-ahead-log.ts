@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { PAGE_BYTES } from './entry-row.ts'
-import { BUSY_MS, pauseThread } from './locks.ts'
+import { BUSY_MS, hasErrorCode, pauseThread, SQLITE_BUSY } from './locks.ts'
 
 const READER_MS = 1_000
 const IMPATIENT_MS = 5_000 // after a long wait, so that calls do not wait one after the other
@@ -50,23 +50,23 @@ export class WriteAheadLog {
 
   /**
    * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
-   * replicas do for ten: on a slow disk, their checkpoints and commits take seconds.
+   * connections do for ten: on a slow disk, their checkpoints and commits take seconds, and so do the attempts made here.
    */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
     const startedAt = this.#clock.now()
-    for (let readerSince = Number.POSITIVE_INFINITY; ; this.#clock.pause(1 + Math.random())) {
+    for (let readerMs = 0; ; ) {
       const obstacle = this.#moveIntoFile(mode)
       if (obstacle === 'full disk') return false
       if (obstacle === undefined || (wasLong && !this.isLong())) return true // another replica has done it
       const now = this.#clock.now()
       if (now < this.#impatientUntil) return false
-      if (obstacle === 'reader') readerSince = Math.min(readerSince, now)
-      if (obstacle === 'writer') readerSince = Number.POSITIVE_INFINITY
-      if (now - readerSince > READER_MS || now - startedAt > BUSY_MS) {
+      if (readerMs > READER_MS || now - startedAt > BUSY_MS) {
         this.#impatientUntil = now + IMPATIENT_MS
         return false
       }
+      this.#clock.pause(1 + Math.random())
+      if (obstacle === 'reader') readerMs += this.#clock.now() - now
     }
   }
 
@@ -86,8 +86,9 @@ export class WriteAheadLog {
     try {
       this.#db.exec('BEGIN IMMEDIATE; ROLLBACK')
       return false
-    } catch {
-      return true
+    } catch (error) {
+      if (hasErrorCode(error, [SQLITE_BUSY])) return true
+      throw error
     }
   }
 }
