@@ -52,7 +52,7 @@ async function sumOverRestarts(env: Record<string, string>, dsn: string): Promis
   await sendTo(first, dsn, 2)
   await sendTo(second, dsn, 3)
   await first.stop()
-  await expectDelivered(second, [2, 5]) // it stores its own 3 at the end of the minute
+  await expectDelivered(second, [2, 3, 4, 5]) // it stores its own 3 at the end of a minute, which may come between them
   await second.stop()
   const third = await startTunnel({ env })
   await expectDelivered(third, [5])
