@@ -166,8 +166,7 @@ async function waitForRemoval(config: Config): Promise<boolean> {
 /** Returns the address at which containers of this project publish the site; empty when none does. */
 function publishedAddress(config: Config): string {
   const args = ['compose', 'port', 'nginx', '8080']
-  const options = { ...composeOptions(config), encoding: 'utf8', timeout: ENGINE_TIMEOUT_MS } as const
-  return spawnSync('docker', args, options).stdout.trim()
+  return spawnSync('docker', args, { ...composeOptions(config), encoding: 'utf8' }).stdout.trim()
 }
 
 function composeOptions({ root, env }: Config) {

@@ -115,7 +115,8 @@ export function extractNatsServer(root: string, path: string): void {
 
 /** Returns the command's output, or `undefined` when it failed. */
 function docker(...args: string[]): string | undefined {
-  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8', timeout: COPY_TIMEOUT_MS })
+  const limits = { timeout: COPY_TIMEOUT_MS, killSignal: 'SIGKILL' } as const
+  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8', ...limits })
   return status === 0 ? stdout.trim() : undefined
 }
 

@@ -67,12 +67,13 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
   const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
   const reporters = ['default', reporter]
   const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
-  await vitest.close()
+  await vitest.close() // sets the exit code when it fails
   const { passed, failed, skips, durations } = await promise
   printSlowest(durations, console.log)
   const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
   console.log(`${passed} passed, ${failed} failed, ${skips.size} skipped`)
-  process.exit(failed > 0 || passed === 0 || forbidden > 0 ? 1 : 0)
+  const isRed = failed > 0 || passed === 0 || forbidden > 0 || Boolean(process.exitCode)
+  process.exit(isRed ? 1 : 0)
 }
 
 /** Takes a flag that vitest does not know and its value out of the arguments. */

@@ -1,7 +1,7 @@
 /** Free ports below the range that systems give to connections: a port stays free while its server is away. */
 
 import { randomInt } from 'node:crypto'
-import { createSocket } from 'node:dgram'
+import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { UserError } from '../environment.ts'
 import { close, LOOPBACK, listen } from './ports.ts'
@@ -17,19 +17,22 @@ const ATTEMPTS = 1_000 // a machine with so many taken ports cannot run a site
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = randomInt(FROM, TO)
-    if ((await reserve(port)) && (await isFree(port))) return port
+    const reservation = await reserve(port)
+    if (reservation && (await isFree(port))) return port
+    reservation?.close()
   }
   throw new UserError(
     `no port of ${LOOPBACK} between ${FROM} and ${TO} is free; end programs that listen there.`,
   )
 }
 
-async function reserve(port: number): Promise<boolean> {
+/** Returns the socket that marks the port; `undefined` when another one does. */
+async function reserve(port: number): Promise<Socket | undefined> {
   const socket = createSocket('udp4').unref()
   socket.bind({ port, address: LOOPBACK, exclusive: true })
-  const isOurs = await succeeds(once(socket, 'listening'))
-  if (!isOurs) socket.close()
-  return isOurs
+  if (await succeeds(once(socket, 'listening'))) return socket
+  socket.close()
+  return undefined
 }
 
 function isFree(port: number): Promise<boolean> {

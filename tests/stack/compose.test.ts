@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { startChromium } from '../support/browser/chromium.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
-import { runDocker } from '../support/docker/engine.ts'
+import { callDocker } from '../support/docker/engine.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
 import { it } from '../support/docker/fixtures.ts'
 import { askDoctor } from '../support/doctor/doctor.ts'
@@ -192,7 +192,7 @@ describe('The compose files', requires('docker'), () => {
         '--quiet',
       ]
       const env = { PATH: process.env.PATH, HOME: process.env.HOME, TLS_FOLDER: '/tls' }
-      expect(await runDocker(args, { env })).toEqual({
+      expect(await callDocker(args, { env })).toEqual({
         stdout: '',
         stderr: '',
       })

@@ -153,7 +153,12 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 })
 
 function deploy({ env }: Compose, settings: NodeJS.ProcessEnv, ...flags: string[]) {
-  const options = { cwd: ROOT, env: { ...env, ...settings } }
+  const options = {
+    cwd: ROOT,
+    env: { ...env, ...settings },
+    timeout: 280_000,
+    killSignal: 'SIGKILL',
+  } as const
   return promisify(execFile)(NODE, ['scripts/deploy.ts', ...flags], options)
 }
 

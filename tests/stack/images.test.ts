@@ -9,7 +9,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
-import { runDocker } from '../support/docker/engine.ts'
+import { BUILD_TIMEOUT_MS, callDocker } from '../support/docker/engine.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { ROOT } from '../support/node.ts'
 import { post } from '../support/post.ts'
@@ -36,16 +36,24 @@ describe('The image', requires('docker'), () => {
 
   afterAll(async () => {
     const mine = ['--filter', `label=org.opencontainers.image.revision=${tag}`]
-    const ids = await docker('image', 'ls', '--all', '--quiet', ...mine)
-    await docker('image', 'rm', '--force', ...new Set(ids.split('\n')))
-    clone.remove()
+    try {
+      const ids = await docker('image', 'ls', '--all', '--quiet', ...mine)
+      await docker('image', 'rm', '--force', ...new Set(ids.split('\n')))
+    } finally {
+      clone.remove()
+    }
   })
 
   /** Returns the output of the builder. */
   async function build(image: string): Promise<string> {
     const args = ['--build-arg', `NODE_IMAGE=${BASE}`, '--build-arg', `REVISION=${tag}`]
     const command = ['build', '--progress=plain', '--file', `Dockerfile.${image}`, ...args]
-    return (await runDocker([...command, '--tag', name(image), '.'], { cwd: clone.path })).stderr
+    return (
+      await callDocker([...command, '--tag', name(image), '.'], {
+        cwd: clone.path,
+        timeout: BUILD_TIMEOUT_MS,
+      })
+    ).stderr
   }
 
   const inside = (image: string, script: string) =>
@@ -170,7 +178,7 @@ type ImageConfig = {
 }
 
 async function docker(...args: string[]): Promise<string> {
-  return (await runDocker(args)).stdout.trim()
+  return (await callDocker(args)).stdout.trim()
 }
 
 async function inspect<T>(format: string, ...images: string[]): Promise<T[]> {

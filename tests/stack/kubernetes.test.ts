@@ -5,7 +5,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
-import { runDocker } from '../support/docker/engine.ts'
+import { BUILD_TIMEOUT_MS, callDocker } from '../support/docker/engine.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { renderChart } from '../support/kubernetes/chart.ts'
 import {
@@ -108,12 +108,13 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
   })
 })
 
-const docker = (...args: string[]) => runDocker(args)
+const docker = (...args: string[]) => callDocker(args)
 
 async function buildTunnel() {
   const image = `culvert-tunnel-test:${randomBytes(4).toString('hex')}`
   const base = ['--build-arg', `NODE_IMAGE=${NODE_IMAGE}`]
-  await docker('build', '--file', resolve(ROOT, 'Dockerfile.tunnel'), ...base, '--tag', image, ROOT)
+  const build = ['build', '--file', resolve(ROOT, 'Dockerfile.tunnel'), ...base, '--tag', image, ROOT]
+  await callDocker(build, { timeout: BUILD_TIMEOUT_MS })
   return { image, [Symbol.asyncDispose]: async () => void (await docker('image', 'rm', image)) }
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
-import { runDocker } from '../support/docker/engine.ts'
+import { callDocker } from '../support/docker/engine.ts'
 import { it as base } from '../support/docker/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { post } from '../support/post.ts'
@@ -13,7 +13,7 @@ const it = base.extend('composeOptions', perFile, { services: ['nginx'], env: { 
 
 describe('nginx-config', requires('docker'), () => {
   const composeWith = ({ env }: Compose, TUNNEL_PATHS: string, ...args: string[]) =>
-    runDocker(['compose', ...args], { env: { ...env, TUNNEL_PATHS } })
+    callDocker(['compose', ...args], { env: { ...env, TUNNEL_PATHS } })
   /** There is no tunnel: nginx itself rejects a post to a tunnel path. */
   const isTunnelPath = async ({ url }: Compose, path: string) => {
     const { text } = await post(url, { path, body: '{}' }).catch(() => ({ text: '' })) // nginx starts again

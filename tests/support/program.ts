@@ -6,6 +6,9 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { ROOT } from './node.ts'
 
+/** Time to end after SIGTERM. Vitest has no limit for the end of a fixture. */
+const STOPS_WITHIN_MS = 60_000
+
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
 export type Program = {
@@ -16,7 +19,7 @@ export type Program = {
   exited: Promise<Exit>
   /** Resolves with the first line of stdout, past or future, that `wanted` accepts. Rejects after `timeout` ms, or when the process ends. */
   line(wanted: (line: string) => boolean, timeout: number): Promise<string>
-  /** Sends SIGTERM, and rejects when the exit code is not 0. Does nothing when the process has ended. */
+  /** Sends SIGTERM, and SIGKILL after a minute. Rejects when the exit code is not 0. Does nothing when the process has ended. */
   stop(): Promise<void>
   /** Sends SIGKILL. */
   kill(): Promise<void>
@@ -67,7 +70,8 @@ export function startProgram(
     if (dismissed) return
     dismissed = true
     child.kill('SIGTERM')
-    const { code, signal } = await exited
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOPS_WITHIN_MS)
+    const { code, signal } = await exited.finally(() => clearTimeout(timer))
     if (code !== 0) throw new Error(`${name} ended with ${signal ?? code}, not with 0:\n${words()}`)
   }
 

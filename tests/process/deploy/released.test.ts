@@ -1,7 +1,7 @@
 /** Compose with the images of a release. */
 
 import { describe, expect, it } from 'vitest'
-import { runDocker } from '../../support/docker/engine.ts'
+import { callDocker } from '../../support/docker/engine.ts'
 import { requires } from '../../support/requirements.ts'
 
 type Service = { image: string; build?: object; pull_policy?: string }
@@ -10,7 +10,7 @@ const RELEASE = { CULVERT_IMAGES: 'registry.example/culvert', CULVERT_VERSION: '
 
 async function compose(env: Record<string, string>, ...args: string[]): Promise<string> {
   const files = ['-f', 'docker-compose.yml', '-f', 'deploy/released.yml']
-  const { stdout } = await runDocker(['compose', ...files, ...args], { env: { ...process.env, ...env } })
+  const { stdout } = await callDocker(['compose', ...files, ...args], { env: { ...process.env, ...env } })
   return stdout
 }
 

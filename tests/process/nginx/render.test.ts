@@ -10,7 +10,7 @@ import {
   readNginxTemplate,
   renderNginx,
 } from '../../../tunnel/src/config/render-nginx.ts'
-import { runDocker } from '../../support/docker/engine.ts'
+import { callDocker } from '../../support/docker/engine.ts'
 import { ROOT } from '../../support/node.ts'
 import { NGINX_PROGRAM, requires } from '../../support/requirements.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -85,7 +85,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ]
     const script = 'mkdir /var/tmp/nginx && nginx -t -e stderr -c /nginx/nginx.conf'
     const args = ['run', '--rm', ...rights, ...mounts, '--entrypoint=sh', 'nginx:1.30', '-c', script]
-    const { stderr } = await runDocker(args)
+    const { stderr } = await callDocker(args)
     expect(stderr).toBe(
       'nginx: the configuration file /nginx/nginx.conf syntax is ok\nnginx: configuration file /nginx/nginx.conf test is successful\n',
     )

@@ -4,10 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import {
+  callDocker,
   findUnresponsiveEngine,
   forgetUnresponsiveEngine,
   RUN_VARIABLE,
-  runDocker,
 } from '../../support/docker/engine.ts'
 import { it } from '../../support/fixtures.ts'
 
@@ -23,17 +23,24 @@ describe('A command of Docker', () => {
   }) => {
     const env = await placeDocker(folder, 'exec sleep 600')
     const problem = 'the Docker Engine does not respond: "docker compose down" did not end within 0.2 s'
-    await expect(runDocker(['compose', 'down'], { env, timeout: 200 })).rejects.toThrow(problem)
+    await expect(callDocker(['compose', 'down'], { env }, 200)).rejects.toThrow(problem)
     expect(findUnresponsiveEngine()).toBe(problem)
     const working = await placeDocker(folder, 'echo done')
-    await expect(runDocker(['info'], { env: working })).rejects.toThrow(problem)
+    await expect(callDocker(['info'], { env: working })).rejects.toThrow(problem)
     forgetUnresponsiveEngine()
-    expect(await runDocker(['info'], { env: working })).toEqual({ stdout: 'done\n', stderr: '' })
+    expect(await callDocker(['info'], { env: working })).toEqual({ stdout: 'done\n', stderr: '' })
+  })
+
+  it('that may be slow fails after its time, and lets later ones run', async ({ folder }) => {
+    const env = await placeDocker(folder, 'exec sleep 600')
+    const slow = callDocker(['compose', 'build'], { env, timeout: 200 })
+    await expect(slow).rejects.toThrow('"docker compose build" did not end within 0.2 s')
+    expect(findUnresponsiveEngine()).toBeUndefined()
   })
 
   it('that fails lets later ones run', async ({ folder }) => {
     const env = await placeDocker(folder, 'echo "no such container" >&2; exit 1')
-    await expect(runDocker(['kill', 'one'], { env })).rejects.toThrow('no such container')
+    await expect(callDocker(['kill', 'one'], { env })).rejects.toThrow('no such container')
     expect(findUnresponsiveEngine()).toBeUndefined()
   })
 })

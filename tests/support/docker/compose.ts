@@ -7,7 +7,7 @@ import { freePort } from '../../../scripts/start/free-port.ts'
 import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { SITE_HOST } from '../browser/chromium.ts'
-import { runDocker } from './engine.ts'
+import { BUILD_TIMEOUT_MS, callDocker } from './engine.ts'
 import { tagImages } from './images.ts'
 
 export const PASSWORD = 'password of the tests'
@@ -48,7 +48,8 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
 
   /** Runs docker, and returns its output. Rejects with its errors when it fails. */
   async function docker(...args: string[]): Promise<string> {
-    const { stdout } = await runDocker(args, { env })
+    const mayBuild = args[0] === 'compose' && args.includes('up')
+    const { stdout } = await callDocker(args, { env, ...(mayBuild && { timeout: BUILD_TIMEOUT_MS }) })
     return stdout.trim()
   }
 

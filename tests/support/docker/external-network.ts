@@ -42,9 +42,10 @@ export async function startOutside() {
   const listener = spawn('ip', ['netns', 'exec', name, NODE, '-e', LISTEN], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const closed = once(listener, 'close')
   starting.defer(async () => {
     listener.kill()
-    await once(listener, 'close')
+    await closed
   })
   await once(listener.stdout, 'data')
   const started = starting.move()

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { withLock } from '../../../scripts/progress.mjs'
 import { ROOT } from '../node.ts'
-import { forgetUnresponsiveEngine, RUN_VARIABLE, runDocker } from './engine.ts'
+import { BUILD_TIMEOUT_MS, callDocker, forgetUnresponsiveEngine, RUN_VARIABLE } from './engine.ts'
 
 const SERVICES = ['nginx-config', 'tunnel', 'web']
 const LOCK = join(ROOT, '.culvert/test-images.lock')
@@ -43,18 +43,25 @@ export async function tagImages(project: string): Promise<boolean> {
 
 async function buildOnce(owner: string): Promise<void> {
   const built = await docker(owner, 'image', 'ls', '--quiet', `${owner}-${SERVICES[0]}`)
-  if (built.length === 0) await docker(owner, 'compose', 'build', ...SERVICES)
+  if (built.length > 0) return
+  await callDocker(['compose', 'build', ...SERVICES], {
+    env: environmentOf(owner),
+    timeout: BUILD_TIMEOUT_MS,
+  })
 }
 
 /** Runs docker for a Compose project, and returns the lines of its output. */
 async function docker(project: string, ...args: string[]): Promise<string[]> {
-  const env = {
+  const { stdout } = await callDocker(args, { env: environmentOf(project) })
+  return stdout.split('\n').filter(Boolean)
+}
+
+function environmentOf(project: string): NodeJS.ProcessEnv {
+  return {
     PATH: process.env.PATH,
     HOME: process.env.HOME, // Compose itself may be installed there
     DOCKER_HOST: process.env.DOCKER_HOST,
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_ENV_FILES: '/dev/null', // ignores the .env of the work tree
   }
-  const { stdout } = await runDocker(args, { env })
-  return stdout.split('\n').filter(Boolean)
 }

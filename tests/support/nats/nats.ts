@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { runDocker } from '../docker/engine.ts'
+import { callDocker } from '../docker/engine.ts'
 import { ROOT } from '../node.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NATS_IMAGE, NATS_PROGRAM } from '../requirements.ts'
@@ -73,7 +73,7 @@ export async function startNats({
       {},
     )
     const kill = async () => {
-      await runDocker(['kill', name]).catch(() => {}) // it may have ended
+      await callDocker(['kill', name]).catch(() => program.kill()) // it may have ended
       await program.exited
     }
     return { ...program, kill }

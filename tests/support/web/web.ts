@@ -9,6 +9,7 @@ import { freePort } from '../../../scripts/start/free-port.ts'
 import { NODE, ROOT } from '../node.ts'
 
 const STARTS_WITHIN = 90_000 // ms: the machine may be busy
+const STOPS_WITHIN = 60_000 // ms: vitest has no limit for the end of a fixture
 
 const COMPILED = resolve(ROOT, '.culvert/compiled-web')
 
@@ -66,7 +67,8 @@ function run(env: Record<string, string>) {
   const exited: Promise<Exit> = once(child, 'close').then(([code]) => ({ code, ...said }))
   const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal)
-    return exited
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOPS_WITHIN)
+    return exited.finally(() => clearTimeout(timer))
   }
   return { child, said, exited, stop }
 }
