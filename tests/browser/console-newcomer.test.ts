@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
-import { press } from '../support/browser/console.ts'
+import { press, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf, errorOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -78,7 +78,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await using visitor = await operator(site, chromium, '/inbox')
     const { page } = visitor
     const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
-    await entries.first().waitFor()
+    await untilListed(entries)
     expect(await entries.filter({ hasText: 'client_report' }).count()).toBe(0)
     await page.getByRole('link', { name: 'Client reports' }).click()
     await entries.filter({ hasText: 'client_report' }).first().waitFor()

@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib'
 import type { Frame, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
-import { type ConsoleSite, press, untilListed } from '../support/browser/console.ts'
+import { type ConsoleSite, clickListed, press, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { envelopeOf, type Part } from '../support/envelopes.ts'
 import { startUpstream } from '../support/recording-server.ts'
@@ -55,7 +55,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await sendSegment(consoleSite, replay, 2, [{ type: 3, timestamp: START, data: {} }])
     await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
-    await page.getByRole('link', { name: /Segment 2/ }).click()
+    await clickListed(page.getByRole('link', { name: /Segment 2/ }))
     await page.getByText('Segments 0, 1 of the replay are not in the inbox.').waitFor()
     await press(page.getByRole('button', { name: 'Load the replay' }))
     await page.getByText('The segment with the whole page is not in the inbox.').waitFor()
@@ -70,7 +70,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/^failed: GET .*\/recording/)
-    await page.getByRole('link', { name: /Segment 0/ }).click()
+    await clickListed(page.getByRole('link', { name: /Segment 0/ }))
     await press(page.getByRole('button', { name: 'Load the replay' }))
     await page.getByText(text).waitFor()
   })
@@ -84,7 +84,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await sendError(consoleSite, replay, 'late', START + 600_000)
     await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
-    await page.getByRole('link', { name: /Error: boom/ }).click()
+    await clickListed(page.getByRole('link', { name: /Error: boom/ }))
     const frame = await load(page)
     await frame.getByText('first').waitFor()
     await press(page.getByRole('button', { name: 'Jump to the error' }))
@@ -132,7 +132,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/Content Security Policy|^failed: .* csp$|Blocked autofocusing/)
-    await page.getByRole('link', { name: /Segment 0/ }).click()
+    await clickListed(page.getByRole('link', { name: /Segment 0/ }))
     const frame = await load(page)
     const title = 'Segment 0 · Inbox · Console · Culvert'
     await frame.getByText('the end').waitFor()
@@ -154,7 +154,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
     const { page } = visitor
     visitor.allowTrouble(/Content Security Policy|^failed: .* csp$|Blocked opening/)
-    await page.getByRole('link', { name: /Segment 0/ }).click()
+    await clickListed(page.getByRole('link', { name: /Segment 0/ }))
     const frame = await load(page)
     const reached = await frame.evaluate(
       async (urls) => {

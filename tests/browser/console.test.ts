@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { press, untilListed } from '../support/browser/console.ts'
+import { clickListed, press, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -133,8 +133,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const thrown = eventIn('browser-11.12.0-error-unhandled')
     const [{ type, value }] = thrown.exception.values
     const error = page.getByRole('link', { name: new RegExp(`${type}: `) })
-    await untilListed(error)
-    await error.first().click()
+    await clickListed(error)
     await page.getByRole('heading', { level: 1, name: value }).waitFor()
     await page
       .getByRole('list', { name: 'Stack trace, most recent call first' })
@@ -144,7 +143,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Details' }).waitFor()
     await page.goBack()
     const written = eventIn('browser-11.12.0-feedback-attach').contexts.feedback.message
-    await page.getByRole('link', { name: written }).first().click()
+    await clickListed(page.getByRole('link', { name: written }))
     await page.getByRole('region', { name: 'Feedback' }).getByText(written).waitFor()
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })

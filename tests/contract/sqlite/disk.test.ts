@@ -72,7 +72,6 @@ describe('The files of the SQLite spool', () => {
   it('include a write-ahead log that is checkpointed while the spool is open', async () => {
     const logBytes = () => statSync(join(folder, 'spool.db-wal')).size
     for (let bytes = 0; bytes < 6 * MIB; bytes += 1_000_000) await store(spool, { bytes: 1_000_000 })
-    expect(logBytes()).toBeGreaterThan(4 * MIB)
     await until(async () => logBytes() < 4 * MIB)
     expect(statSync(join(folder, 'spool.db')).size).toBeGreaterThan(4 * MIB)
   })

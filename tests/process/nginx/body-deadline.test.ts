@@ -53,7 +53,9 @@ describe('While many requests are open, nginx', requires('nginx'), () => {
     const tunnel = started.use(await startUpstream('tunnel'))
     const nginx = await startBusy([tunnel.address])
     expect(await sendPieces(nginx.port, Array<string>(200).fill('x'))).toBe('')
-    await vi.waitFor(() => expect(nginx.logged()).toContainEqual(expect.objectContaining({ status: 408 })))
+    await vi.waitFor(() => expect(nginx.logged()).toContainEqual(expect.objectContaining({ status: 408 })), {
+      timeout: 60_000,
+    })
     expect(tunnel.asked).toEqual([])
     expect((await post(nginx.url, { body: 'envelope' })).text).toBe('tunnel')
   })

@@ -183,24 +183,27 @@ describe('nginx', requires('nginx'), () => {
     const ids = answers.map(({ headers }) => headers['x-request-id'])
     expect(ids).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)])
     expect(ids).toEqual([tunnel, web].map(({ asked }) => asked[0]?.headers['x-request-id']))
-    await vi.waitFor(() =>
-      expect(nginx.logged().map((line) => line.request_id)).toEqual(expect.arrayContaining(ids)),
+    await vi.waitFor(
+      () => expect(nginx.logged().map((line) => line.request_id)).toEqual(expect.arrayContaining(ids)),
+      { timeout: 60_000 },
     )
   })
 
   it('logs JSON without the query', async () => {
     await get(nginx.port, '/a"b\\%ff?token=secret', {}, '127.0.0.9')
-    await vi.waitFor(() =>
-      expect(nginx.logged().at(-1)).toMatchObject({
-        client: '127.0.0.9',
-        method: 'GET',
-        path: '/a"b\\%ff',
-        status: 200,
-        duration_s: expect.any(Number),
-        upstream: web.address,
-        upstream_status: '200',
-        upstream_duration_s: expect.stringMatching(/^\d+\.\d{3}$/),
-      }),
+    await vi.waitFor(
+      () =>
+        expect(nginx.logged().at(-1)).toMatchObject({
+          client: '127.0.0.9',
+          method: 'GET',
+          path: '/a"b\\%ff',
+          status: 200,
+          duration_s: expect.any(Number),
+          upstream: web.address,
+          upstream_status: '200',
+          upstream_duration_s: expect.stringMatching(/^\d+\.\d{3}$/),
+        }),
+      { timeout: 60_000 },
     )
     expect(readFileSync(nginx.accessLog, 'utf8')).not.toContain('secret')
   })

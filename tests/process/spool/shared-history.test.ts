@@ -13,6 +13,7 @@ import { requires } from '../../support/requirements.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { until } from '../../support/until.ts'
 
 const STORES = {
   'SQLite file': async () => {
@@ -75,6 +76,8 @@ async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void>
 /** Expects one of the counts in each range. */
 async function expectDelivered(tunnel: Tunnel, counts: number[]): Promise<void> {
   for (const range of HISTORY_RANGES) {
+    // The store may need longer than the second that a tunnel gives it.
+    await until(async () => (await tunnel.admin(`/history?range=${range}`)).ok)
     const { points }: History = await (await tunnel.admin(`/history?range=${range}`)).json()
     const delivered = points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
     expect(counts, range).toContain(delivered)

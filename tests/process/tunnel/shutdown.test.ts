@@ -13,7 +13,7 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 describe('A tunnel that gets SIGTERM', { concurrent: true }, () => {
   it('responds to pending requests, accepts no new ones, and exits with 0', async ({ expect }) => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const gate = Promise.withResolvers<object>()
     sentry.answer(() => gate.promise)
     const posts = Array.from({ length: 50 }, () => post(tunnel.url, { body: errorOf(sentry.dsn()) }))
@@ -61,7 +61,7 @@ describe('A tunnel that gets SIGTERM', { concurrent: true }, () => {
     expect,
   }) => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '30000' } })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const gate = Promise.withResolvers<object>()
     sentry.once(() => new Promise(() => {}))
     const cut = expect(post(tunnel.url, { body: errorOf(sentry.dsn()) })).rejects.toThrow()
@@ -86,7 +86,7 @@ describe('A tunnel that gets SIGTERM', { concurrent: true }, () => {
 
   it('does not wait for deliveries from the spool, also with large bodies', async ({ expect }) => {
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '2000' } })
     sentry.answer(() => new Promise(() => {}))
     const body = attachmentOf(sentry.dsn(), randomBytes(12 * 1024 * 1024))
     expect((await post(tunnel.url, { body })).status).toBe(202)

@@ -92,6 +92,12 @@ export async function untilListed(element: Locator): Promise<void> {
   await expect.poll(isListed).toBe(true)
 }
 
+/** Clicks a link of a page that may leave out a slow tunnel. */
+export async function clickListed(link: Locator): Promise<void> {
+  await untilListed(link)
+  await link.first().click()
+}
+
 /** Resolves when React has taken over an element of the server: before, a click on a button is lost, and a link loads its page. */
 export async function untilHydrated(element: Locator): Promise<void> {
   const isHydrated = () =>

@@ -14,6 +14,8 @@ export const PASSWORD = 'password of the tests'
 /** Address of this machine on the Docker engine's bridge, which every container can reach. */
 export const BRIDGE =
   networkInterfaces().docker0?.find(({ family }) => family === 'IPv4')?.address ?? '172.17.0.1'
+/** Number of this worker: no other one that runs draws from the same subnets. */
+const WORKER = Number(process.env.VITEST_POOL_ID ?? 0) % 46
 const ADMIN = `http://tunnel-admin:9091`
 const SHIPPED_FILE = 'docker-compose.yml'
 /** File that shortens the interval of the health checks. */
@@ -38,7 +40,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     HOME: process.env.HOME, // Compose itself may be installed there
     DOCKER_HOST: process.env.DOCKER_HOST,
     HTTP_PORT: String(port),
-    INGEST_SUBNET: `10.${randomInt(204, 250)}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
+    INGEST_SUBNET: `10.${204 + WORKER}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
     OPERATOR_PASSWORD: PASSWORD,
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_ENV_FILES: '/dev/null', // ignores the .env of the work tree

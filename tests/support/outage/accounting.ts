@@ -32,6 +32,16 @@ export async function checkQuietBooks(tunnels: readonly TunnelAccess[]): Promise
   })
 }
 
+/** Resolves when the totals are equal: an entry is removed from the disk before its final outcome is counted. */
+export async function untilQuietBooks(tunnels: readonly TunnelAccess[]): Promise<void> {
+  await until(() =>
+    checkQuietBooks(tunnels).then(
+      () => true,
+      () => false,
+    ),
+  )
+}
+
 export async function depthOf([first]: readonly TunnelAccess[]): Promise<number> {
   if (!first) throw new Error('no tunnel')
   let metrics = ''

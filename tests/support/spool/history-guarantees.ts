@@ -32,10 +32,11 @@ export function historyPromises(current: () => { store: Store }): void {
 
     it('replaces a row of the same step, time and replica', async () => {
       const history = await another()
-      await history.add([historyRow()])
-      const row = historyRow({ data: '{"bytes":2}' })
+      const row = historyRow()
       await history.add([row])
-      expect(await history.read(HOUR, 0)).toEqual([row])
+      const changed = { ...row, data: '{"bytes":2}' }
+      await history.add([changed])
+      expect(await history.read(HOUR, 0)).toEqual([changed])
     })
 
     it('returns only the rows of the step from the given time on', async () => {

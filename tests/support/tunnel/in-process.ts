@@ -6,7 +6,7 @@ import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
 import { openInThisThread } from '../spool/same-thread.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
-import { type LogLine, parseLine, readTunnel, settingsOf } from './running.ts'
+import { type LogLine, PATIENT_UPSTREAM, parseLine, readTunnel, settingsOf } from './running.ts'
 
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
@@ -22,10 +22,7 @@ export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
   const config = readConfig({
-    // Sentry shares a thread with the tunnel here: only tests that wait for it make it late.
-    UPSTREAM_CONNECT_MS: '30000',
-    UPSTREAM_LATE_MS: '30000',
-    UPSTREAM_ANSWER_MS: '60000',
+    ...PATIENT_UPSTREAM,
     ...settingsOf(folder.path, env),
   })
   const logs: LogLine[] = []

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { NODE, ROOT } from '../node.ts'
 import { startProgram } from '../program.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
-import { type LogLine, parseLine, readTunnel, settingsOf } from './running.ts'
+import { type LogLine, PATIENT_UPSTREAM, parseLine, readTunnel, settingsOf } from './running.ts'
 
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
@@ -31,6 +31,7 @@ export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOpti
     [...(reroute ? ['--import', PRELOAD] : []), 'tunnel/src/main.ts'],
     {
       ...(reroute && { TEST_REROUTE: JSON.stringify(reroute), NODE_EXTRA_CA_CERTS: CERTIFICATE }),
+      ...PATIENT_UPSTREAM,
       ...settings,
     },
   )
