@@ -48,18 +48,20 @@ it('Tunnels with inboxes of their own report different stores of the history', a
 })
 
 async function sumOverRestarts(env: Record<string, string>, dsn: string): Promise<void> {
-  const [first, second] = await Promise.all([startTunnel({ env }), startTunnel({ env })])
+  await using scope = new AsyncDisposableStack()
+  const start = async () => scope.use(await startTunnel({ env }))
+  const [first, second] = await Promise.all([start(), start()])
   expect(await storeOf(first)).toBe(await storeOf(second))
   await sendTo(first, dsn, 2)
   await sendTo(second, dsn, 3)
   await first.stop()
   await expectDelivered(second, [2, 3, 4, 5]) // it stores its own 3 at the end of a minute, which may come between them
   await second.stop()
-  const third = await startTunnel({ env })
+  const third = await start()
   await expectDelivered(third, [5])
   await sendTo(third, dsn, 1)
   await third.stop()
-  await using fourth = await startTunnel({ env })
+  const fourth = await start()
   await expectDelivered(fourth, [6])
 }
 
