@@ -11,7 +11,7 @@ export const TOKEN = 'token-of-the-tests'
 
 const SPOOL_BYTES = 64 * 1024 * 1024 // 64 MiB: the spool's reserve of a larger one takes longer to write
 
-/** Sentry shares a machine, and often a thread, with tests that keep it busy: only those that wait for it make it late. */
+/** Settings with which a busy machine does not make Sentry late. Tests of a slow Sentry set their own. */
 export const PATIENT_UPSTREAM = {
   UPSTREAM_CONNECT_MS: '30000',
   UPSTREAM_LATE_MS: '30000',

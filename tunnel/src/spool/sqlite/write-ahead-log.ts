@@ -50,7 +50,8 @@ export class WriteAheadLog {
 
   /**
    * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
-   * connections do for ten: on a slow disk, their checkpoints and commits take seconds, and so do the attempts made here.
+   * connections do for ten: on a slow disk, their checkpoints and commits take seconds. The time of the attempts themselves does not count
+   * for a reader, since they take seconds there, too.
    */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
