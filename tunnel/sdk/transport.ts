@@ -50,6 +50,8 @@ class StoringTransport implements Transport {
   #isRetrying = false
   /** Failed posts in a row, without a response. `undefined` before the first post of this page or connection. */
   #failures: number | undefined
+  /** Reads of the store in a row that failed, or took too long. */
+  #failedReads = 0
   /** End of the time in which the SDK would drop stored envelopes. */
   #heldUntil = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -171,7 +173,8 @@ class StoringTransport implements Transport {
   /** Sends one stored envelope that is due, and returns the time until the next. */
   async #sendStored(): Promise<number> {
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
-    if (!taken) return MAX_DELAY_MS
+    if (!taken) return doubled(++this.#failedReads)
+    this.#failedReads = 0
     if ('nextAt' in taken) return taken.nextAt - Date.now()
     if (this.#buffered >= this.#bufferSize || this.#heldUntil > Date.now()) {
       await this.#store.postpone(taken.key, false) // the SDK would drop it
@@ -194,9 +197,13 @@ class StoringTransport implements Transport {
 
   /** Returns the time until the next retry, which doubles while there is no connection. */
   #delay(): number {
-    if (!this.#failures) return RETRY_SPACING_MS
-    return Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), MAX_DELAY_MS)
+    return this.#failures ? doubled(this.#failures) : RETRY_SPACING_MS
   }
+}
+
+/** Returns the delay in milliseconds after so many failures in a row. */
+function doubled(failures: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
 }
 
 /** Resolves to the key of an envelope that is being stored; to `undefined` once the page is left, which may not wait for its database. */

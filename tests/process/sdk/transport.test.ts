@@ -639,6 +639,23 @@ describe('The transport', () => {
     expect(recordDropped).not.toHaveBeenCalled()
   })
 
+  it('reads the store again 5 s after it could not be read, and then after twice the time up to an hour', async () => {
+    const take = vi.spyOn(EnvelopeStore.prototype, 'take')
+    openTab()
+    await expect.poll(() => take.mock.settledResults).toMatchObject([{ value: { nextAt: Infinity } }])
+    const seconds = [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600]
+    for (const _ of seconds) take.mockResolvedValueOnce(undefined)
+    take.mockResolvedValueOnce({ nextAt: Date.now() + 1_000 }).mockResolvedValue(undefined)
+    const expected = [0, ...seconds, 1, 5].map((each) => each * 1_000)
+    const delays: number[] = []
+    timers.mockImplementation((callback, delay = 0) => {
+      delays.push(delay)
+      return setTimer(callback, delays.length < expected.length ? 0 : delay)
+    })
+    online()
+    await expect.poll(() => delays).toEqual(expected)
+  })
+
   it('removes an envelope from the store whose commit took long', async () => {
     vi.spyOn(EnvelopeStore.prototype, 'take').mockResolvedValue({ nextAt: Infinity })
     const client = openTab()
