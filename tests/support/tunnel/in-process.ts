@@ -13,12 +13,14 @@ export type TunnelOptions = {
   env?: Record<string, string>
   /** Folder of the SDK; by default that of the build. */
   sdkFolder?: string
+  /** Monotonic clock in milliseconds, by default the real one. Rates of one that stands do not depend on the machine. */
+  clock?: () => number
 }
 
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
 /** Starts the tunnel. `await using` stops it. */
-export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
+export async function openTunnel({ env, sdkFolder, clock = () => performance.now() }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
   const config = readConfig({
@@ -38,7 +40,7 @@ export async function openTunnel({ env, sdkFolder }: TunnelOptions = {}) {
   const ahead = { now: 0, clock: 0 } // ms
   const services = await openServices(config, {
     now: () => Date.now() + ahead.now,
-    clock: () => performance.now() + ahead.clock,
+    clock: () => clock() + ahead.clock,
     logOutput,
     openSpoolFile: openInThisThread,
     ...(sdkFolder !== undefined && { sdkFolder }),

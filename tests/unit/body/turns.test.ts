@@ -76,10 +76,8 @@ describe('Bodies whose Content-Length is above 1 MiB', () => {
       request(options)
         .on('error', () => {})
         .write(Buffer.alloc(SENT_BYTES))
-    await vi.waitFor(() => {
-      expect(received).toHaveLength(UPLOADS)
-      expect(received.filter((bytes) => bytes === SENT_BYTES)).toHaveLength(4)
-    })
+    await expect.poll(() => received).toHaveLength(UPLOADS)
+    await expect.poll(() => received.filter((bytes) => bytes === SENT_BYTES)).toHaveLength(4)
     expect(received.filter((bytes) => bytes > FIRST_BYTES)).toHaveLength(4)
   })
   it('do not wait for a turn when they are complete', async () => {

@@ -132,7 +132,7 @@ describe('A rejection', () => {
       ADDRESS_RATE: '1',
       ADDRESS_BURST: '1',
     }
-    const tunnel = started.use(await openTunnel({ env }))
+    const tunnel = started.use(await openTunnel({ env, clock: () => 0 }))
     place = { sentry, tunnel, bodies: env.BODY_DIR }
   })
 

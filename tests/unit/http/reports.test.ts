@@ -557,7 +557,8 @@ describe('Browser reports', () => {
   })
 
   it('are each charged to the client address', async () => {
-    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '3' } })
+    const limits = { ADDRESS_RATE: '1', ADDRESS_BURST: '3' }
+    await using limited = await openTunnel({ env: { ...env, ...limits }, clock: () => 0 })
     const headers = { ...BATCH, 'x-forwarded-for': '203.0.113.7' }
     const body = JSON.stringify([violation(), violation(), violation()])
     await post(limited.url, { path: '/monitoring/reports', headers, body })
@@ -569,7 +570,8 @@ describe('Browser reports', () => {
     ['violations', violation()],
     ['deprecations', reportOf('deprecation', { id: 'UnloadHandler' })],
   ])('leave a share of the limit to errors of the same address, after 100 %s', async (_, report) => {
-    await using limited = await openTunnel({ env: { ...env, ADDRESS_RATE: '1', ADDRESS_BURST: '20' } })
+    const limits = { ADDRESS_RATE: '1', ADDRESS_BURST: '20' }
+    await using limited = await openTunnel({ env: { ...env, ...limits }, clock: () => 0 })
     const from = { 'x-forwarded-for': '203.0.113.7' }
     const body = JSON.stringify(Array.from({ length: 50 }, () => report))
     for (let i = 0; i < 2; i++)
