@@ -1,7 +1,7 @@
 /** Recording Sentry: it fails the tests of unexpected requests. */
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { request } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -58,6 +58,25 @@ describe('The recording Sentry', () => {
     await cut
   })
 
+  it('fails the test after a request that its sender ends before it is complete', async () => {
+    const sentry = await startSentry()
+    const connection = await beginRequest(sentry)
+    connection.destroy()
+    await expect.poll(() => sentry.unexpected).toEqual([expect.stringMatching(/^POST .*aborted/)])
+    await expect(sentry.close()).rejects.toThrow('aborted')
+  })
+
+  it('does not fail the test after a request that it has cut off itself', async () => {
+    await using sentry = await startSentry()
+    await beginRequest(sentry)
+    await sentry.away()
+    await sentry.back()
+    const second = await beginRequest(sentry, '/second')
+    second.destroy()
+    await expect.poll(() => sentry.unexpected).toEqual([expect.stringContaining('/second')])
+    sentry.allowUnexpected()
+  })
+
   it('fails on request, and then recovers', async () => {
     await using sentry = await startSentry()
     for (const misbehaviour of ['hanging-up', 'hanging-up-early'] as const) {
@@ -73,6 +92,17 @@ describe('The recording Sentry', () => {
     expect(sentry.cut).toBe(1)
   })
 })
+
+/** Resolves when Sentry is receiving a request, of which the body does not come. */
+async function beginRequest({ port }: Sentry, path = '/first'): Promise<Socket> {
+  const connection = connect(port, '127.0.0.1').on('error', () => {})
+  connection.write(
+    `POST ${path} HTTP/1.1\r\nhost: sentry\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n`,
+  )
+  const [data] = await once(connection, 'data')
+  expect(String(data)).toContain('100 Continue')
+  return connection
+}
 
 type Faulty = { path?: string; query?: string; headers?: Record<string, string>; body?: string }
 

@@ -42,6 +42,7 @@ export async function startSentry(options: SentryOptions = {}) {
     allowsAborts: false,
     inHand: 0,
     cut: 0,
+    absences: 0,
   }
 
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
@@ -61,9 +62,11 @@ export async function startSentry(options: SentryOptions = {}) {
     response.once('close', () => {
       if (--state.inHand === 0) arrivals.emit('idle')
     })
+    const { absences } = state
     handle(request, response).catch((error) => {
       response.destroy()
-      const isForgiven = state.allowsAborts && 'code' in error && error.code === 'ECONNRESET'
+      const mayAbort = state.allowsAborts || state.absences > absences // the server itself has cut it off
+      const isForgiven = mayAbort && 'code' in error && error.code === 'ECONNRESET'
       if (!closing.signal.aborted && !isForgiven)
         unexpected.push(`${request.method} ${request.url}: ${error}`)
     })
@@ -150,7 +153,10 @@ export async function startSentry(options: SentryOptions = {}) {
       state.tolerant = true
     },
     /** Closes the port: connections are refused. */
-    away: () => end(server, sockets),
+    away(): Promise<void> {
+      state.absences++
+      return end(server, sockets)
+    },
     /** Opens the same port again. */
     back: () => listen(server, host, port),
     close,
