@@ -76,9 +76,11 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
     )
 
     await sentry.back()
-    const arrived = () => sentry.requests.map(({ body }) => withoutTime(body))
-    const isThere = (body: Buffer) => arrived().includes(withoutTime(body))
-    await until(async () => envelopes.every(isThere))
+    const sent = envelopes.map(withoutTime)
+    await until(async () => {
+      const arrived = new Set(sentry.requests.map(({ body }) => withoutTime(body)))
+      return sent.every((body) => arrived.has(body))
+    })
   })
 })
 
