@@ -22,6 +22,7 @@ describe('The client address', () => {
     ['IPv4', '203.0.113.7', '203.0.113.7'],
     ['IPv6', '2001:db8::7', '2001:db8::7'],
     ['IPv4 mapped to IPv6, and is returned as IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
+    ['IPv4 mapped to IPv6 in capitals', '::FFFF:203.0.113.7', '203.0.113.7'],
   ])('is accepted as %s', (_, told, address) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': told }).address).toBe(address)
   })

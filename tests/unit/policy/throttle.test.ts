@@ -47,6 +47,15 @@ describe('Throttle', () => {
     for (let i = 0; i < 100 - left; i++) shed()
   }
 
+  it('leaves a reserved share of the bytes to other bodies', () => {
+    set({ addressRate: 0, addressBytes: 1_000 })
+    const charge = (bytes: number, reserved?: number) =>
+      throttle.charge(VISITOR, bytes, 'shop.example', reserved)
+    expect(charge(8_500, 0.2)).toBeCloseTo(0.15)
+    expect(charge(1, 0.2)).toBe(-1)
+    expect(charge(1)).toBeGreaterThan(0)
+  })
+
   it('removes nothing while the bucket is more than half full', () => {
     for (let i = 0; i < 50; i++) expect(shed(ORDER.flat())).toEqual([])
   })

@@ -60,7 +60,7 @@ function blockList(networks: readonly string[]): BlockList {
 
 /** Removes the prefix of an IPv4 address on a dual-stack socket (`::ffff:192.0.2.1`). */
 function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice(7) : address
+  return address.replace(/^::ffff:/i, '')
 }
 
 function contains(list: BlockList, address: string): boolean {
