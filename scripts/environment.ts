@@ -77,7 +77,7 @@ function readFlags<Flag extends string>({ name, usage, flags }: Command<Flag>, a
 }
 
 /** Prints an expected error as a sentence, after the output that explains it; others with their stack. */
-function explain(error: Error & { output?: string }): void {
+export function explain(error: Error & { output?: string }): void {
   process.exitCode = 1
   if (error.output) console.error(error.output)
   console.error(error.output === undefined ? error : `culvert: ${error.message}`)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
-import { ROOT, readEnvironment } from './environment.ts'
+import { explain, ROOT, readEnvironment, UserError } from './environment.ts'
 import {
   CHROMIUM,
   canInstall,
@@ -40,8 +40,8 @@ Runs all tests except those of the projects sites, stack, pairs and alone, which
   --project NAME    run one project: unit, contract, process, browser, sites, stack, pairs or alone; '*' runs all
   --watch           run again when a file changes
   --coverage        print the coverage of tunnel/src
-  --runs N          number of envelopes of the fuzz test
-  --seed N          seed of the fuzz test
+  --runs N          run only the fuzz test, with N envelopes instead of 20000
+  --seed N          run only the fuzz test, with this seed instead of 1
 All other flags are those of vitest run.`
 
 async function main(): Promise<void> {
@@ -49,11 +49,12 @@ async function main(): Promise<void> {
   const env = readEnvironment()
   const args = process.argv.slice(2)
   if (args.includes('--help')) return console.log(USAGE)
-  const fuzz = { FUZZ_RUNS: takeFlag(args, '--runs'), FUZZ_SEED: takeFlag(args, '--seed') }
+  const fuzz = { FUZZ_RUNS: takeNumber(args, '--runs'), FUZZ_SEED: takeNumber(args, '--seed') }
   const isWatching = args.includes('--watch')
   const { filter, options } = parseCLI(['vitest', ...(isWatching ? [] : ['run']), ...args])
   for (const [name, value] of Object.entries(fuzz)) if (value !== undefined) process.env[name] = value
-  if (fuzz.FUZZ_RUNS !== undefined && filter.length === 0) filter.push('tests/contract/fuzz/')
+  const isFuzzing = fuzz.FUZZ_RUNS !== undefined || fuzz.FUZZ_SEED !== undefined
+  if (isFuzzing && filter.length === 0) filter.push('tests/contract/fuzz/')
   if (filter.length === 0) options.project ??= ['!sites', '!stack', '!pairs', '!alone'] // they take long: npm run test:stack
   const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
   if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
@@ -76,10 +77,13 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
   process.exit(isRed ? 1 : 0)
 }
 
-/** Takes a flag that vitest does not know and its value out of the arguments. */
-function takeFlag(words: string[], flag: string): string | undefined {
-  const at = words.indexOf(flag)
-  return at === -1 ? undefined : words.splice(at, 2)[1]
+/** Takes a flag that vitest does not know and its number out of the arguments: `--runs 5` or `--runs=5`. Throws if it has no number. */
+export function takeNumber(words: string[], flag: string): string | undefined {
+  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
+  if (at === -1) return undefined
+  const [given, value] = words[at] === flag ? words.splice(at, 2) : (words.splice(at, 1)[0]?.split('=') ?? [])
+  if (!/^\d{1,9}$/.test(value ?? '')) throw new UserError(`${given} needs a number, such as ${flag} 1000000`)
+  return value
 }
 
 /** Installs what is missing, as far as it can; tests that lack the rest are skipped with a reason, or fail. */
@@ -178,4 +182,4 @@ export function reportSkips(
   return forbidden.length
 }
 
-if (import.meta.main) await main()
+if (import.meta.main) await main().catch(explain)
