@@ -12,7 +12,7 @@ import {
   type TransportMakeRequestResponse,
 } from '@sentry/core'
 import { NotAccepted, type PostOptions, Posts } from './offline/posts.ts'
-import { EnvelopeStore, FIRST_DELAY_MS, type Key, MAX_DELAY_MS } from './offline/store.ts'
+import { backoffMs, EnvelopeStore, type Key, MAX_DELAY_MS } from './offline/store.ts'
 
 type MakeTransport = NonNullable<BrowserOptions['transport']>
 
@@ -173,12 +173,12 @@ class StoringTransport implements Transport {
   /** Sends one stored envelope that is due, and returns the time until the next. */
   async #sendStored(): Promise<number> {
     const taken = await this.#store.take((key) => this.#sendingKeys.has(String(key)))
-    if (!taken) return doubled(++this.#failedReads)
+    if (!taken) return backoffMs(++this.#failedReads)
     this.#failedReads = 0
     if ('nextAt' in taken) return taken.nextAt - Date.now()
     if (this.#buffered >= this.#bufferSize || this.#heldUntil > Date.now()) {
       await this.#store.postpone(taken.key, false) // the SDK would drop it
-      return FIRST_DELAY_MS
+      return backoffMs(1)
     }
     if (!(await this.#resend(taken))) await this.#store.remove(taken.key)
     return this.#delay()
@@ -197,13 +197,8 @@ class StoringTransport implements Transport {
 
   /** Returns the time until the next retry, which doubles while there is no connection. */
   #delay(): number {
-    return this.#failures ? doubled(this.#failures) : RETRY_SPACING_MS
+    return this.#failures ? backoffMs(this.#failures) : RETRY_SPACING_MS
   }
-}
-
-/** Returns the delay in milliseconds after so many failures in a row. */
-function doubled(failures: number): number {
-  return Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
 }
 
 /** Resolves to the key of an envelope that is being stored; to `undefined` once the page is left, which may not wait for its database. */

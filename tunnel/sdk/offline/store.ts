@@ -11,7 +11,7 @@ const MAX_AGE_MS = 30 * 24 * 3_600_000
 const MAX_ATTEMPTS = 30
 /** Time for a post, in which no other tab and no next page sends the entry again. */
 const CLAIM_MS = 15_000
-export const FIRST_DELAY_MS = 5_000
+const FIRST_DELAY_MS = 5_000
 export const MAX_DELAY_MS = 3_600_000
 const OPENING_MS = 500
 const TRANSACTION_MS = 5_000
@@ -102,7 +102,7 @@ export class EnvelopeStore {
         await result(queue.delete(key))
         return false
       }
-      const maxDelayMs = isAttempt ? Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS) : 0
+      const maxDelayMs = isAttempt ? backoffMs(attempts) : 0
       const notBefore = Date.now() + (maxDelayMs * (1 + Math.random())) / 2
       await result(queue.put({ ...value, attempts, notBefore } satisfies Value, key))
       return true
@@ -176,6 +176,11 @@ function result<T>(request: IDBRequest<T>): Promise<T> {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)
   })
+}
+
+/** Returns the backoff in milliseconds after this number of failures in a row. */
+export function backoffMs(failures: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
 }
 
 /** Returns the range of entries that are too old. */
