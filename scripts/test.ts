@@ -77,12 +77,14 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
   process.exit(isRed ? 1 : 0)
 }
 
-/** Takes a flag that vitest does not know and its number out of the arguments: `--runs 5` or `--runs=5`. Throws if it has no number. */
+/** Takes a flag that vitest does not know and its number out of the arguments: `--runs 5` or `--runs=5`. Throws without a number. */
 export function takeNumber(words: string[], flag: string): string | undefined {
   const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
   if (at === -1) return undefined
-  const [given, value] = words[at] === flag ? words.splice(at, 2) : (words.splice(at, 1)[0]?.split('=') ?? [])
-  if (!/^\d{1,9}$/.test(value ?? '')) throw new UserError(`${given} needs a number, such as ${flag} 1000000`)
+  const [word, next] = words.splice(at, words[at] === flag ? 2 : 1)
+  const value = next ?? word?.slice(flag.length + 1) ?? ''
+  if (!/^[1-9]\d{0,8}$/.test(value))
+    throw new UserError(`${flag} needs a number of up to 9 digits, such as ${flag} 1000000`)
   return value
 }
 
@@ -182,4 +184,8 @@ export function reportSkips(
   return forbidden.length
 }
 
-if (import.meta.main) await main().catch(explain)
+if (import.meta.main)
+  await main().catch((error) => {
+    explain(error)
+    process.exit() // workers may be running
+  })

@@ -12,9 +12,14 @@ it.each([
   expect(words).toEqual(rest)
 })
 
-it.each([[['--runs', 'abc']], [['--runs']], [['--runs=']], [['--runs', '-1']], [['--runs', '1e9']]])(
-  'rejects %j',
-  (words) => {
-    expect(() => takeNumber(words, '--runs')).toThrow('--runs needs a number, such as --runs 1000000')
-  },
-)
+it.each([
+  [['--runs', 'abc']],
+  [['--runs']],
+  [['--runs=']],
+  [['--runs', '-1']],
+  [['--runs', '1e9']],
+  [['--runs', '0']],
+  [['--runs=1234567890']],
+])('rejects %j', (words) => {
+  expect(() => takeNumber(words, '--runs')).toThrow('--runs needs a number of up to 9 digits')
+})
