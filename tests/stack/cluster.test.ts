@@ -59,8 +59,10 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
       expect((await post(stack.url, { body: errorOf(dsn, { event_id }) })).status).toBe(202)
     expect(await inTunnel('ls', '/spool')).not.toContain('spool.db')
     await sentry.back()
-    const delivered = () => sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id)
-    await until(async () => ids.every((id) => delivered().includes(id)), DELIVERED_WITHIN)
+    await until(async () => {
+      const delivered = sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id)
+      return ids.every((id) => delivered.includes(id))
+    }, DELIVERED_WITHIN)
   })
 
   it('rejects connections to NATS without credentials, or with wrong ones', async () => {

@@ -186,9 +186,7 @@ async function serving(stack: Compose): Promise<string[]> {
 }
 
 function arrivedAt(sentry: Sentry): (id: string) => boolean {
-  const ids = new Set(
-    sentry.requests.map(({ body }) => /"event_id":"([0-9a-f]{32})"/.exec(String(body))?.[1]),
-  )
+  const ids = new Set(sentry.requests.map(({ header }) => header.event_id))
   return (id) => ids.has(id)
 }
 

@@ -61,9 +61,10 @@ describe('A cluster of three NATS servers', requires('docker', 'nats', 'helm'), 
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
     await cluster.kill('culvert-nats-0')
     await sentry.back()
-    const delivered = () =>
-      new Set(sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id))
-    await until(async () => ids.every((id) => delivered().has(id)), DELIVERED_WITHIN_MS)
+    await until(async () => {
+      const delivered = sentry.requests.filter(hasItem('event')).map(({ header }) => header.event_id)
+      return ids.every((id) => delivered.includes(id))
+    }, DELIVERED_WITHIN_MS)
     await until(async () => (await waits()) === 0)
   })
 })

@@ -69,6 +69,7 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
 
   async function carryAtOnce(many: number, bytes: number): Promise<void> {
     const numbers = Array.from({ length: many }, (_, i) => i)
+    const wanted = numbers.map((number) => checksumOf(upload(sink.dsn, bytes, number)))
     const answers = await Promise.all(
       numbers.map((number) => post(stack.url, { body: Readable.from(upload(sink.dsn, bytes, number)) })),
     )
@@ -76,7 +77,6 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
       [],
     )
     sink.delayMs = 0
-    const wanted = numbers.map((number) => checksumOf(upload(sink.dsn, bytes, number)))
     await until(async () => wanted.every((checksum) => sink.checksums.has(checksum)), DRAINED_MS)
     for (const [service, memory] of [
       ['nginx', 384],

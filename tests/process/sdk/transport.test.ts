@@ -92,8 +92,8 @@ describe('The transport', () => {
       vi.stubGlobal(name, value)
   })
   afterEach(async () => {
-    for (const { value } of timers.mock.results) clearTimeout(value) // of tabs that would send in the next test
     await tunnel[Symbol.asyncDispose]()
+    for (const { value } of timers.mock.results) clearTimeout(value) // of tabs that would send in the next test
     vi.useRealTimers()
     vi.restoreAllMocks()
     vi.unstubAllGlobals()

@@ -55,7 +55,10 @@ export async function startSdkSite(env: Record<string, string> = {}) {
     /** Resolves with the event of this message, or of an error with it. */
     async event(message: string) {
       const isWanted = (received: Received) => messageOf(received) === message
-      return eventOf(await sentry.next(isWanted))
+      const received = await sentry.next(isWanted).catch((cause) => {
+        throw new Error(`Sentry has not received "${message}"`, { cause })
+      })
+      return eventOf(received)
     },
     /** Returns how many events of this message have arrived. */
     countEvents: (message: string) =>

@@ -13,7 +13,7 @@ export type TunnelOptions = {
   env?: Record<string, string>
   /** Folder of the SDK; by default that of the build. */
   sdkFolder?: string
-  /** Monotonic clock in milliseconds, by default the real one. Rates of one that stands do not depend on the machine. */
+  /** Monotonic clock in milliseconds, by default the real one. With one that stands still, rates do not depend on the speed of the machine. */
   clock?: () => number
 }
 

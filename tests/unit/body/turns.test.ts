@@ -56,6 +56,8 @@ describe('Turns', () => {
 
 describe('Bodies whose Content-Length is above 1 MiB', () => {
   it('are received four at a time from their first bytes on', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }) // or turns would end after a second
+    onTestFinished(() => void vi.useRealTimers())
     await using scope = new AsyncDisposableStack()
     const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
     const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
