@@ -31,7 +31,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator()
     const { page } = visitor
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
-    await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor() // the charts begin with the first response
+    const replicas = page.getByRole('listitem').filter({ hasText: '3 replicas' })
+    await replicas.filter({ hasNotText: 'not responding' }).first().waitFor() // the charts begin with the first response
     await consoleSite.sendMany(20, consoleSite.newError, 200)
     await consoleSite.sendMany(4, () => consoleSite.newError('https://abc@elsewhere.example/9'), 403)
     await consoleSite.sendMany(3, () => Buffer.from('not an envelope'), 400)
