@@ -8,7 +8,7 @@ import type { OverviewSnapshot } from './snapshot.ts'
 
 const HISTORY_MS = 15 * 60 * 1000 // 15 min
 
-/** Event of `/console/live`. The first one has the history. */
+/** Event of `/console/live`. The first one has the history, which may end before its snapshot. */
 export type LiveEvent = { overview: OverviewSnapshot; history?: Point[] }
 
 export type Live = { overview: OverviewSnapshot; points: Point[]; state: StreamState }
@@ -18,12 +18,14 @@ export function useLive(first: OverviewSnapshot, history: Point[] = []): Live {
   const [points, setPoints] = useState(history)
   const state = useEventStream<LiveEvent>('/console/live', (event) => {
     setOverview(event.overview)
-    setPoints((known) => recent(event.history ?? [...known, event.overview.point]))
+    setPoints((known) => continuePoints(known, event))
   })
   return { overview, points, state }
 }
 
-function recent(points: Point[]): Point[] {
-  const from = (points.at(-1)?.time ?? 0) - HISTORY_MS
+/** Returns the points of the last 15 minutes. */
+export function continuePoints(known: Point[], { overview, history }: LiveEvent): Point[] {
+  const points = [...(history ?? known), overview.point]
+  const from = overview.point.time - HISTORY_MS
   return points.filter((point, index) => point.time > from && point.time !== points[index - 1]?.time)
 }
