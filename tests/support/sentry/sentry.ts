@@ -42,7 +42,7 @@ export async function startSentry(options: SentryOptions = {}) {
     allowsAborts: false,
     inHand: 0,
     cut: 0,
-    absences: 0,
+    absences: 0, // times that its port was closed
   }
 
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)

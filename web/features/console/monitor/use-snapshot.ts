@@ -23,9 +23,11 @@ export function useLive(first: OverviewSnapshot, history: Point[] = []): Live {
   return { overview, points, state }
 }
 
-/** Returns the points of the last 15 minutes. */
+/** Returns the points of the last 15 minutes. They begin with the first response of a replica. */
 export function continuePoints(known: Point[], { overview, history }: LiveEvent): Point[] {
-  const points = [...(history ?? known), overview.point]
+  const before = history ?? known
+  if (before.length === 0 && overview.point.isGap) return [] // its totals are unknown: the first known ones would look like growth
+  const points = [...before, overview.point]
   const from = overview.point.time - HISTORY_MS
   return points.filter((point, index) => point.time > from && point.time !== points[index - 1]?.time)
 }
