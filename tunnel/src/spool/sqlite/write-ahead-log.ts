@@ -50,8 +50,8 @@ export class WriteAheadLog {
 
   /**
    * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
-   * connections do for ten: on a slow disk, their checkpoints and commits take seconds. The time of the attempts themselves does not count
-   * for a reader, since they take seconds there, too.
+   * connections do for ten: on a slow disk, their checkpoints and commits take seconds. For a reader only the pauses between attempts
+   * count, since an attempt may take seconds, too.
    */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
