@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
 import type { Frame, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
+import type { Report } from '../../web/features/console/inbox/replay/messages.ts'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { type ConsoleSite, clickListed, press, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
@@ -89,11 +90,19 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await frame.getByText('first').waitFor()
     await press(page.getByRole('button', { name: 'Jump to the error' }))
     await page.getByText('0:02 / 10:00').waitFor()
+    await holdEnd(frame)
     await page.getByRole('slider').press('End')
     await frame.getByText('second').waitFor()
     await page.getByLabel('Speed').selectOption('2')
-    await seekAndPlay(page, 'late') // plays from the start
+    await expect.poll(() => frame.evaluate(() => 'sendEnd' in window)).toBe(true)
+    await page.getByRole('button', { name: 'late' }).press('Enter')
+    await page.getByRole('button', { name: 'Play', exact: true }).press('Enter') // from the start
     await frame.getByText('first').waitFor()
+    const at = await frame.evaluate<number>('sendEnd()')
+    await expect.poll(async () => Number(await page.getByRole('slider').inputValue())).toBeGreaterThan(at)
+    await page.getByRole('button', { name: 'Pause' }).press('Enter')
+    await page.getByRole('button', { name: 'Play', exact: true }).waitFor()
+    await seekAndPlay(page, 'late')
     await expect.poll(async () => Number(await page.getByRole('slider').inputValue())).toBeGreaterThan(0)
     await page.getByRole('button', { name: 'Pause' }).press('Enter')
     await page.getByRole('button', { name: 'Play', exact: true }).waitFor()
@@ -193,7 +202,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*; sandbox allow-scripts$/)
   })
 
-  /** Clicks both buttons within less time than the player takes to report the end. */
+  /** Clicks both buttons within less time than the player takes to notice the end. */
   async function seekAndPlay(page: Page, mark: string): Promise<void> {
     await page.evaluate(async (name) => {
       const click = (text: string) =>
@@ -204,6 +213,24 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
       await new Promise(requestAnimationFrame) // React renders the new position
       click('Play')
     }, mark)
+  }
+
+  /** Holds back what the frame reports at the end. Its global function `sendEnd` sends it, and returns the time reported next. */
+  async function holdEnd(frame: Frame): Promise<void> {
+    await frame.evaluate(() => {
+      let at = 0
+      const post = MessagePort.prototype.postMessage
+      MessagePort.prototype.postMessage = function (message: Report) {
+        const sendEnd = async () => {
+          post.call(this, message)
+          await new Promise(requestAnimationFrame)
+          return at
+        }
+        if (message.type === 'ended') return void Object.assign(window, { sendEnd })
+        if (message.type === 'time') at = message.at
+        post.call(this, message)
+      }
+    })
   }
 
   async function load(page: Page): Promise<Frame> {

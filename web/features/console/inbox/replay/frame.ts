@@ -16,14 +16,14 @@ Object.defineProperty(window, 'frameElement', { value: null })
 addEventListener('message', ({ source, ports: [port] }) => {
   if (source !== parent || !port) return
   const report = (message: Report) => port.postMessage(message)
-  const playback: Playback = { isPlaying: false, isAtEnd: false }
+  const playback: Playback = { isPlaying: false, isAtEnd: false, after: 0 }
   let replayer: Replayer | undefined
   port.onmessage = ({ data }: MessageEvent<Command>) => {
     try {
       if (data.type === 'load') replayer = load(data.segments, playback, report)
       else if (data.type === 'speed') replayer?.setConfig({ speed: data.factor })
       else {
-        Object.assign(playback, { isPlaying: data.type === 'play', isAtEnd: false })
+        Object.assign(playback, { isPlaying: data.type === 'play', isAtEnd: false, after: data.number })
         if (data.type === 'play') replayer?.play(data.at)
         else replayer?.pause(data.at + 1) // events of that moment included
       }
@@ -33,8 +33,8 @@ addEventListener('message', ({ source, ports: [port] }) => {
   }
 })
 
-/** State since the last command. */
-type Playback = { isPlaying: boolean; isAtEnd: boolean }
+/** State since the last command to play or to pause; `after` is its number. */
+type Playback = { isPlaying: boolean; isAtEnd: boolean; after: number }
 
 function load(
   segments: readonly string[],
@@ -53,14 +53,14 @@ function load(
     if (event === events.at(-1)) playback.isAtEnd = true
   })
   replayer.on(ReplayerEvents.Finish, () => {
-    if (playback.isAtEnd) report({ type: 'ended' })
+    if (playback.isAtEnd) report({ type: 'ended', after: playback.after })
     else if (playback.isPlaying) replayer.play(replayer.getCurrentTime()) // the player stops 50 ms after the last event, wherever it is by then
   })
   replayer.on(ReplayerEvents.FullsnapshotRebuilded, () => document.documentElement.append(replayer.wrapper))
   const { startTime, totalTime } = replayer.getMetaData()
   report({ type: 'loaded', start: startTime, duration: totalTime })
   replayer.pause(1)
-  reportTime(replayer, report)
+  reportTime(replayer, playback, report)
   return replayer
 }
 
@@ -70,11 +70,11 @@ function readSize(given: unknown): { width: number; height: number } {
 }
 
 /** Reports the time that is shown whenever it changes. */
-function reportTime(replayer: Replayer, report: (message: Report) => void): void {
+function reportTime(replayer: Replayer, playback: Playback, report: (message: Report) => void): void {
   let last: number | undefined
   const step = () => {
     const at = Math.max(0, Math.round(replayer.getCurrentTime()) - 1)
-    if (at !== last) report({ type: 'time', at })
+    if (at !== last) report({ type: 'time', at, after: playback.after })
     last = at
     requestAnimationFrame(step)
   }

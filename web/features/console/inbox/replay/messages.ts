@@ -1,9 +1,10 @@
 /** Messages between the console and the frame that plays a replay. Times are in milliseconds since the start of the replay. */
 
+/** Commands to play and to pause are numbered from 1. */
 export type Command =
   | { type: 'load'; segments: string[] }
-  | { type: 'play'; at: number }
-  | { type: 'pause'; at: number }
+  | { type: 'play'; at: number; number: number }
+  | { type: 'pause'; at: number; number: number }
   | { type: 'speed'; factor: number }
 
 /** Reason why a replay cannot be played. */
@@ -15,8 +16,9 @@ export type Report =
   | { type: 'loaded'; start: number; duration: number }
   /** Size of the recorded page, in pixels. */
   | { type: 'size'; width: number; height: number }
-  | { type: 'time'; at: number }
-  | { type: 'ended' }
+  /** `after` is the number of the last command to play or to pause, 0 before the first. */
+  | { type: 'time'; at: number; after: number }
+  | { type: 'ended'; after: number }
   | { type: 'failed'; problem: Problem }
 
 /** Recordings of more bytes or events are not played. */
@@ -28,16 +30,16 @@ const MAX_SIDE = 10_000
 
 /** Reads a message of the frame, which plays untrusted data: it may say anything. */
 export function readReport(given: unknown): Report | undefined {
-  const { type, start, duration, width, height, at, problem }: Record<string, unknown> = Object(given)
+  const { type, start, duration, width, height, at, after, problem }: Record<string, unknown> = Object(given)
   switch (type) {
     case 'loaded':
       return isTime(start) && isTime(duration) ? { type, start, duration } : undefined
     case 'size':
       return isSide(width) && isSide(height) ? { type, width, height } : undefined
     case 'time':
-      return isTime(at) ? { type, at } : undefined
+      return isTime(at) && typeof after === 'number' ? { type, at, after } : undefined
     case 'ended':
-      return { type }
+      return typeof after === 'number' ? { type, after } : undefined
     case 'failed':
       return { type, problem: PROBLEMS.find((each) => each === problem) ?? 'failed' }
     default:

@@ -42,7 +42,7 @@ export function reducePlayer(state: PlayerState, event: PlayerAction | Report): 
       return { ...state, isPlaying: true, at: state.at >= state.duration - END_MS ? 0 : state.at }
     case 'pause':
       return { ...state, isPlaying: false }
-    case 'ended': // the player says so later, also of an end that the operator has left meanwhile
+    case 'ended':
       return state.isPlaying ? { ...state, isPlaying: false, at: state.duration } : state
     case 'time':
     case 'seek':

@@ -19,6 +19,7 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
   const [state, dispatch] = useReducer(reducePlayer, INITIAL)
   const port = useRef<MessagePort>(undefined)
   const leaving = useRef<AbortController>(undefined)
+  const lastNumber = useRef(0)
 
   // A layout effect: the document of the frame may be there before other effects run, and would then never be connected.
   useLayoutEffect(() => {
@@ -40,7 +41,9 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
     port.current = channel.port1
     channel.port1.onmessage = ({ data }) => {
       const report = readReport(data)
-      if (report) dispatch(report)
+      if (!report) return
+      const isLate = 'after' in report && report.after !== lastNumber.current
+      if (!isLate) dispatch(report) // a late one is about a moment that the operator has left meanwhile
     }
     target.postMessage('connect', '*', [channel.port2]) // its origin is unique: it has no name
     const loaded = await loadRecording(segments, signal)
@@ -53,7 +56,10 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
     const next = reducePlayer(state, action)
     dispatch(action)
     if (action.type === 'speed') send(action)
-    else send({ type: next.isPlaying ? 'play' : 'pause', at: next.at })
+    else {
+      lastNumber.current += 1
+      send({ type: next.isPlaying ? 'play' : 'pause', at: next.at, number: lastNumber.current })
+    }
   }
 
   return { state, act, connect: () => void connect() }
