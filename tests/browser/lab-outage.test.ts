@@ -1,5 +1,6 @@
 /** Simulated outage of Sentry in the error lab: envelopes wait, and arrive in the inbox. */
 
+import type { Route } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { it as base } from '../support/browser/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -11,7 +12,10 @@ describe('The simulated outage', requires('chromium', 'nginx'), () => {
   it('counts the envelopes that wait, and delivers them when it is ended', async ({ site, visitor }) => {
     const { page } = visitor
     visitor.allowTrouble(/failed: GET .*_rsc=.* net::ERR_ABORTED/) // the next pass, when the page is left
+    const firstRead = Promise.withResolvers<Route>()
+    await page.route(/\/lab\/outage/, (route) => firstRead.resolve(route), { times: 1 })
     await page.goto(`${site.url}/lab`)
+    const read = await firstRead.promise
     await page.route(/\/lab\/outage/, async (route) => {
       // begun for longer than the 30 s of the button, on a busy machine
       if (route.request().method() === 'POST')
@@ -21,6 +25,7 @@ describe('The simulated outage', requires('chromium', 'nginx'), () => {
     const panel = page.getByRole('region', { name: 'Outage of Sentry' })
     await panel.getByRole('button', { name: 'Simulate a Sentry outage' }).click()
     await panel.getByText('Sentry is unreachable (simulated).').waitFor()
+    await read.fulfill({ json: { remaining_ms: 0, pending: 0, delivered: 0 } }) // as before the outage
     await panel.getByRole('button', { name: 'Send 10 errors' }).click()
     const shown = async () => (await panel.locator('dl').innerText()).replaceAll(/\s+/g, ' ')
     await expect.poll(shown).toMatch(/^Ends in \d+ s Pending 1\d Delivered 0$/)

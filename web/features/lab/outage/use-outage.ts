@@ -1,6 +1,6 @@
 /** Tracks the simulated outage. */
 
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
 import { describeOutcome } from '../outcome.ts'
 import type { Asked } from '../server-errors.ts'
@@ -15,15 +15,19 @@ type Answer = SimulatedOutageStatus & { rejection: string; detail: string }
 export function useOutage() {
   const [status, setStatus] = useState<SimulatedOutageStatus>()
   const [problem, setProblem] = useState<string>()
+  const changes = useRef(0)
   const isActive = status !== undefined && (status.remaining_ms > 0 || status.pending > 0)
 
   const request = useCallback(async (method: string, asked: Partial<Asked> = {}) => {
+    const changesBefore = changes.current
     const response = await fetch(`${PATH}?${new URLSearchParams(asked)}`, { method }).catch(() => undefined)
     const answer: Partial<Answer> = await (response?.json() ?? {})
     const { remaining_ms, pending, delivered, rejection, detail } = answer
     if (rejection !== undefined) return describeOutcome({ is: 'rejected', why: rejection }).text
     if (detail !== undefined) return detail
     if (remaining_ms === undefined || pending === undefined || delivered === undefined) return NO_RESPONSE
+    if (method !== 'GET') changes.current += 1
+    else if (changes.current !== changesBefore) return undefined // read before the change
     setStatus({ remaining_ms, pending, delivered })
     return undefined
   }, [])
