@@ -215,7 +215,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     }, mark)
   }
 
-  /** Holds back what the frame reports at the end. Its global function `sendEnd` sends it, and returns the time reported next. */
+  /** Holds the frame's report of the end back. `sendEnd()` in the frame sends it, and returns the time reported next. */
   async function holdEnd(frame: Frame): Promise<void> {
     await frame.evaluate(() => {
       let at = 0
@@ -224,6 +224,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
         const sendEnd = async () => {
           post.call(this, message)
           await new Promise(requestAnimationFrame)
+          MessagePort.prototype.postMessage = post
           return at
         }
         if (message.type === 'ended') return void Object.assign(window, { sendEnd })

@@ -16,14 +16,14 @@ Object.defineProperty(window, 'frameElement', { value: null })
 addEventListener('message', ({ source, ports: [port] }) => {
   if (source !== parent || !port) return
   const report = (message: Report) => port.postMessage(message)
-  const playback: Playback = { isPlaying: false, isAtEnd: false, after: 0 }
+  const playback: Playback = { isPlaying: false, isAtEnd: false, sequence: 0 }
   let replayer: Replayer | undefined
   port.onmessage = ({ data }: MessageEvent<Command>) => {
     try {
       if (data.type === 'load') replayer = load(data.segments, playback, report)
       else if (data.type === 'speed') replayer?.setConfig({ speed: data.factor })
       else {
-        Object.assign(playback, { isPlaying: data.type === 'play', isAtEnd: false, after: data.number })
+        Object.assign(playback, { isPlaying: data.type === 'play', isAtEnd: false, sequence: data.sequence })
         if (data.type === 'play') replayer?.play(data.at)
         else replayer?.pause(data.at + 1) // events of that moment included
       }
@@ -33,8 +33,8 @@ addEventListener('message', ({ source, ports: [port] }) => {
   }
 })
 
-/** State since the last command to play or to pause; `after` is its number. */
-type Playback = { isPlaying: boolean; isAtEnd: boolean; after: number }
+/** State since the last command to play or to pause; `sequence` is its number. */
+type Playback = { isPlaying: boolean; isAtEnd: boolean; sequence: number }
 
 function load(
   segments: readonly string[],
@@ -53,7 +53,7 @@ function load(
     if (event === events.at(-1)) playback.isAtEnd = true
   })
   replayer.on(ReplayerEvents.Finish, () => {
-    if (playback.isAtEnd) report({ type: 'ended', after: playback.after })
+    if (playback.isAtEnd) report({ type: 'ended', sequence: playback.sequence })
     else if (playback.isPlaying) replayer.play(replayer.getCurrentTime()) // the player stops 50 ms after the last event, wherever it is by then
   })
   replayer.on(ReplayerEvents.FullsnapshotRebuilded, () => document.documentElement.append(replayer.wrapper))
@@ -74,7 +74,7 @@ function reportTime(replayer: Replayer, playback: Playback, report: (message: Re
   let last: number | undefined
   const step = () => {
     const at = Math.max(0, Math.round(replayer.getCurrentTime()) - 1)
-    if (at !== last) report({ type: 'time', at, after: playback.after })
+    if (at !== last) report({ type: 'time', at, sequence: playback.sequence })
     last = at
     requestAnimationFrame(step)
   }

@@ -1,10 +1,10 @@
 /** Messages between the console and the frame that plays a replay. Times are in milliseconds since the start of the replay. */
 
-/** Commands to play and to pause are numbered from 1. */
+/** Command to the frame. Commands to play and to pause have sequence numbers, from 1. */
 export type Command =
   | { type: 'load'; segments: string[] }
-  | { type: 'play'; at: number; number: number }
-  | { type: 'pause'; at: number; number: number }
+  | { type: 'play'; at: number; sequence: number }
+  | { type: 'pause'; at: number; sequence: number }
   | { type: 'speed'; factor: number }
 
 /** Reason why a replay cannot be played. */
@@ -16,9 +16,9 @@ export type Report =
   | { type: 'loaded'; start: number; duration: number }
   /** Size of the recorded page, in pixels. */
   | { type: 'size'; width: number; height: number }
-  /** `after` is the number of the last command to play or to pause, 0 before the first. */
-  | { type: 'time'; at: number; after: number }
-  | { type: 'ended'; after: number }
+  /** `sequence` is that of the last command to play or to pause, 0 before the first. */
+  | { type: 'time'; at: number; sequence: number }
+  | { type: 'ended'; sequence: number }
   | { type: 'failed'; problem: Problem }
 
 /** Recordings of more bytes or events are not played. */
@@ -30,16 +30,17 @@ const MAX_SIDE = 10_000
 
 /** Reads a message of the frame, which plays untrusted data: it may say anything. */
 export function readReport(given: unknown): Report | undefined {
-  const { type, start, duration, width, height, at, after, problem }: Record<string, unknown> = Object(given)
+  const { type, start, duration, width, height, at, sequence, problem }: Record<string, unknown> =
+    Object(given)
   switch (type) {
     case 'loaded':
       return isTime(start) && isTime(duration) ? { type, start, duration } : undefined
     case 'size':
       return isSide(width) && isSide(height) ? { type, width, height } : undefined
     case 'time':
-      return isTime(at) && typeof after === 'number' ? { type, at, after } : undefined
+      return isTime(at) && typeof sequence === 'number' ? { type, at, sequence } : undefined
     case 'ended':
-      return typeof after === 'number' ? { type, after } : undefined
+      return typeof sequence === 'number' ? { type, sequence } : undefined
     case 'failed':
       return { type, problem: PROBLEMS.find((each) => each === problem) ?? 'failed' }
     default:

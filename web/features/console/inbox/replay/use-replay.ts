@@ -1,9 +1,9 @@
 /** Connection to the frame that plays a replay. */
 'use client'
 
-import { type RefObject, useLayoutEffect, useReducer, useRef } from 'react'
+import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 import { loadRecording } from './load-recording.ts'
-import { type Command, readReport } from './messages.ts'
+import { type Command, type Report, readReport } from './messages.ts'
 import { INITIAL, type PlayerAction, type PlayerState, reducePlayer } from './player-state.ts'
 import type { Replay } from './replay.ts'
 
@@ -16,10 +16,11 @@ type Player = {
 
 /** Plays the segments in the document of `frame`. */
 export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFrameElement | null>): Player {
-  const [state, dispatch] = useReducer(reducePlayer, INITIAL)
+  const [state, setState] = useState(INITIAL)
+  const latest = useRef(INITIAL)
   const port = useRef<MessagePort>(undefined)
   const leaving = useRef<AbortController>(undefined)
-  const lastNumber = useRef(0)
+  const lastSequence = useRef(0)
 
   // A layout effect: the document of the frame may be there before other effects run, and would then never be connected.
   useLayoutEffect(() => {
@@ -30,6 +31,13 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
       port.current?.close()
     }
   }, [])
+
+  // Two events may come before the next render: the state of the last one is out of date then.
+  function apply(event: PlayerAction | Report): PlayerState {
+    latest.current = reducePlayer(latest.current, event)
+    setState(latest.current)
+    return latest.current
+  }
 
   const send = (command: Command) => port.current?.postMessage(command)
 
@@ -42,23 +50,22 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
     channel.port1.onmessage = ({ data }) => {
       const report = readReport(data)
       if (!report) return
-      const isLate = 'after' in report && report.after !== lastNumber.current
-      if (!isLate) dispatch(report) // a late one is about a moment that the operator has left meanwhile
+      const isLate = 'sequence' in report && report.sequence !== lastSequence.current
+      if (!isLate) apply(report) // the frame sends a late one before it receives the last command
     }
     target.postMessage('connect', '*', [channel.port2]) // its origin is unique: it has no name
     const loaded = await loadRecording(segments, signal)
     if (signal.aborted) return
-    if (typeof loaded === 'string') dispatch({ type: 'failed', problem: loaded })
+    if (typeof loaded === 'string') apply({ type: 'failed', problem: loaded })
     else send({ type: 'load', segments: loaded })
   }
 
   function act(action: PlayerAction): void {
-    const next = reducePlayer(state, action)
-    dispatch(action)
+    const next = apply(action)
     if (action.type === 'speed') send(action)
     else {
-      lastNumber.current += 1
-      send({ type: next.isPlaying ? 'play' : 'pause', at: next.at, number: lastNumber.current })
+      lastSequence.current += 1
+      send({ type: next.isPlaying ? 'play' : 'pause', at: next.at, sequence: lastSequence.current })
     }
   }
 

@@ -10,6 +10,6 @@ it.each([
   ['starts again at the end', 60_000, 0],
   ['starts again at an end that the player has rounded', 59_998, 0],
 ])('%s when it is played', (_, at, expected) => {
-  const state = reducePlayer(reducePlayer(LOADED, { type: 'time', at, after: 0 }), { type: 'play' })
+  const state = reducePlayer(reducePlayer(LOADED, { type: 'time', at, sequence: 0 }), { type: 'play' })
   expect(state).toMatchObject({ isPlaying: true, at: expected })
 })

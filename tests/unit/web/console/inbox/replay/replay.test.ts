@@ -104,10 +104,10 @@ describe('readReport', () => {
     null,
     'loaded',
     { type: 'open' },
-    { type: 'time', at: '1', after: 0 },
-    { type: 'time', at: Number.NaN, after: 0 },
+    { type: 'time', at: '1', sequence: 0 },
+    { type: 'time', at: Number.NaN, sequence: 0 },
     { type: 'time', at: 1 },
-    { type: 'ended', after: '1' },
+    { type: 'ended', sequence: '1' },
     { type: 'size', width: 1e9, height: 1 },
     { type: 'loaded', start: -1, duration: 1 },
   ])('ignores %j', (message) => {
@@ -115,10 +115,10 @@ describe('readReport', () => {
   })
 
   it('returns only the members of a message, and a known problem', () => {
-    expect(readReport({ type: 'time', at: 1, after: 2, html: '<b>' })).toEqual({
+    expect(readReport({ type: 'time', at: 1, sequence: 2, html: '<b>' })).toEqual({
       type: 'time',
       at: 1,
-      after: 2,
+      sequence: 2,
     })
     expect(readReport({ type: 'failed', problem: '<b>' })).toEqual({ type: 'failed', problem: 'failed' })
   })
@@ -130,9 +130,9 @@ describe('reducePlayer', () => {
   it('keeps the position within the replay, and starts again at its end', () => {
     expect(reducePlayer(ready, { type: 'seek', at: 2_000 }).at).toBe(1_000)
     expect(reducePlayer(ready, { type: 'seek', at: -1 }).at).toBe(0)
-    const ended = reducePlayer(reducePlayer(ready, { type: 'play' }), { type: 'ended', after: 1 })
+    const ended = reducePlayer(reducePlayer(ready, { type: 'play' }), { type: 'ended', sequence: 1 })
     expect(ended).toMatchObject({ isPlaying: false, at: 1_000 })
-    expect(reducePlayer(ready, { type: 'ended', after: 1 })).toBe(ready)
+    expect(reducePlayer(ready, { type: 'ended', sequence: 1 })).toBe(ready)
     expect(reducePlayer(ended, { type: 'play' })).toMatchObject({ isPlaying: true, at: 0 })
   })
 })
