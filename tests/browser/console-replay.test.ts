@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
 import type { Frame, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import type { Report } from '../../web/features/console/inbox/replay/messages.ts'
+import type { Command, Report } from '../../web/features/console/inbox/replay/messages.ts'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { type ConsoleSite, clickListed, press, untilListed } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
@@ -13,8 +13,13 @@ import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 
+/** Scrolling to the position where the page is. */
+const NO_CHANGE = { source: 3, id: 1, x: 0, y: 0 }
 const PHONE = { width: 390, height: 844 }
 const START = 1_795_220_562_000 // milliseconds since 1970
+
+/** Exposed to the page by a test. */
+declare function recordCommand(type: string): void
 
 type Node = { id: number; type: number } & Record<string, unknown>
 
@@ -110,6 +115,25 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     await page.setViewportSize(PHONE)
     await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width)
     expect(await findingsInBothThemes(page)).toEqual([])
+  })
+
+  it('stays paused when the operator seeks at the moment of its end', async ({ consoleSite }) => {
+    const replay = newId()
+    await sendSegment(consoleSite, replay, 1, [{ type: 3, timestamp: START + 600_000, data: NO_CHANGE }])
+    await sendSegment(consoleSite, replay, 0, pageWith([textNode(6, 'first')]))
+    await sendError(consoleSite, replay, 'boom', START + 2_000)
+    await using visitor = await consoleSite.operator(`/inbox?replay=${replay}`)
+    const { page } = visitor
+    await clickListed(page.getByRole('link', { name: /Error: boom/ }))
+    const sent: string[] = []
+    await page.exposeFunction('recordCommand', (type: string) => sent.push(type))
+    await seekAtEnd(page, 'boom')
+    await load(page)
+    await page.getByRole('button', { name: 'Play', exact: true }).press('Enter')
+    await page.getByRole('slider').press('End')
+    await expect.poll(() => sent).toEqual(['load', 'play', 'play', 'pause'])
+    await page.getByRole('button', { name: 'Play', exact: true }).waitFor()
+    await page.getByText('0:02 / 10:00').waitFor()
   })
 
   it('lets a hostile recording neither run scripts nor reach the network', async ({ consoleSite }) => {
@@ -215,7 +239,29 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     }, mark)
   }
 
-  /** Holds the frame's report of the end back. `sendEnd()` in the frame sends it, and returns the time reported next. */
+  /** Clicks the mark when the page has read the report of the end, before React renders it. Records the commands to the frame. */
+  async function seekAtEnd(page: Page, mark: string): Promise<void> {
+    await page.evaluate((name) => {
+      const { postMessage } = MessagePort.prototype
+      MessagePort.prototype.postMessage = function (message: Command | null) {
+        if (message) recordCommand(message.type) // React's own messages are null
+        postMessage.call(this, message)
+      }
+      const { set } = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage') ?? {}
+      Object.defineProperty(MessagePort.prototype, 'onmessage', {
+        set(handle: (event: MessageEvent<Report>) => void) {
+          set?.call(this, (event: MessageEvent<Report>) => {
+            handle(event)
+            if (event.data.type !== 'ended') return
+            const buttons = [...document.querySelectorAll('button')]
+            buttons.find(({ textContent }) => textContent?.endsWith(name))?.click()
+          })
+        },
+      })
+    }, mark)
+  }
+
+  /** Withholds the frame's report of the end. `sendEnd()` in the frame sends it, and returns the time reported next. */
   async function holdEnd(frame: Frame): Promise<void> {
     await frame.evaluate(() => {
       let at = 0
@@ -258,7 +304,7 @@ function pageWith(body: Node[]): object[] {
   return [
     { type: 4, timestamp: START, data: { href: 'http://shop.example/', width: 800, height: 600 } },
     { type: 2, timestamp: START, data: { node, initialOffset: { top: 0, left: 0 } } },
-    { type: 3, timestamp: START + 4_000, data: { source: 3, id: 1, x: 0, y: 0 } },
+    { type: 3, timestamp: START + 4_000, data: NO_CHANGE },
   ]
 }
 

@@ -34,7 +34,8 @@ await runCommand({ name: 'hello', usage: '', flags: [] }, async () => {
   clearInterval(timer)
 })
 `
-const MOST_SIGNALS = 4_000
+// libuv's pipe holds 4,096 signals. When a process without CPU time gets more, it loses SIGCHLD, and waits for its child forever.
+const MAX_SIGNALS = 4_000
 const PACKAGES = {
   '': {},
   'node_modules/one': { integrity: 'sha512-1' },
@@ -180,16 +181,13 @@ describe('bootstrap', () => {
   })
 })
 
-/**
- * Signals the whole process group, as a terminal does, until the command has exited. In a process that does not get the CPU, signals fill
- * libuv's pipe of 4,096, and the one that says that its child has exited would be lost: so there are fewer, at least 1 ms apart.
- */
+/** Signals the whole process group, as a terminal does, every millisecond until the command has exited. */
 async function signalUntilExit({ pid, exited }: Command, signal: NodeJS.Signals): Promise<void> {
   let isRunning = true
   exited.then(() => {
     isRunning = false
   })
-  for (let sent = 0; isRunning && sent < MOST_SIGNALS; sent++) {
+  for (let sent = 0; isRunning && sent < MAX_SIGNALS; sent++) {
     try {
       process.kill(-pid, signal)
     } catch {

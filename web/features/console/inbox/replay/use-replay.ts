@@ -32,7 +32,7 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
     }
   }, [])
 
-  // Two events may come before the next render: the state of the last one is out of date then.
+  // An event may come before React has rendered the one before: `state` is out of date then.
   function apply(event: PlayerAction | Report): PlayerState {
     latest.current = reducePlayer(latest.current, event)
     setState(latest.current)
@@ -51,7 +51,7 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
       const report = readReport(data)
       if (!report) return
       const isLate = 'sequence' in report && report.sequence !== lastSequence.current
-      if (!isLate) apply(report) // the frame sends a late one before it receives the last command
+      if (!isLate) apply(report) // the frame sends a late report before it has received the last command
     }
     target.postMessage('connect', '*', [channel.port2]) // its origin is unique: it has no name
     const loaded = await loadRecording(segments, signal)
