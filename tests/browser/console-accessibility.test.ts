@@ -64,7 +64,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const nav = page.getByRole('navigation', { name: 'Console' })
     const menu = page.getByRole('button', { name: 'Menu' })
     await menu.waitFor()
-    expect(await nav.count()).toBe(0)
+    await expect.poll(() => nav.count()).toBe(0)
     const header = await page.getByRole('banner').boundingBox()
     expect(header?.height).toBeLessThan(80)
     await expect
@@ -74,7 +74,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       })
       .toBe(1)
     await nav.getByRole('link', { name: 'Replicas' }).press('Escape')
-    expect(await nav.count()).toBe(0)
+    await expect.poll(() => nav.count()).toBe(0)
     await menu.press('Enter')
     await nav.getByRole('link', { name: 'Spool' }).click()
     await page.waitForURL('**/console/spool')
@@ -92,13 +92,13 @@ describe('The console', requires('chromium', 'nginx'), () => {
         return button.textContent()
       })
       .toBe('Theme: dark')
-    expect(await ground()).not.toBe(light)
+    await expect.poll(ground).not.toBe(light)
     await page.goto(`${consoleSite.site.url}/console/spool`)
     await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
-    expect(await ground()).not.toBe(light)
+    await expect.poll(ground).not.toBe(light)
     await press(button)
     await page.getByRole('button', { name: 'Theme: system' }).waitFor()
-    expect(await ground()).toBe(light)
+    await expect.poll(ground).toBe(light)
   })
 
   it('shows the chosen theme on a page that the server rendered without the cookie', async ({
@@ -114,7 +114,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     })
     await page.goto(`${consoleSite.site.url}/console/spool`)
     await page.getByRole('button', { name: 'Theme: dark' }).waitFor()
-    expect(await ground()).not.toBe(light)
+    await expect.poll(ground).not.toBe(light)
   })
 
   /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
@@ -136,6 +136,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=spooled`)
     await press(page.getByRole('button', { name: /pending/ }).first())
     await page.getByRole('region', { name: 'Receipt' }).waitFor()
+    await page.waitForURL('**/live-feed?*receipt=*')
     const { pathname, search } = new URL(page.url())
     const paths: [path: string, title: RegExp][] = [
       [envelope, /./],

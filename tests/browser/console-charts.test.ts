@@ -92,13 +92,13 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     ])
     await chart.getByText('per 10 s').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
-    expect(await lines()).toEqual(['delivered 60, 100 in all', 'rejected 2, 2 in all'])
+    await expect.poll(lines).toEqual(['delivered 60, 100 in all', 'rejected 2, 2 in all'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
     await expect.poll(lines).toEqual(['delivered 40, 100 in all', 'rejected 0, 2 in all'])
-    expect(await chart.getByRole('slider').getAttribute('aria-valuetext')).toMatch(
-      /^\d\d:\d\d:10: delivered 40, rejected 0$/,
-    )
+    await expect
+      .poll(() => chart.getByRole('slider').getAttribute('aria-valuetext'))
+      .toMatch(/^\d\d:\d\d:10: delivered 40, rejected 0$/)
   })
 
   it('lists its values by minute', async ({ consoleSite }) => {

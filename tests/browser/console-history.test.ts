@@ -54,7 +54,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await page.keyboard.press('Enter')
     await page.waitForURL('**/console?range=24h')
     await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor()
-    expect(await ranges.locator('[aria-current]').allTextContents()).toEqual(['24 h'])
+    await expect.poll(() => ranges.locator('[aria-current]').allTextContents()).toEqual(['24 h'])
     await page
       .getByRole('region', { name: 'Last 24 hours' })
       .getByText(/Europe\/Berlin \(GMT\+[12]\)/)
@@ -77,8 +77,8 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await times.getByText('Values by 10 minutes').click()
     for (const minutes of SPANS) {
       await rowOf(times, minutes).waitFor()
-      const cells = await rowOf(times, minutes).locator('td').allTextContents()
-      expect(cells.slice(-3)).toEqual(['100 ms', '500 ms', '1 s'])
+      const cells = () => rowOf(times, minutes).locator('td').allTextContents()
+      await expect.poll(async () => (await cells()).slice(-3)).toEqual(['100 ms', '500 ms', '1 s'])
     }
     for (const minutes of [310, 270, 200, 130]) expect(await rowOf(times, minutes).count()).toBe(0)
     await page.getByRole('region', { name: 'Results' }).getByText('last 24 hours').waitFor()
@@ -89,7 +89,9 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
   }) => {
     await using visitor = await consoleSite.operator('?range=24h')
     const { page } = visitor
-    const plot = chartOf(page, 'Envelopes by outcome').locator('.u-over')
+    const chart = chartOf(page, 'Envelopes by outcome')
+    await chart.getByRole('listitem').filter({ hasText: 'in all' }).first().waitFor()
+    const plot = chart.locator('.u-over')
     await plot.scrollIntoViewIfNeeded()
     const { x = 0, y = 0, width = 0, height = 0 } = (await plot.boundingBox()) ?? {}
     await page.mouse.move(x + width / 2, y + height / 2)

@@ -58,12 +58,14 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await receiptsOf(page).filter({ hasText: 'dsn-unknown' }).first().click()
     const details = page.getByRole('region', { name: 'Receipt' })
     await details.getByText('Add it to SENTRY_DSN').waitFor()
-    const { pathname, search } = new URL(page.url())
-    await page.goto(`${consoleSite.site.url}${pathname}${search}`)
+    await page.waitForURL('**/live-feed?receipt=*')
+    await page.goto(page.url())
     await details.getByText('Add it to SENTRY_DSN').waitFor()
 
-    await receiptsOf(page).filter({ hasText: 'delivered' }).first().click()
-    const id = new URL(page.url()).searchParams.get('receipt')
+    const delivered = receiptsOf(page).filter({ hasText: 'delivered' }).first()
+    const id = await delivered.getAttribute('data-receipt')
+    await delivered.click()
+    await page.waitForURL(`**/live-feed?receipt=${id}`)
     const receipt = consoleSite.site.tunnels
       .flatMap(({ receipts }) => receipts)
       .find((each) => each.id === id)
@@ -85,6 +87,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     await page.getByText('11 envelopes', { exact: true }).waitFor()
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-receipt'))
+    await expect.poll(() => receiptsOf(page).count()).toBe(11)
     const [first, , third] = await receiptsOf(page).evaluateAll((rows) =>
       rows.map((row) => row.getAttribute('data-receipt')),
     )
@@ -101,7 +104,7 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await details.getByText(String(first)).waitFor()
     await page.keyboard.press('Escape')
     await details.waitFor({ state: 'detached' })
-    expect(await focused()).toBe(first)
+    await expect.poll(focused).toBe(first)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Shift+Tab')
     expect(await focused()).toBe(first) // the list is one tab stop

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
-import { press, untilListed } from '../support/browser/console.ts'
+import { press, untilHydrated, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf, errorOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -55,13 +55,17 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
   }) => {
     await using visitor = await operator(site, chromium, '/setup')
     const { page } = visitor
-    await page.getByLabel('To a project of Sentry').check()
+    const target = page.getByLabel('To a project of Sentry')
+    await untilHydrated(target)
+    await target.check()
     const field = page.getByRole('textbox', { name: /^DSN/ })
     await field.fill('sentry.io/2')
     await page.getByText('SENTRY_DSN: "sentry.io/2" is not a DSN; write it as Sentry shows it').waitFor()
     await field.fill('https://key@o1.ingest.us.sentry.io/2')
     const env = page.getByRole('figure', { name: 'Line for .env' })
-    expect(await env.locator('pre').innerText()).toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')
+    await expect
+      .poll(() => env.locator('pre').innerText())
+      .toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')
     await page.getByLabel('Next.js').check()
     const browser = page.getByRole('figure', { name: 'instrumentation-client.ts' })
     await browser.getByText("tunnel: '/monitoring?p=2&o=1&r=us'").waitFor()
@@ -151,7 +155,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     const filter = page.getByRole('searchbox')
     await pressUntil(page, '/', async () => filter.evaluate((field) => field === document.activeElement))
     await page.keyboard.type('g?') // no shortcut in a field
-    expect(await filter.inputValue()).toBe('g?')
+    await expect.poll(() => filter.inputValue()).toBe('g?')
     expect(await dialog.isVisible()).toBe(false)
   })
 
@@ -166,7 +170,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await page.reload()
     await page.keyboard.press('?')
     await press(open)
-    expect(await dialog.getByLabel('Use these shortcuts').isChecked()).toBe(false)
+    await expect.poll(() => dialog.getByLabel('Use these shortcuts').isChecked()).toBe(false)
     await press(dialog.getByRole('button', { name: 'Close' }))
     await page.keyboard.press('?')
     expect(await dialog.isVisible()).toBe(false)
@@ -188,7 +192,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await press(page.getByRole('button', { name: 'Yes, delete' }))
     const toast = page.getByRole('status', { name: 'Result of the last action' })
     await toast.filter({ hasText: 'The envelope was deleted.' }).waitFor()
-    expect(page.url()).toMatch(/\/console\/inbox$/)
+    await page.waitForURL('**/console/inbox')
     await page.reload()
     await page.getByRole('list', { name: 'Groups, last updated first' }).waitFor()
     expect(await page.getByText('The envelope was deleted.').count()).toBe(0)

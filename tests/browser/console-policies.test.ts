@@ -39,9 +39,9 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
     await expect
       .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/^identical errors\s+Storms/))
-    expect(await panel('Policies').innerText()).toMatch(
-      /Scrubbing[\s\S]*observes[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
-    )
+    await expect
+      .poll(() => panel('Policies').innerText())
+      .toMatch(/Scrubbing[\s\S]*observes[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/)
     const secret = '<img src=x> jane@mail.example'
     const payload = JSON.stringify({ message: secret })
     const body = envelopeOf({ dsn: policySite.sentry.dsn() }, [{ header: { type: 'event' }, payload }])
@@ -60,7 +60,7 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
     )
     expect(await findingsInBothThemes(page)).toEqual([])
     await page.setViewportSize({ width: 390, height: 844 })
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await expect.poll(() => page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     expect(await findingsInBothThemes(page)).toEqual([])
   })
 })

@@ -52,7 +52,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       })
       .toBe('4')
     const rows = page.getByRole('region', { name: 'Spool entries' }).getByRole('row')
-    expect(await rows.count()).toBe(5)
+    await expect.poll(() => rows.count()).toBe(5)
 
     await rows.nth(1).getByRole('link').click()
     await page.getByText('"type":"event"').waitFor()
@@ -69,7 +69,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await press(page.getByRole('button', { name: 'Purge' }))
     await press(page.getByRole('button', { name: 'Yes, purge' }))
     await page.getByText('1 was purged.').waitFor()
-    expect(await rows.count()).toBe(4)
+    await expect.poll(() => rows.count()).toBe(4)
     const acts = () =>
       consoleSite.site.tunnels.flatMap(({ logs }) => logs.flatMap(({ audit }) => audit ?? []))
     await expect
@@ -90,7 +90,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
     await page.goto(`${consoleSite.site.url}/console/rejections`)
     const lost = page.getByRole('listitem').filter({ hasText: 'from the spool' })
-    expect(await lost.locator('h2 + span').textContent()).toBe('1 envelope')
+    await expect.poll(() => lost.locator('h2 + span').textContent()).toBe('1 envelope')
     await lost.getByText(/^First .+ ago|just now, last .+(ago|just now)\.$/).waitFor()
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=purged`)
     await page.getByText(/^1 envelope of/).waitFor()
@@ -100,13 +100,15 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .getByText(/An operator purged it/)
       .waitFor()
     const timings = page.getByRole('list', { name: 'Timings' }).getByRole('listitem')
-    expect(await timings.allTextContents()).toEqual([
-      expect.stringMatching(/received$/),
-      expect.stringMatching(/until accepted and forwarded$/),
-      expect.stringMatching(/without a response from Sentry$/),
-      expect.stringMatching(/until stored in the spool$/),
-      expect.stringMatching(/in total$/),
-    ])
+    await expect
+      .poll(() => timings.allTextContents())
+      .toEqual([
+        expect.stringMatching(/received$/),
+        expect.stringMatching(/until accepted and forwarded$/),
+        expect.stringMatching(/without a response from Sentry$/),
+        expect.stringMatching(/until stored in the spool$/),
+        expect.stringMatching(/in total$/),
+      ])
   })
 
   it('retries, pauses, resumes and purges after a confirmation, and the audit log has each action', async ({
@@ -161,7 +163,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await act('Purge 3 envelopes', project, /(was|were) purged\.$/)
     await project.getByText('none pending').waitFor() // a paused project stays listed
     await act('Resume project', project, /^Delivery from the spool is resumed\./)
-    expect(await project.count()).toBe(0)
+    await expect.poll(() => project.count()).toBe(0)
     await consoleSite.sendMany(2, consoleSite.newError, 202)
     await expect
       .poll(async () => {

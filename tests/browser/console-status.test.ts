@@ -10,13 +10,19 @@ const STREAM = /\/console\/live(\?|$)/
 describe('The status banner', requires('chromium', 'nginx'), () => {
   const iconOf = (page: Page) => page.locator('link[rel~="icon"]').first().getAttribute('href')
 
+  /** Returns the icon that shows the state: Next.js sets another one after the first render. */
+  const stateIconOf = async (page: Page) => {
+    await expect.poll(() => iconOf(page)).toMatch(/^data:image\/svg\+xml,/)
+    return iconOf(page)
+  }
+
   it('shows the state as unknown while the console is not reachable, also in the title and the icon', async ({
     consoleSite,
   }) => {
     await using visitor = await consoleSite.operator()
     const { page } = visitor
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
-    const okIcon = await iconOf(page)
+    const okIcon = await stateIconOf(page)
     visitor.allowTrouble(/console\/live|ERR_FAILED/)
     await page.route(STREAM, (route) => route.abort())
     await page.reload()
@@ -27,10 +33,10 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
       )
       .waitFor()
     await expect.poll(() => page.title()).toBe('Unknown · Overview · Console · Culvert')
-    expect(await iconOf(page)).not.toBe(okIcon)
+    await expect.poll(() => iconOf(page)).not.toBe(okIcon)
     await page.unroute(STREAM)
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
-    expect(await iconOf(page)).toBe(okIcon)
+    await expect.poll(() => iconOf(page)).toBe(okIcon)
   })
 
   it('shows losses and the next action, also in the title and the icon of the tab', async ({
@@ -43,8 +49,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
       .getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\. No action needed\.$/)
       .waitFor()
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
-    const okIcon = await iconOf(page)
-    expect(okIcon).toMatch(/^data:image\/svg\+xml,/)
+    const okIcon = await stateIconOf(page)
 
     await consoleSite.sentry.away()
     await consoleSite.sendMany(20, consoleSite.newError, 202)
@@ -55,7 +60,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
       )
       .waitFor()
     await expect.poll(() => page.title()).toBe('Outage · Overview · Console · Culvert')
-    expect(await iconOf(page)).not.toBe(okIcon)
+    await expect.poll(() => iconOf(page)).not.toBe(okIcon)
 
     await consoleSite.sentry.back()
     await banner.getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\./).waitFor()
@@ -67,6 +72,10 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
   it('is the first element of the overview, and has its largest number', async ({ consoleSite }) => {
     await using visitor = await consoleSite.operator()
     const { page } = visitor
+    await page
+      .getByRole('region', { name: 'Status' })
+      .getByText(/0\slost/)
+      .waitFor()
     const first = await page.locator('main h1 + div > *').first().getAttribute('aria-label')
     expect(first).toBe('Status')
     const sizes = await page.locator('main').evaluate((main) => {

@@ -61,18 +61,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
     await page.goto(`${consoleSite.site.url}/console/projects`)
     const table = page.getByRole('table', { name: /^Envelopes of .* by category and outcome$/ })
-    const cells = await table
-      .getByRole('row', { name: /^error / })
-      .getByRole('cell')
-      .allInnerTexts()
-    expect(cells.map((cell) => Number(/^\d+/.exec(cell)?.[0]))).toEqual([20, 2])
+    const countsOf = async (name: RegExp) => {
+      const cells = await table.getByRole('row', { name }).getByRole('cell').allInnerTexts()
+      return cells.map((cell) => Number(/^\d+/.exec(cell)?.[0]))
+    }
+    await expect.poll(() => countsOf(/^error /)).toEqual([20, 2])
 
     await page.goto(`${consoleSite.site.url}/console/rejections`)
     const many = async (reason: string) =>
       page.getByRole('listitem').filter({ hasText: reason }).locator('h2 + span').textContent()
-    expect([await many('dsn-unknown'), await many('not-an-envelope'), await many('no reason given')]).toEqual(
-      ['4 envelopes', '3 envelopes', '2 envelopes'],
-    )
+    await expect.poll(() => many('dsn-unknown')).toBe('4 envelopes')
+    await expect.poll(() => many('not-an-envelope')).toBe('3 envelopes')
+    await expect.poll(() => many('no reason given')).toBe('2 envelopes')
 
     await page.goto(`${consoleSite.site.url}/console/replicas`)
     const cards = page.getByRole('main').getByRole('listitem')
@@ -80,16 +80,19 @@ describe('The console', requires('chromium', 'nginx'), () => {
       (await cards.getByText(name, { exact: true }).locator('+ dd').allTextContents()).map((text) =>
         text.trim(),
       )
-    const envelopes = (await factsOf('Envelopes')).map((text) => Number(/^\d+/.exec(text)?.[0]))
-    expect(envelopes.reduce((sum, its) => sum + its, 0)).toBe(29)
-    expect(await factsOf('In flight')).toEqual(['0', '0', '0'])
+    const received = async () => {
+      const counts = (await factsOf('Envelopes')).map((text) => Number(/^\d+/.exec(text)?.[0]))
+      return counts.reduce((sum, its) => sum + its, 0)
+    }
+    await expect.poll(received).toBe(29)
+    await expect.poll(() => factsOf('In flight')).toEqual(['0', '0', '0'])
     await expect
       .poll(() => factsOf('CPU'))
       .toEqual(Array(3).fill(expect.stringMatching(/^[<\d.]+ % of a core$/)))
-    expect(await factsOf('Memory')).toEqual(Array(3).fill(expect.stringMatching(/^[\d.]+ MB$/)))
-    expect(await factsOf('Event-loop delay')).toEqual(
-      Array(3).fill(expect.stringMatching(/^p99 [\d.]+ (ms|s)$/)),
-    )
+    await expect.poll(() => factsOf('Memory')).toEqual(Array(3).fill(expect.stringMatching(/^[\d.]+ MB$/)))
+    await expect
+      .poll(() => factsOf('Event-loop delay'))
+      .toEqual(Array(3).fill(expect.stringMatching(/^p99 [\d.]+ (ms|s)$/)))
   })
 
   it('shows next step and setting for each rejection, and the snippet of each project', async ({
@@ -160,10 +163,10 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await untilListed(spanKind)
     await spanKind.click()
     await page.waitForURL('**/inbox?type=span')
-    expect(await entries.count()).toBe(1)
+    await expect.poll(() => entries.count()).toBe(1)
     await entries.filter({ hasText: 'Pageload, ' }).click()
     const spans = page.getByRole('list', { name: 'Spans by start time' }).getByRole('listitem')
-    expect(await spans.count()).toBe(itemsIn('browser-11.12.0-pageload-1').length)
+    await expect.poll(() => spans.count()).toBe(itemsIn('browser-11.12.0-pageload-1').length)
     await spans.first().filter({ hasText: 'Pageload' }).waitFor()
     await page.goBack()
     await kinds.getByRole('link', { name: 'Logs' }).click()
@@ -214,9 +217,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await untilListed(named)
     await named.first().click()
     await page.getByRole('heading', { level: 1, name: /onerror/ }).waitFor()
-    expect(await page.title()).toMatch(/onerror.* · Inbox · Console · Culvert$/)
+    await expect.poll(() => page.title()).toMatch(/onerror.* · Inbox · Console · Culvert$/)
     const pictures = page.getByRole('region', { name: 'Attachments' }).getByRole('img')
-    expect(await pictures.count()).toBe(1)
+    await expect.poll(() => pictures.count()).toBe(1)
     await pictures.first().scrollIntoViewIfNeeded()
     const widthOf = (image: unknown) => (image as { naturalWidth: number }).naturalWidth
     await expect.poll(() => pictures.first().evaluate(widthOf)).toBe(1)
