@@ -126,6 +126,7 @@ describe('The replay player', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     await clickListed(page.getByRole('link', { name: /Error: boom/ }))
     const sent: string[] = []
+    await page.getByRole('button', { name: 'Load the replay' }).waitFor()
     await page.exposeFunction('recordCommand', (type: string) => sent.push(type))
     await seekAtEnd(page, 'boom')
     await load(page)

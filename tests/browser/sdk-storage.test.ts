@@ -36,9 +36,11 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     return post && new URL(post.url()).search
   }
 
+  /** Opens a page, whose SDK has opened its database: without one it keeps nothing. */
   async function open(): Promise<void> {
     await site.open(visitor.page, TAG)
     await visitor.page.waitForFunction('Sentry.getClient')
+    expect(await countStored(visitor.page, site.query)).toBe(0)
   }
 
   it('tells the tunnel that it keeps envelopes while its database has room', async () => {
@@ -102,8 +104,9 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.event('with full storage')
     visitor.expectTrouble(/503/)
     await visitor.page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
+    const rejected = visitor.page.waitForResponse((response) => response.status() === 503)
     await capture('lost')
-    await expect.poll(() => queryOf('lost')).toBeDefined()
+    await rejected
     await visitor.page.unroute(/\/monitoring\?/)
     await capture('after the loss')
     await site.event('after the loss')

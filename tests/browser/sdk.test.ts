@@ -154,7 +154,9 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       })`)}${TAG}${script("Sentry.onLoad(() => Sentry.startSpan({ name: 'span' }, () => Sentry.captureMessage('in a span')))")}`,
     )
     await site.event('scrubbed')
-    expect(found).toEqual([expect.stringMatching(/has no tracing\. Set data-traces-sample-rate/)])
+    await expect
+      .poll(() => found)
+      .toEqual([expect.stringMatching(/has no tracing\. Set data-traces-sample-rate/)])
   })
 
   it('reports nothing when sentryOnLoad throws before init, and says so', async () => {
@@ -217,7 +219,9 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       release: 'of the tag',
       environment: 'tagged',
     })
-    expect(found).toEqual(['Culvert: data-sample-rat="1" of the script element has no effect'])
+    await expect
+      .poll(() => found)
+      .toEqual(['Culvert: data-sample-rat="1" of the script element has no effect'])
   })
 
   it('traces the page with data-traces-sample-rate', async () => {
@@ -397,6 +401,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.open(page, TAG)
     await page.waitForFunction('Sentry.getClient')
     await page.evaluate("Sentry.captureMessage('kept for the next visit')")
+    await expect.poll(() => visitor.troubles).toContainEqual(expect.stringMatching(/503/)) // it is stored before
     await expect.poll(() => countStored(page, site.query)).toBe(1)
     await page.close()
     const next = await page.context().newPage()
