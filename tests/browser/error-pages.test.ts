@@ -3,6 +3,7 @@
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { breakPage } from '../support/browser/broken-page.ts'
+import { press } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -56,7 +57,7 @@ describe('An error page', requires('chromium', 'nginx'), () => {
     await page.goto(`${web.url}/?break=next`)
     await expect.poll(() => page.locator('body').innerText()).toContain(serverError(web.port))
     expect(await findingsInBothThemes(page)).toEqual([])
-    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Reload' }).click()])
+    await Promise.all([page.waitForEvent('load'), press(page.getByRole('button', { name: 'Reload' }))])
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.getByRole('heading', { name: 'Connection check' }).waitFor()
   })

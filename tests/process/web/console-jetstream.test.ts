@@ -48,8 +48,10 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     await sentry.away()
     expect(await Promise.all([send(3), send(4)])).toEqual([503, 503])
     const away = await look(
-      ({ spools: [spool], point: { outcomes } }) =>
-        spool?.writable === false && Object.values(outcomes).reduce((sum, count) => sum + count, 0) === 4,
+      ({ spools: [spool], point: { outcomes }, replicas }) =>
+        spool?.writable === false &&
+        replicas.every(({ state }) => state === 'responding') &&
+        Object.values(outcomes).reduce((sum, count) => sum + count, 0) === 4,
     )
     expect(states(away)).toEqual(['responding', 'responding'])
     expect(away.spools[0]?.envelopes).toBeUndefined()

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InboxEntry, InboxGroup, InboxGroups } from '../../../tunnel/src/contract/inbox.ts'
 import type { SpoolPurged, SpoolStatus } from '../../../tunnel/src/contract/spool.ts'
 import { type Answers, type FakeTunnel, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
-import { get, signIn, startWebOver } from '../../support/web/operator.ts'
+import { get, lookUntil, pageWith, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
 const SPOOL: SpoolStatus = {
@@ -83,6 +83,9 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     started.use(earlier)
     web = started.use(await startWebOver(...tunnels, hung, earlier))
     cookie = (await signIn(web.url)).cookie ?? ''
+    const responding = (replicas: { state: string }[]) =>
+      replicas.filter(({ state }) => state === 'responding').length
+    await lookUntil(web.url, cookie, ({ replicas }) => responding(replicas) === 3) // an action is sent to these, and only once
   }, 600_000)
 
   afterAll(() => started.disposeAsync())
@@ -116,8 +119,8 @@ describe('For replicas that share a spool and an inbox, the console', () => {
   })
 
   it('lists the inboxes of the replicas that respond, and counts a shared one once', async () => {
-    const page = (await (await get(`${web.url}/console/inbox`, cookie)).text()).replaceAll('<!-- -->', '')
-    expect(page).toContain('1 replica did not respond or failed: the page may be incomplete') // the one that hangs
+    const incomplete = '1 replica did not respond or failed: the page may be incomplete' // the one that hangs
+    const page = await pageWith(`${web.url}/console/inbox`, cookie, incomplete)
     const rows = page.split('<li').slice(1)
     for (let n = 0; n < LISTED; n++) {
       const row = rows.filter((each) => each.includes(`>error e${n}<`))
@@ -133,8 +136,8 @@ describe('For replicas that share a spool and an inbox, the console', () => {
   })
 
   it('shows a replica without /figures as responding, and says that it reports no figures', async () => {
-    const text = (await (await get(`${web.url}/console/replicas`, cookie)).text()).replaceAll('<!-- -->', '')
-    expect(text).toContain('previous-release: an older version that reports no counters')
+    const without = 'previous-release: an older version that reports no counters'
+    const text = await pageWith(`${web.url}/console/replicas`, cookie, without)
     expect(text).toMatch(
       /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,
     )

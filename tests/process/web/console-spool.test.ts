@@ -7,6 +7,7 @@ import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { until } from '../../support/until.ts'
 import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
@@ -34,8 +35,17 @@ describe('The spool page of the console for two spools', () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** Returns the rows of each spool, and the link to its next page. */
+  /** Returns the rows of each spool, and the link to its next page, once both are listed: one that responds late is left out. */
   async function read(path: string) {
+    let page = await readOnce(path)
+    await until(async () => {
+      if (page.rows.size < tunnels.length) page = await readOnce(path)
+      return page.rows.size === tunnels.length
+    })
+    return page
+  }
+
+  async function readOnce(path: string) {
     const response = await get(web.url + path, cookie)
     expect(response.status).toBe(200)
     const text = (await response.text()).replaceAll('&amp;', '&')
@@ -78,8 +88,11 @@ describe('The spool page of the console for two spools', () => {
     for (const { spool, envelopes } of listed)
       for (const { id, receipt, received } of [envelopes[0], envelopes[PAGE]].flatMap((each) => each ?? [])) {
         const path = `/console/spool/by-receipt/${receipt}?time=${received}`
-        const { status, headers } = await get(web.url + path, cookie)
-        expect([status, headers.get('location')]).toEqual([307, `/console/spool/${id}?spool=${spool}`])
+        const target = async () => {
+          const { status, headers } = await get(web.url + path, cookie)
+          return [status, headers.get('location')]
+        }
+        await expect.poll(target).toEqual([307, `/console/spool/${id}?spool=${spool}`])
       }
     const gone = await get(`${web.url}/console/spool/by-receipt/gone-1?time=1`, cookie)
     expect(gone.headers.get('location')).toBe('/console/spool')

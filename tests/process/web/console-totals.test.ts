@@ -189,27 +189,33 @@ describe('The counts of the console', () => {
   })
 
   it('contain the SDKs and releases of each project, and its share of the spool', async () => {
-    const page = await pageText('/console/projects')
-    for (const word of [
+    const words = [
       'sentry.javascript.browser/11.12.0',
       'sentry.javascript.browser/10.78.0',
       'shop@1.0.0',
       'No pending envelopes',
       `dsn: '${sentry.dsn('2')}'`,
-    ])
-      expect([word, page.includes(word)]).toEqual([word, true])
+    ]
+    const shown = async () => {
+      const page = await pageText('/console/projects')
+      return words.filter((word) => page.includes(word))
+    }
+    await expect.poll(shown).toEqual(words)
   })
 
   it('explain a rejection by the setting that would have accepted it, with its value', async () => {
     const items = '{"type":"client_report"}\n{}\n'.repeat(6)
     await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'rejected'], UNREAD)
     await lookForAll()
-    const page = await pageText('/console/rejections')
-    const shown = Object.fromEntries(
-      [...page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)].map(([, name, value]) => [name, value]),
-    )
-    expect(shown).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
-    expect(page).toMatch(/declined.*Sentry declined it\..*401 or 403/s)
+    const settings = async () => {
+      const page = await pageText('/console/rejections')
+      const shown = page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)
+      return Object.fromEntries([...shown].map(([, name, value]) => [name, value]))
+    }
+    await expect.poll(settings).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
+    await expect
+      .poll(() => pageText('/console/rejections'))
+      .toMatch(/declined.*Sentry declined it\..*401 or 403/s)
   })
 
   it('contain a rate limit of Sentry, its end, and what it held back', async () => {
@@ -221,25 +227,27 @@ describe('The counts of the console', () => {
     expect(limits).toEqual([{ project: project('2'), category: 'replay', until: expect.any(Number) }])
     expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
     expect(changesOf(overview)).toContain(`Sentry rate-limits ${project('2')} replay`)
-    const page = await pageText('/console/projects')
-    expect(page.includes('replay, ends')).toBe(true)
+    await expect.poll(() => pageText('/console/projects')).toContain('replay, ends')
   })
 
   it('contain for each outcome other than delivered the number, and the first and the last time', async () => {
-    const page = await pageText('/console/rejections')
-    const cards = page
-      .replaceAll(/<script.*?<\/script>/gs, '')
-      .split('<li class="panel')
-      .slice(1)
-    const known = cards.map((card) => {
-      const [, outcome] = /outcome=(\w+)/.exec(card) ?? []
-      const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
-      const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
-      const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
-      const isPast = times?.every((time) => Date.parse(time) <= Date.now())
-      return [`${outcome} ${reason}`, Number(count), isPast]
-    })
-    expect(known.sort()).toEqual([
+    const known = async () => {
+      const page = await pageText('/console/rejections')
+      const cards = page
+        .replaceAll(/<script.*?<\/script>/gs, '')
+        .split('<li class="panel')
+        .slice(1)
+      const rows = cards.map((card) => {
+        const [, outcome] = /outcome=(\w+)/.exec(card) ?? []
+        const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
+        const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
+        const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
+        const isPast = times?.every((time) => Date.parse(time) <= Date.now())
+        return [`${outcome} ${reason}`, Number(count), isPast]
+      })
+      return rows.sort()
+    }
+    await expect.poll(known).toEqual([
       ['declined ', 1, true],
       ['rate_limited ', 1, true],
       ['rejected dsn-unknown', 4, true],
@@ -260,17 +268,24 @@ describe('The counts of the console', () => {
     expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
     expect(booksOf(await watch.refresh())).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not respond`)
-    const cards = (await pageText('/console/rejections')).split('View in the live feed')
-    for (const code of ['dsn-unknown', 'not-an-envelope', 'too-many-items'])
-      expect(cards.find((card) => card.includes(code))).toContain('Last rejected request')
+    const codes = ['dsn-unknown', 'not-an-envelope', 'too-many-items']
+    const withRequest = async () => {
+      const cards = (await pageText('/console/rejections')).split('View in the live feed')
+      const cardOf = (code: string) => cards.find((card) => card.includes(code))
+      return codes.filter((code) => cardOf(code)?.includes('Last rejected request'))
+    }
+    await expect.poll(withRequest).toEqual(codes)
 
     const late = started.use(await startTunnel({ env: { ...env, ADMIN_PORT: String(lateAdminPort) } }))
     tunnels.push(late)
     const { replica: name } = await (await late.admin('/status')).json()
-    const joined = await lookUntil(web.url, cookie, ({ changes }) =>
-      changes.some(({ text }) => text === `${name} started responding`),
+    await lookUntil(
+      web.url,
+      cookie,
+      ({ changes, replicas }) =>
+        changes.some(({ text }) => text === `${name} started responding`) &&
+        replicas.filter(({ state }) => state === 'responding').length === 3,
     )
-    expect(joined.replicas.filter(({ state }) => state === 'responding')).toHaveLength(3)
     for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
     expect(booksOf(await lookForAll())).toEqual(sent)
   })
@@ -295,8 +310,9 @@ describe('The counts of the console', () => {
     const isWhole = ({ spools: [spool, ...others] }: OverviewSnapshot) =>
       spool?.envelopes === 18 && others.length === 0
     await lookUntil(web.url, cookie, isWhole) // once, although three replicas report it
-    const page = await pageText('/console/projects')
-    expect(/18 error: [^<]{1,30} % of its share of the spool/.exec(page)?.length).toBe(1)
+    await expect
+      .poll(() => pageText('/console/projects'))
+      .toMatch(/18 error: [^<]{1,30} % of its share of the spool/)
 
     await sentry.back()
     await until(async () => {

@@ -13,6 +13,8 @@ import { BREAKABLE, startWeb, type Web } from '../../support/web/web.ts'
 /** Writes a line to the console repeatedly, outside of any request. */
 const TICKING = '--import=data:text/javascript,setInterval(()=>console.info(`outside`),20).unref()'
 
+const PATIENCE = 90_000 // the machine may be busy
+
 const TOKENS = { early: 'a'.repeat(32), pending: 'b'.repeat(32) }
 
 /** Records the requests of web to the tunnel. */
@@ -34,7 +36,7 @@ async function startRecorder() {
       for (;;) {
         const found = requests.find(isWanted)
         if (found) return found
-        await once(arrivals, 'request', { signal: AbortSignal.timeout(10_000) })
+        await once(arrivals, 'request', { signal: AbortSignal.timeout(PATIENCE) })
       }
     },
     async [Symbol.asyncDispose](): Promise<void> {

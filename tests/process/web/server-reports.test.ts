@@ -81,9 +81,12 @@ describe('An error of the server of web', requires('nginx'), () => {
     await breakServer(2000)
     await site.web.stop()
     await sentry.next((received) => hasItem('event')(received) && numberOf(received) === 2000)
-    const told = sentry.requests.filter(hasItem('log')).map(itemsOf)
-    const logged = new Set(told) // envelopes in flight at the killed tunnel arrive twice
-    expect([...logged].join().match(/"body":"⨯[^}]*broken for a test/g)).toHaveLength(1 + 1 + 120 + 1)
+    const lines = () => {
+      const told = sentry.requests.filter(hasItem('log')).map(itemsOf)
+      const logged = new Set(told) // envelopes in flight at the killed tunnel arrive twice
+      return [...logged].join().match(/"body":"⨯[^}]*broken for a test/g)
+    }
+    await expect.poll(lines).toHaveLength(1 + 1 + 120 + 1)
   })
 })
 

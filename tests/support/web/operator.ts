@@ -1,6 +1,7 @@
 /** Operator of the tests: a web with a console, and the sign-in as a browser does it. */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { expect } from 'vitest'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import type { LiveEvent } from '../../../web/features/console/monitor/use-snapshot.ts'
 import { TOKEN } from '../tunnel/running.ts'
@@ -52,6 +53,17 @@ export async function signIn(
 /** Sends a request with this cookie, without following redirects. */
 export function get(url: string, cookie?: string): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
+}
+
+/** Returns the markup of a page once it has these words: a page leaves out replicas that respond late. */
+export async function pageWith(url: string, cookie: string | undefined, words: string): Promise<string> {
+  let page = ''
+  const read = async () => {
+    page = (await (await get(url, cookie)).text()).replaceAll('<!-- -->', '')
+    return page
+  }
+  await expect.poll(read).toContain(words)
+  return page
 }
 
 /** Returns the first server-sent event of the overview that satisfies `holds`. */
