@@ -36,7 +36,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     return post && new URL(post.url()).search
   }
 
-  /** Opens a page, whose SDK has opened its database: without one it keeps nothing. */
+  /** Opens a page, and waits until its SDK has opened its database: before, the SDK stores nothing. */
   async function open(): Promise<void> {
     await site.open(visitor.page, TAG)
     await visitor.page.waitForFunction('Sentry.getClient')

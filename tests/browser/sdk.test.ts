@@ -401,7 +401,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.open(page, TAG)
     await page.waitForFunction('Sentry.getClient')
     await page.evaluate("Sentry.captureMessage('kept for the next visit')")
-    await expect.poll(() => visitor.troubles).toContainEqual(expect.stringMatching(/503/)) // it is stored before
+    await expect.poll(() => visitor.troubles).toContainEqual(expect.stringMatching(/503/)) // the SDK stores the envelope before it posts it
     await expect.poll(() => countStored(page, site.query)).toBe(1)
     await page.close()
     const next = await page.context().newPage()

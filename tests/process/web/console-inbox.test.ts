@@ -126,7 +126,7 @@ describe('The inbox of the console', () => {
     return id ?? ''
   }
 
-  /** Returns the response of a page or a download of the inbox: what a tunnel that responds too slowly has is not found. */
+  /** Returns the response for a page or a download of the inbox. Web responds with 404 while the tunnel is too slow. */
   async function find(path: string): Promise<Response> {
     let response: Response | undefined
     await until(async () => {

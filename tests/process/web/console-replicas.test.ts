@@ -85,7 +85,7 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     cookie = (await signIn(web.url)).cookie ?? ''
     const responding = (replicas: { state: string }[]) =>
       replicas.filter(({ state }) => state === 'responding').length
-    await lookUntil(web.url, cookie, ({ replicas }) => responding(replicas) === 3) // an action is sent to these, and only once
+    await lookUntil(web.url, cookie, ({ replicas }) => responding(replicas) === 3) // the console sends an action once, and only to a replica that responds
   }, 600_000)
 
   afterAll(() => started.disposeAsync())
@@ -136,8 +136,8 @@ describe('For replicas that share a spool and an inbox, the console', () => {
   })
 
   it('shows a replica without /figures as responding, and says that it reports no figures', async () => {
-    const without = 'previous-release: an older version that reports no counters'
-    const text = await pageWith(`${web.url}/console/replicas`, cookie, without)
+    const notice = 'previous-release: an older version that reports no counters'
+    const text = await pageWith(`${web.url}/console/replicas`, cookie, notice)
     expect(text).toMatch(
       /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,
     )

@@ -35,7 +35,7 @@ describe('The spool page of the console for two spools', () => {
 
   afterAll(() => started.disposeAsync())
 
-  /** Returns the rows of each spool, and the link to its next page, once both are listed: one that responds late is left out. */
+  /** Returns the rows of each spool, and the link to its next page. Repeats the request while the page leaves out a slow replica. */
   async function read(path: string) {
     let page = await readOnce(path)
     await until(async () => {

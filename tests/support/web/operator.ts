@@ -55,7 +55,7 @@ export function get(url: string, cookie?: string): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
 }
 
-/** Returns the markup of a page once it has these words: a page leaves out replicas that respond late. */
+/** Returns the markup of a page that contains these words. Repeats the request until then, because a page leaves out slow replicas. */
 export async function pageWith(url: string, cookie: string | undefined, words: string): Promise<string> {
   let page = ''
   const read = async () => {
