@@ -28,6 +28,10 @@ export const HEADLESS_SHELL = ['chromium-headless-shell', 'chrome-headless-shell
 /** Names of Firefox's program, Debian's first. */
 export const FIREFOX = ['firefox-esr', 'firefox']
 
+/** Name of WebKit's driver, and that of the display without a screen that its browser needs. */
+export const WEBKIT_DRIVER = ['WebKitWebDriver']
+export const XVFB = ['Xvfb']
+
 // Debian installs servers there; often missing from the PATH of other users than root.
 const SERVER_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
 

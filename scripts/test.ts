@@ -15,6 +15,8 @@ import {
   findProgram,
   HEADLESS_SHELL,
   install,
+  WEBKIT_DRIVER,
+  XVFB,
 } from './programs.ts'
 import type { StepFailed } from './progress.mjs'
 import '../tests/support/requirements.ts' // declares `skipReason` in the metadata of a test
@@ -97,6 +99,8 @@ async function installRequirements(env: Environment): Promise<void> {
   await installProgram('chromium', CHROMIUM, env)
   await installProgram('chromium-headless-shell', HEADLESS_SHELL, env)
   await installProgram('firefox-esr', FIREFOX, env)
+  await installProgram('webkit2gtk-driver', WEBKIT_DRIVER, env)
+  await installProgram('xvfb', XVFB, env)
   await installProgram('strace', ['strace'], env)
   await installProgram('prometheus', ['promtool'], env)
   await installProgram('unzip', ['unzip'], env)

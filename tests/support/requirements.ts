@@ -11,6 +11,8 @@ import {
   findNatsServer,
   findProgram,
   HEADLESS_SHELL,
+  WEBKIT_DRIVER,
+  XVFB,
 } from '../../scripts/programs.ts'
 import { findUnresponsiveEngine } from './docker/engine.ts'
 
@@ -31,6 +33,8 @@ export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 /** Chromium without windows, which starts visitors in a third of the time; Chromium when it is missing. */
 export const HEADLESS_SHELL_PROGRAM = findProgram(HEADLESS_SHELL, path) ?? CHROMIUM_PROGRAM
 export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
+export const WEBKIT_DRIVER_PROGRAM = findProgram(WEBKIT_DRIVER, path)
+export const XVFB_PROGRAM = findProgram(XVFB, path)
 export const NGINX_PROGRAM = findProgram(['nginx'], path)
 export const CADDY_PROGRAM = findProgram(['caddy'], path)
 export const HAPROXY_PROGRAM = findProgram(['haproxy'], path)
@@ -50,6 +54,7 @@ export type Requirement =
   | 'docker'
   | 'chromium'
   | 'firefox'
+  | 'webkit'
   | 'nginx'
   | 'caddy'
   | 'haproxy'
@@ -72,6 +77,10 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   ),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),
+  webkit: () => {
+    if (!WEBKIT_DRIVER_PROGRAM) return 'WebKitWebDriver is not installed'
+    return XVFB_PROGRAM ? undefined : 'Xvfb is not installed, which WebKit needs'
+  },
   nginx: () => (NGINX_PROGRAM ? undefined : 'nginx is not installed'),
   caddy: () => (CADDY_PROGRAM ? undefined : 'Caddy is not installed'),
   haproxy: () => (HAPROXY_PROGRAM ? undefined : 'HAProxy is not installed'),

@@ -8,6 +8,7 @@ import { makeFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 import { BidiClient } from './bidi.ts'
 import { SITE_HOST } from './chromium.ts'
+import type { Tab, TabVisitor } from './tab.ts'
 
 const START_TIMEOUT_MS = 60_000 // the machine may be busy
 
@@ -36,23 +37,6 @@ const PREFERENCES: Record<string, string | number | boolean> = {
   'network.proxy.type': 1,
   'services.settings.server': 'http://127.0.0.1:9',
   'toolkit.telemetry.server': 'http://127.0.0.1:9',
-}
-
-export type Tab = {
-  /** Opens a page, and waits until it has loaded. */
-  open(url: string): Promise<void>
-  /** Returns the value of an expression, of which JSON has to be able to hold. Awaits promises. */
-  evaluate(expression: string): Promise<unknown>
-  /** Resolves when the expression is true. */
-  waitFor(expression: string): Promise<void>
-  close(): Promise<void>
-}
-
-export type FirefoxVisitor = {
-  /** URLs that the pages of the visitor have requested. */
-  requests: string[]
-  newTab(): Promise<Tab>
-  setOffline(offline: 'offline' | 'online'): Promise<void>
 }
 
 export type Firefox = Awaited<ReturnType<typeof startFirefox>>
@@ -89,7 +73,7 @@ async function listeningUrl({ stderr }: ReturnType<typeof startProgram>): Promis
   return find() ?? ''
 }
 
-async function enter(client: BidiClient): Promise<FirefoxVisitor> {
+async function enter(client: BidiClient): Promise<TabVisitor> {
   const { userContext } = await client.send('browser.createUserContext', {})
   const requests: string[] = []
   const tabs = new Set<unknown>()
@@ -106,6 +90,9 @@ async function enter(client: BidiClient): Promise<FirefoxVisitor> {
     async setOffline(state) {
       const networkConditions = state === 'offline' ? { type: 'offline' } : null
       await client.send('emulation.setNetworkConditions', { networkConditions, userContexts: [userContext] })
+    },
+    async [Symbol.asyncDispose]() {
+      await client.send('browser.removeUserContext', { userContext })
     },
   }
 }

@@ -1,0 +1,128 @@
+/** Pages with the script element of sdk.js in Firefox and WebKit: the basic cases. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { requiresEngine, startEngine } from '../support/browser/engines.ts'
+import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
+import type { Engine, Tab, TabVisitor } from '../support/browser/tab.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+
+const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
+const FORM = "document.getElementById('culvert-report-dialog')?.shadowRoot.querySelector('form')"
+
+for (const name of ['firefox', 'webkit'] as const)
+  describe(`A page with sdk.js in ${name}`, requiresEngine(name), () => {
+    const started = new AsyncDisposableStack()
+    let site: SdkSite
+    let engine: Engine
+    let visitor: TabVisitor
+    let tab: Tab
+
+    beforeAll(async () => {
+      site = started.use(await startSdkSite())
+      engine = started.use(await startEngine(name))
+    })
+    afterAll(() => started.disposeAsync())
+
+    beforeEach(async () => {
+      visitor = await engine.visitor()
+      tab = await visitor.newTab()
+    })
+
+    afterEach(async () => {
+      await visitor[Symbol.asyncDispose]()
+      const origins = new Set(visitor.requests.map((url) => new URL(url).origin))
+      expect([...origins]).toEqual([site.url])
+    })
+
+    /** Opens a page with the tag and this code, and waits until the SDK is there. */
+    async function open(code = ''): Promise<void> {
+      await tab.open(site.publish(`${TAG}<script>${code}</script><body>`))
+      await tab.waitFor('Boolean(Sentry.getClient)')
+    }
+
+    it('reports an error of the first script, before the SDK is there', async () => {
+      await open("throw new Error('first script')")
+      expect(await site.event('first script')).toMatchObject({
+        exception: {
+          values: [{ mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' } }],
+        },
+      })
+      expect(site.countEvents('first script')).toBe(1)
+    })
+
+    it('reports an error and a rejection after it has loaded', async () => {
+      await open()
+      await tab.evaluate(`void setTimeout(() => { throw new Error('later') })`)
+      await site.event('later')
+      await tab.evaluate(`void setTimeout(() => { Promise.reject(new Error('rejected')) })`)
+      await site.event('rejected')
+    })
+
+    it('reports a rejection from before the SDK is there', async () => {
+      await open("Promise.reject(new Error('rejected early'))")
+      await site.event('rejected early')
+    })
+
+    it('sends what was raised offline when the visitor is online again', async () => {
+      await open()
+      await visitor.setOffline('offline')
+      await tab.evaluate("Sentry.captureMessage('offline')")
+      await tab.waitFor(countStored('offline'))
+      expect(site.countEvents('offline')).toBe(0)
+      await visitor.setOffline('online')
+      await site.event('offline')
+    })
+
+    it('sends at the next visit what was raised in a tab that was closed offline', async () => {
+      await open()
+      await visitor.setOffline('offline')
+      await tab.evaluate("Sentry.captureMessage('closed')")
+      await tab.waitFor(countStored('closed'))
+      await tab.close()
+      await visitor.setOffline('online')
+      tab = await visitor.newTab()
+      await open()
+      await site.event('closed')
+    })
+
+    it('opens a report dialog, whose feedback names the event', async () => {
+      await open()
+      await tab.evaluate("Sentry.captureMessage('with a dialog')")
+      const event = await site.event('with a dialog')
+      await tab.evaluate(
+        `new Promise((onLoad, onError) => Sentry.showReportDialog({ lang: 'fr', onLoad, onError }))`,
+      )
+      expect(await tab.evaluate(`${FORM}.closest('dialog').ariaLabel`)).toBe(
+        'Il semble que nous rencontrions un problème.',
+      )
+      await tab.evaluate(`(() => {
+      const form = ${FORM}
+      const message = form.querySelector('textarea')
+      message.value = 'I clicked.'
+      message.dispatchEvent(new Event('input', { bubbles: true }))
+      form.requestSubmit()
+    })()`)
+      const { items } = await site.sentry.next(hasItem('feedback'))
+      const feedback = items.find(({ header }) => header.type === 'feedback')
+      expect(JSON.parse(String(feedback?.payload)).contexts.feedback).toMatchObject({
+        message: 'I clicked.',
+        associated_event_id: event.event_id,
+      })
+    })
+
+    /** Returns an expression for how many stored envelopes have this message. */
+    function countStored(message: string): string {
+      return `new Promise((resolve) => {
+      const opening = indexedDB.open('culvert-offline${site.query}')
+      opening.onsuccess = () => {
+        const database = opening.result
+        const reading = database.transaction('queue').objectStore('queue').getAll()
+        reading.onsuccess = () => {
+          database.close()
+          const texts = reading.result.map(({ body }) => new TextDecoder().decode(body))
+          resolve(texts.filter((text) => text.includes('${message}')).length)
+        }
+      }
+    })`
+    }
+  })

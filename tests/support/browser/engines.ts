@@ -1,0 +1,54 @@
+/** Browsers by the name of their engine. */
+
+import { requires } from '../requirements.ts'
+import { startChromium } from './chromium.ts'
+import { startFirefox } from './firefox.ts'
+import type { Engine } from './tab.ts'
+import { startWebKit } from './webkit.ts'
+
+export const ENGINES = ['chromium', 'firefox', 'webkit'] as const
+
+export type EngineName = (typeof ENGINES)[number]
+
+const START: Record<EngineName, () => Promise<Engine>> = {
+  chromium: startChromiumEngine,
+  firefox: startFirefox,
+  webkit: startWebKit,
+}
+
+export function startEngine(name: EngineName): Promise<Engine> {
+  return START[name]()
+}
+
+/** Options of a suite that needs this browser and a site. */
+export function requiresEngine(name: EngineName) {
+  return requires(name, 'nginx')
+}
+
+async function startChromiumEngine(): Promise<Engine> {
+  const chromium = await startChromium()
+  return {
+    visitor: async () => {
+      const visitor = await chromium.visitor()
+      visitor.allowTrouble(/./) // the other browsers do not report any
+      const context = visitor.page.context()
+      const requests: string[] = []
+      context.on('request', (request) => requests.push(request.url()))
+      return {
+        requests,
+        newTab: async () => {
+          const page = await context.newPage()
+          return {
+            open: async (url) => void (await page.goto(url, { waitUntil: 'load' })),
+            evaluate: (expression) => page.evaluate(expression),
+            waitFor: async (expression) => void (await page.waitForFunction(expression)),
+            close: () => page.close(),
+          }
+        },
+        setOffline: (state) => context.setOffline(state === 'offline'),
+        [Symbol.asyncDispose]: () => visitor[Symbol.asyncDispose](),
+      }
+    },
+    [Symbol.asyncDispose]: chromium.close,
+  }
+}

@@ -1,0 +1,23 @@
+/** Tabs, which work alike in Chromium, Firefox and WebKit. */
+
+export type Tab = {
+  /** Opens a page, and waits until it has loaded. */
+  open(url: string): Promise<void>
+  /** Returns the value of an expression, of which JSON has to be able to hold. Awaits promises. */
+  evaluate(expression: string): Promise<unknown>
+  /** Resolves when the expression is true. */
+  waitFor(expression: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Visitor with cookies, cache and storage of its own. */
+export type TabVisitor = {
+  /** URLs that the pages of the visitor have requested. */
+  requests: string[]
+  newTab(): Promise<Tab>
+  setOffline(offline: 'offline' | 'online'): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Browser whose visitors have tabs. `await using` stops it. */
+export type Engine = { visitor(): Promise<TabVisitor>; [Symbol.asyncDispose](): Promise<void> }
