@@ -58,7 +58,7 @@ async function playOutage(plan: Plan, cores: Cores, sink: Sink): Promise<Outage>
 
   await sink.leave()
   const distinct = { ...live, requests: buildErrors(dsn, spooled) }
-  const spooling = await observe(distinct, spooled, (options) => postInTurn({ ...options, wanted: 202 }))
+  const spooling = await observe(distinct, spooled, postInTurn)
   await agree('in the spool', spooled, () => readSpooled(culvert.adminUrl))
 
   await sink.comeBack()

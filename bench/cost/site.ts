@@ -81,7 +81,7 @@ async function postDistinct(to: Tunnel, many: number): Promise<void> {
       const envelope = Buffer.from(text.replaceAll(id, left.toString(16).padStart(32, '0')), 'latin1')
       const answer = await pool.request({ method: 'POST', path: '/monitoring', body: envelope })
       await answer.body.dump()
-      if (answer.statusCode !== 202)
+      if (answer.headers['x-culvert-outcome'] !== 'spooled')
         throw new Error(`an envelope of the outage was answered ${answer.statusCode}`)
     }
   }

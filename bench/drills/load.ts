@@ -7,7 +7,7 @@ import { captureFor } from '../../tests/support/sdk-captures.ts'
 import { plainPath } from '../load/requests.ts'
 
 /** `status` is 0 when the connection broke. `code` is that of a rejection. */
-export type Answer = { id: string; status: number; code: string; ms: number }
+export type Answer = { id: string; status: number; isSpooled: boolean; code: string; ms: number }
 
 export type LoadOptions = { url: string; dsn: string; rate: number }
 
@@ -56,11 +56,12 @@ export function startLoad({ url, dsn, rate }: LoadOptions) {
 
   async function post(due: number, n: number): Promise<void> {
     const id = randomBytes(16).toString('hex')
-    const { status, code } = await send(text.replaceAll(captured, id), n).catch(() => ({
+    const answer = await send(text.replaceAll(captured, id), n).catch(() => ({
       status: 0,
+      isSpooled: false,
       code: '',
     }))
-    answers.push({ id, status, code, ms: performance.now() - due })
+    answers.push({ id, ...answer, ms: performance.now() - due })
   }
 
   async function send(body: string, n: number) {
@@ -71,7 +72,11 @@ export function startLoad({ url, dsn, rate }: LoadOptions) {
       dispatcher: agent,
     })
     const answer = await response.body.text()
-    return { status: response.statusCode, code: /"code":"([\w-]+)"/.exec(answer)?.[1] ?? '' }
+    return {
+      status: response.statusCode,
+      isSpooled: response.headers['x-culvert-outcome'] === 'spooled',
+      code: /"code":"([\w-]+)"/.exec(answer)?.[1] ?? '',
+    }
   }
 }
 

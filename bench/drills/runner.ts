@@ -79,7 +79,8 @@ export function describeResponses(answers: readonly Answer[]): string {
 }
 
 async function isHealthy(url: string, dsn: string): Promise<boolean> {
-  return (await postOne(url, dsn)).status === 200
+  const { status, isSpooled } = await postOne(url, dsn)
+  return status === 200 && !isSpooled
 }
 
 async function hasSpooled(url: string, dsn: string): Promise<boolean> {

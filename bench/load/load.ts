@@ -9,8 +9,6 @@ export type LoadOptions = {
   requests: Requests
   posts: number
   connections: number
-  /** Expected status; 200 by default. */
-  wanted?: number
   /** Returns whether to end before all requests are posted; called with the number of responses. */
   until?: (answered: number) => boolean
 }
@@ -59,7 +57,7 @@ export function postSteadily(options: LoadOptions, rate: number): Promise<Timing
 
 /** Runs a load: `begin` posts the first requests, and returns the function to call for each response. */
 async function drive(
-  { port, requests, posts, connections, wanted = 200, until = () => false }: LoadOptions,
+  { port, requests, posts, connections, until = () => false }: LoadOptions,
   begin: (connections: readonly Connection[], post: Post) => (connection: Connection) => void,
 ): Promise<Timing> {
   const { promise: over, resolve, reject } = Promise.withResolvers<void>()
@@ -67,7 +65,7 @@ async function drive(
   const since = new Map<Connection, number>()
   let [posted, answered, seen, last] = [0, 0, 0, posts]
   let again: (connection: Connection) => void = () => {}
-  const listener = { wanted, onResponse, onFault: reject }
+  const listener = { onResponse, onFault: reject }
   const opened = await Promise.all(
     Array.from({ length: Math.min(connections, posts) }, () => openConnection(port, listener)),
   )

@@ -23,7 +23,7 @@ export const error: Check = {
   title: 'The tunnel accepts an error',
   verifies: 'An error passes the proxy and the checks of the tunnel, and is delivered or spooled.',
   remedy:
-    'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. 202: Sentry is unavailable or slow; see /status.',
+    'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
   run: withDsn(async ({ post, run }, dsn) =>
     accepted(await post(errorEnvelope(dsn, run), { label: 'the error' })),
   ),
@@ -76,8 +76,8 @@ function accepted(response: HttpResponse): Finding {
     return fail(`The response is ${summarize(response)}. ${jsonOf(response).detail ?? ''}`.trim())
   if (receiptToken(response) === undefined)
     return fail(`${response.status}, but not from a tunnel: the response has no receipt.`)
-  if (response.status === 202)
-    return warn('202: the envelope is spooled, since Sentry did not accept it yet.')
+  if (response.headers['x-culvert-outcome'] === 'spooled')
+    return warn('The envelope is spooled, since Sentry did not accept it yet.')
   return pass(`${response.status} after ${response.durationMs.toFixed(0)} ms.`)
 }
 

@@ -74,9 +74,9 @@ ${renderTable(['code', 'status', 'problem', 'remedy'], rows)}
 | case | status |
 | --- | --- |
 | Sentry responded | Sentry's status and body, with \`X-Sentry-Rate-Limits\` and \`Retry-After\`. A 429 without the first of them gets one that names all categories |
-| Sentry did not accept or decline the envelope in time, and it is stored in the spool | 202 \`{"id":"…"}\`, without \`Retry-After\`, because that would stop the SDK from sending |
+| Sentry did not accept or decline the envelope in time, and it is stored in the spool | 200 \`{"id":"…"}\` with \`x-culvert-outcome: spooled\`, without \`Retry-After\`, because that would stop the SDK from sending |
 | all items are rate-limited | 429 with \`X-Sentry-Rate-Limits\` for the categories concerned |
-| all items are [filtered](filters.md) | 200 \`{"id":"…"}\`; 202 for a duplicate of a pending envelope |
+| all items are [filtered](filters.md) | 200 \`{"id":"…"}\`; with \`x-culvert-outcome: spooled\` for a duplicate of a pending envelope |
 | \`{}\`, the SDK's connectivity probe | 200 |
 
 Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](admin-api.md) of the tunnel that responded returns

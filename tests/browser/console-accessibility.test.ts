@@ -121,7 +121,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   async function openings(consoleSite: ConsoleSite) {
     await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await consoleSite.sentry.away()
-    await consoleSite.sendMany(2, consoleSite.newError, 202)
+    await consoleSite.spoolMany(2, consoleSite.newError)
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const firstLink = async (path: string, link: RegExp) => {

@@ -41,7 +41,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     consoleSite,
   }) => {
     await consoleSite.sentry.away()
-    await consoleSite.sendMany(4, consoleSite.newError, 202)
+    await consoleSite.spoolMany(4, consoleSite.newError)
     await using visitor = await consoleSite.operator('/spool')
     const { page } = visitor
     const depth = page.getByRole('region', { name: 'Pending' })
@@ -115,7 +115,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     consoleSite,
   }) => {
     await consoleSite.sentry.away()
-    await consoleSite.sendMany(3, consoleSite.newError, 202)
+    await consoleSite.spoolMany(3, consoleSite.newError)
     await using visitor = await consoleSite.operator('/spool')
     const { page } = visitor
     const project = page.getByRole('region', { name: 'By project' })
@@ -164,7 +164,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await project.getByText('none pending').waitFor() // a paused project stays listed
     await act('Resume project', project, /^Delivery from the spool is resumed\./)
     await expect.poll(() => project.count()).toBe(0)
-    await consoleSite.sendMany(2, consoleSite.newError, 202)
+    await consoleSite.spoolMany(2, consoleSite.newError)
     await expect
       .poll(async () => {
         await page.reload()
@@ -188,7 +188,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     const limit429 = { status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } }
     consoleSite.sentry.answer((received) => (hasItem('replay_event')(received) ? limit429 : {}))
     const replay = captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2')
-    await expect.poll(async () => (await consoleSite.send(replay)).status).toBe(429) // 202 while the breaker is open
+    await expect.poll(async () => (await consoleSite.send(replay)).status).toBe(429) // 200 while the breaker is open
     await using visitor = await consoleSite.operator()
     const { page } = visitor
     const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
@@ -197,7 +197,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()
 
     await consoleSite.sentry.away()
-    await consoleSite.sendMany(18, consoleSite.newError, 202)
+    await consoleSite.spoolMany(18, consoleSite.newError)
     const upstream = held.getByRole('listitem').filter({ hasText: 'breaker open' })
     await upstream.filter({ hasText: /on [1-3] of 3 replicas, since .+; next attempt/ }).waitFor()
     await page

@@ -52,7 +52,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     const okIcon = await stateIconOf(page)
 
     await consoleSite.sentry.away()
-    await consoleSite.sendMany(20, consoleSite.newError, 202)
+    await consoleSite.spoolMany(20, consoleSite.newError)
     await banner.getByText('Outage').waitFor()
     await banner
       .getByText(

@@ -7,12 +7,12 @@ import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
 import type { Web } from '../support/web/web.ts'
 
-type Answer = { status: number } | 'none'
+type Answer = { status: number; headers?: Record<string, string> } | 'none'
 
 /** Opens the lab, with a tunnel that gives `answer` to every report. */
 async function open(web: Web, { page }: Visitor, answer: Answer): Promise<void> {
   await page.route('**/monitoring?**', (route) =>
-    answer === 'none' ? route.abort() : route.fulfill({ status: answer.status, json: {} }),
+    answer === 'none' ? route.abort() : route.fulfill({ ...answer, json: {} }),
   )
   await page.goto(`${web.url}/lab`)
 }
@@ -62,7 +62,7 @@ describe('The error lab', requires('chromium'), () => {
   })
 
   it.for<[outcome: string, answer: Answer]>([
-    ['spooled by this site, delivered later (202)', { status: 202 }],
+    ['spooled by this site, delivered later', { status: 200, headers: { 'x-culvert-outcome': 'spooled' } }],
     ['not accepted by this site (403)', { status: 403 }],
     ['not accepted by this site (503)', { status: 503 }],
     ['not delivered: no response, or this browser is rate-limited', 'none'],

@@ -28,11 +28,12 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
       visitor.expectTrouble(/uncaught Error: (Thrown|Rejected) on purpose/) // no failed request is expected
       await visitor.page.goto(`http://${SITE_HOST}:${site.port}/lab`)
       await visitor.page.getByRole('button', { name: button }).click()
-      await visitor.page.getByText('spooled by this site, delivered later (202)').waitFor()
+      await visitor.page.getByText('spooled by this site, delivered later').waitFor()
       const posted = visitor.posts.find((each) => value.test(raisedIn(each.postDataBuffer()) ?? ''))
       const answer = await posted?.response()
       if (!posted || !answer) throw new Error('nothing was posted')
-      expect(answer.status()).toBe(202)
+      expect(answer.status()).toBe(200)
+      expect(answer.headers()).toMatchObject({ 'x-culvert-outcome': 'spooled' })
       expect(answer.headers()).not.toHaveProperty('retry-after')
 
       await sentry.back()
@@ -63,8 +64,10 @@ describe('While Sentry is away, the site', requires('chromium', 'nginx'), () => 
     await replayed(visitor, 1)
 
     const envelopes = posts.map((post) => post.postDataBuffer() ?? Buffer.alloc(0))
-    const statuses = await Promise.all(posts.map(async (post) => (await post.response())?.status()))
-    expect(new Set(statuses)).toEqual(new Set([202]))
+    const outcomes = await Promise.all(
+      posts.map(async (post) => (await post.response())?.headers()['x-culvert-outcome']),
+    )
+    expect(new Set(outcomes)).toEqual(new Set(['spooled']))
     const kinds = envelopes.map((body) =>
       parseEnvelope(body)
         .items.map(({ header }) => header.type)

@@ -34,7 +34,7 @@ describe('The spool of compose', requires('docker'), () => {
 
     await sentry.away()
     const body = errorOf(sentry.dsn())
-    expect((await post(stack.url, { body })).status).toBe(202)
+    expect((await post(stack.url, { body })).outcome).toBe('spooled')
 
     await stack.compose('down')
     await tar(`${volume}:/spool:ro`, '-czf', '/backup/spool.tgz', '.')

@@ -56,7 +56,7 @@ describe('The profile cluster', requires('docker', 'nats'), () => {
     await sentry.away()
     const ids = Array.from({ length: 5 }, () => randomBytes(16).toString('hex'))
     for (const event_id of ids)
-      expect((await post(stack.url, { body: errorOf(dsn, { event_id }) })).status).toBe(202)
+      expect((await post(stack.url, { body: errorOf(dsn, { event_id }) })).outcome).toBe('spooled')
     expect(await inTunnel('ls', '/spool')).not.toContain('spool.db')
     await sentry.back()
     await until(async () => {

@@ -58,7 +58,7 @@ describe('A cluster of three NATS servers', requires('docker', 'nats', 'helm'), 
     await sentry.away()
     const ids = Array.from({ length: 20 }, () => randomBytes(16).toString('hex'))
     for (const event_id of ids)
-      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id }) })).status).toBe(202)
+      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id }) })).outcome).toBe('spooled')
     await cluster.kill('culvert-nats-0')
     await sentry.back()
     await until(async () => {

@@ -16,6 +16,8 @@ export type Answered = {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
+  /** `spooled`, or absent. */
+  outcome?: string
   /** `undefined` when the text is not JSON. */
   json: unknown
 }
@@ -33,7 +35,15 @@ export async function post(
   const text = await response.body.text().catch((cause) => {
     throw new ResponseCut(`The response of ${path} was cut off`, { cause })
   })
-  return { status: response.statusCode, headers: response.headers, text, json: parse(text) }
+  const { statusCode: status, headers: answered } = response
+  const outcome = answered['x-culvert-outcome']
+  return {
+    status,
+    headers: answered,
+    text,
+    json: parse(text),
+    ...(typeof outcome === 'string' && { outcome }),
+  }
 }
 
 function parse(text: string): unknown {

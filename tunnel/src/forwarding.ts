@@ -9,7 +9,7 @@ import { buildBody, decompressForSpool, type OutgoingBody, recompressWithoutRang
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
-import { accepted, type Context, type Outcome, type Stage, toMicroseconds } from './pipeline.ts'
+import { type Context, type Outcome, type Stage, spooled, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
 import { rateLimitsFor } from './policy/rate-limits.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
@@ -185,7 +185,7 @@ async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promi
 }
 
 /**
- * Answers 202 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun, or it is a probe
+ * Answers 200 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun, or it is a probe
  * whose connection is being made: then it settles the entry when it ends. The spool is faster than a new connection: a breaker would never
  * close if that ended its probes.
  */
@@ -214,10 +214,10 @@ async function spool(
     throw notSpooled(result)
   }
   if (result.kind === 'known' || !attempt?.isConnecting?.()) attempt?.drop()
-  if (result.kind === 'known') return accepted(ctx, { outcome: 'filtered', reason: 'duplicate', status: 202 })
+  if (result.kind === 'known') return spooled(ctx, 'known')
   for (const victim of result.evicted) sentry.deliverer.evicted(victim)
   if (pending) sentry.deliverer.follow(result.lease, project, pending)
-  return accepted(ctx, { outcome: 'spooled', status: 202 })
+  return spooled(ctx, result.kind)
 }
 
 /** The spool holds bodies decoded and without the removed ranges. */

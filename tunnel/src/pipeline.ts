@@ -179,12 +179,31 @@ export function jsonHeaders(): Record<string, string> {
   return { 'content-type': 'application/json' }
 }
 
+/** Has the value `spooled` while the envelope waits in the spool. The status is 200: SDKs for Java, Android, .NET and Dart send again after a 202. */
+export const OUTCOME_HEADER = 'x-culvert-outcome'
+
 /** Builds the outcome with the response that Sentry sends for an accepted envelope. */
 export function accepted(
   { envelope: { eventId } }: Context,
-  outcome: Pick<Outcome, 'outcome' | 'reason' | 'status'>,
+  outcome: Pick<Outcome, 'outcome' | 'reason'>,
 ): Outcome {
-  return { ...outcome, body: JSON.stringify(eventId ? { id: eventId } : {}), headers: jsonHeaders() }
+  return {
+    ...outcome,
+    status: 200,
+    body: JSON.stringify(eventId ? { id: eventId } : {}),
+    headers: jsonHeaders(),
+  }
+}
+
+/** Builds the outcome of an envelope that is in the spool, or was there already. */
+export function spooled(ctx: Context, result: 'stored' | 'known'): Outcome {
+  const outcome =
+    result === 'known'
+      ? ({ outcome: 'filtered', reason: 'duplicate' } as const)
+      : ({ outcome: 'spooled' } as const)
+  const response = accepted(ctx, outcome)
+  response.headers[OUTCOME_HEADER] = 'spooled'
+  return response
 }
 
 /** Rounds milliseconds to three digits. */

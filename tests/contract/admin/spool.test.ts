@@ -75,7 +75,7 @@ function describeTwoTunnels(
         { header: { type: 'session' }, payload: JSON.stringify({ word: SECRET_WORD }) },
       ])
     const spool = async (body: Buffer) => {
-      expect(await post(tunnels[0].url, { body })).toMatchObject({ status: 202 })
+      expect(await post(tunnels[0].url, { body })).toMatchObject({ status: 200, outcome: 'spooled' })
       return body
     }
     const arrivedOf = (project: string) =>

@@ -7,7 +7,7 @@ import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { depthOf } from '../../support/outage/accounting.ts'
 import { contentOf } from '../../support/outage/envelope-kinds.ts'
-import { post } from '../../support/post.ts'
+import { type Answered, post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -21,7 +21,7 @@ const FLOODERS = 8
 const HONEST = 40
 const HONEST_ADDRESS = '198.51.100.9'
 
-type Heard = { body: Buffer; status: number; json: unknown }
+type Heard = Pick<Answered, 'status' | 'outcome' | 'json'> & { body: Buffer }
 
 /** Creates the place of a spool and returns its `SPOOL_URL`. */
 type Place = (scope: AsyncDisposableStack) => Promise<string>
@@ -67,14 +67,14 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
       }
       const flooded = await flood.end()
 
-      expect(honest.map(({ status }) => status)).toEqual(honest.map(() => 202))
+      expect(honest.map(({ outcome }) => outcome)).toEqual(honest.map(() => 'spooled'))
       const rejections = flooded.filter(({ status }) => status === 503)
       for (const { json } of rejections)
         expect(json).toMatchObject({
           code: 'spool-full',
           causes: ['This client address has used its share of the spool.'],
         })
-      const taken = flooded.filter(({ status }) => status === 202)
+      const taken = flooded.filter(({ outcome }) => outcome === 'spooled')
       const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
       expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)
       expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that query at the same moment
@@ -121,6 +121,5 @@ function startFlood(tunnels: readonly Tunnel[], make: (n: number) => Buffer) {
 
 async function postFrom(address: string, tunnel: Tunnel | undefined, body: Buffer): Promise<Heard> {
   const headers = { 'x-forwarded-for': address }
-  const { status, json } = await post(tunnel?.url ?? '', { headers, body })
-  return { body, status, json }
+  return { ...(await post(tunnel?.url ?? '', { headers, body })), body }
 }

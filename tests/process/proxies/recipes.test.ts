@@ -27,7 +27,7 @@ const VISITOR = '127.0.0.9'
 const FORGED = '198.51.100.7'
 const FORGED_ID = 'f'.repeat(32)
 /** Statuses of an envelope that Sentry or the spool has. */
-const ACKNOWLEDGED = [200, 202]
+const ACKNOWLEDGED = [200]
 /** Stands for a connection that was closed without a response. */
 const CLOSED = 0
 const CLOSED_CODES: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET']

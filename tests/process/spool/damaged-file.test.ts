@@ -28,8 +28,8 @@ it('A damaged spool file is shown in status and metrics, and npm run spool -- re
   {
     await using before = await startTunnel({ env })
     for (let n = 0; n < ENVELOPES; n++)
-      expect((await post(before.url, { body: errorOf(sentry.dsn(), { event_id: idOf(n) }) })).status).toBe(
-        202,
+      expect((await post(before.url, { body: errorOf(sentry.dsn(), { event_id: idOf(n) }) })).outcome).toBe(
+        'spooled',
       )
   }
   writeFileSync(file, readFileSync(file).fill('damage', 0, HEADER_BYTES))

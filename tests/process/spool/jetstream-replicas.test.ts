@@ -1,4 +1,4 @@
-/** Two tunnels on one NATS server: envelopes acknowledged with 202 while Sentry was away arrive once. */
+/** Two tunnels on one NATS server: envelopes acknowledged while Sentry was away arrive once. */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,7 +24,10 @@ describe('Two tunnels on one NATS server', requires('nats'), () => {
     await sentry.away()
     const bodies = Array.from({ length: MANY }, (_, number) => errorOf(sentry.dsn(), { number }))
     for (const [i, body] of bodies.entries())
-      expect(await post((i % 2 ? first : second).url, { body })).toMatchObject({ status: 202 })
+      expect(await post((i % 2 ? first : second).url, { body })).toMatchObject({
+        status: 200,
+        outcome: 'spooled',
+      })
     const spools = () =>
       Promise.all([first, second].map(async (tunnel) => (await (await tunnel.admin('/status')).json()).spool))
     const counted = async () => (await spools()).map(({ envelopes }) => envelopes)
@@ -76,7 +79,7 @@ describe('A tunnel whose NATS server is not running yet', requires('nats'), () =
     })
 
     await using _nats = await startNats({ port })
-    await expect.poll(async () => (await send(3)).status).toBe(202)
+    await expect.poll(async () => (await send(3)).outcome).toBe('spooled')
     await expect.poll(spool).toMatchObject({
       writable: true,
       envelopes: 1,

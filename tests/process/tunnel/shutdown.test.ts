@@ -89,7 +89,7 @@ describe('A tunnel that gets SIGTERM', { concurrent: true }, () => {
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '2000' } })
     sentry.answer(() => new Promise(() => {}))
     const body = attachmentOf(sentry.dsn(), randomBytes(12 * 1024 * 1024))
-    expect((await post(tunnel.url, { body })).status).toBe(202)
+    expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
     process.kill(Number(tunnel.pid), 'SIGTERM')
     expect(await tunnel.exited).toEqual({ code: 0, signal: null })
   })

@@ -122,7 +122,7 @@ describe('Sentry over HTTPS', () => {
       const upstream = new URL(dsn).origin
       const tunnel = scope.use(await startTunnel({ env: { SENTRY_DSN: dsn } }))
       for (let n = 0; n < 5; n++)
-        expect((await post(tunnel.url, { body: errorOf(dsn, { n }) })).status).toBe(202)
+        expect((await post(tunnel.url, { body: errorOf(dsn, { n }) })).outcome).toBe('spooled')
       const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
       const error = { class: errorClass, code: expect.stringMatching(code) }
       expect(opened).toMatchObject({ upstream, error: { ...error, count: expect.any(Number) } })

@@ -28,7 +28,7 @@ describe('The spool page of the console for two spools', () => {
     for (const { url } of tunnels)
       for (let n = 0; n < PAGE + 3; n++) {
         const body = errorOf(sentry.dsn(), { event_id: randomUUID().replaceAll('-', '') })
-        expect((await post(url, { body })).status).toBe(202)
+        expect((await post(url, { body })).outcome).toBe('spooled')
       }
     cookie = (await signIn(web.url)).cookie
   }, 300_000)

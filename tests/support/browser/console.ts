@@ -46,6 +46,9 @@ export async function startConsole(
     async sendMany(many: number, body: () => Buffer, status: number): Promise<void> {
       for (let n = 0; n < many; n++) expect((await send(body())).status).toBe(status)
     },
+    async spoolMany(many: number, body: () => Buffer): Promise<void> {
+      for (let n = 0; n < many; n++) expect((await send(body())).outcome).toBe('spooled')
+    },
     /** Operator with a session of their own, at a page of the console; `url` is the site's unless given. */
     async operator(path = '', options: BrowserContextOptions = {}, url = site.url): Promise<Visitor> {
       const visitor = await chromium.visitor(options)

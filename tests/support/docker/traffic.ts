@@ -36,7 +36,7 @@ export function startTraffic(urls: string[], dsn: string) {
   async function report(): Promise<void> {
     const id = randomUUID().replaceAll('-', '')
     const { status, text } = await balance(urls, { body: errorOf(dsn, { event_id: id }) })
-    if (status === 200 || status === 202) acknowledged.push(id)
+    if (status === 200) acknowledged.push(id)
     else failures.push(`an error: ${status} ${text}`)
   }
 

@@ -10,6 +10,7 @@ export type Settling = {
   lost: string[]
   /** Number of repeated arrivals. */
   duplicates: number
+  /** Number of responses, by status; those for spooled envelopes apart, as `200 spooled`. */
   statuses: Record<string, number>
 }
 
@@ -20,7 +21,7 @@ export function settle(answers: readonly Answered[], arrived: readonly Received[
     arrivals.set(content, (arrivals.get(content) ?? 0) + 1)
   }
   const acknowledged = answers.filter(({ status }) => status >= 200 && status < 300)
-  const statuses = Map.groupBy(answers, ({ status }) => String(status))
+  const statuses = Map.groupBy(answers, ({ status, isSpooled }) => `${status}${isSpooled ? ' spooled' : ''}`)
   return {
     acknowledged: acknowledged.length,
     lost: acknowledged.filter(({ content }) => !arrivals.has(content)).map(({ kind }) => kind),

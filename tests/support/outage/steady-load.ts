@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { envelopeAt, type Sent } from './envelope-kinds.ts'
 
-/** 0 for a broken request. */
-export type Answered = Sent & { status: number; sentAt: number; took: number }
+/** `status` is 0 for a broken request. */
+export type Answered = Sent & { status: number; isSpooled: boolean; sentAt: number; took: number }
 
 export type SteadyLoad = ReturnType<typeof startSteadyLoad>
 
@@ -46,7 +46,7 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
       ...(sent.encoding && { 'content-encoding': sent.encoding }),
     }
     const { body } = sent
-    const status = await request(`${url}/monitoring`, {
+    const answer = await request(`${url}/monitoring`, {
       method: 'POST',
       headers,
       body,
@@ -54,11 +54,12 @@ export function startSteadyLoad(urls: () => readonly string[], dsn: string, rate
     }).then(
       async (response) => {
         await response.body.dump()
-        return response.statusCode
+        const isSpooled = response.headers['x-culvert-outcome'] === 'spooled'
+        return { status: response.statusCode, isSpooled }
       },
-      () => 0,
+      () => ({ status: 0, isSpooled: false }),
     )
-    answers.push({ ...sent, body: Buffer.alloc(0), status, sentAt, took: performance.now() - sentAt })
+    answers.push({ ...sent, body: Buffer.alloc(0), ...answer, sentAt, took: performance.now() - sentAt })
   }
 
   /** Resolves when nothing is pending. */

@@ -21,7 +21,7 @@ export type SendOptions = {
   headers?: Record<string, string>
 }
 
-const STATUSES = [200, 202, 400, 403, 408, 413, 415, 429, 503]
+const STATUSES = [200, 400, 403, 408, 413, 415, 429, 503]
 const TRICKLE_MS = 50
 
 /** Posts `attack` to `url` on a connection of its own. Resolves with the outcome, never rejects. */

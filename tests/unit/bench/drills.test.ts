@@ -22,8 +22,14 @@ const DRILL = declareDrill({
   bounds: { lost: 0, duplicates: 1 },
 })
 
-const answer = (id: string, status: number, ms = 1): Answer => ({ id, status, code: '', ms })
-const ANSWERS = [answer('a', 200), answer('b', 202, 40), answer('c', 202), answer('d', 503), answer('e', 0)]
+const answer = (id: string, status: number, ms = 1): Answer => ({
+  id,
+  status,
+  isSpooled: false,
+  code: '',
+  ms,
+})
+const ANSWERS = [answer('a', 200), answer('b', 200, 40), answer('c', 200), answer('d', 503), answer('e', 0)]
 
 describe('DRILLS', () => {
   it('covers each failure once', () => {
@@ -96,7 +102,7 @@ describe('judge', () => {
 
 describe('describeResponses', () => {
   it('lists status and code of each response other than 2xx once', () => {
-    const away = { id: 'f', status: 502, code: 'tunnel-away', ms: 1 }
+    const away = { ...answer('f', 502), code: 'tunnel-away' }
     expect(describeResponses([...ANSWERS, away, { ...away, id: 'g' }])).toBe('503, 0, 502 tunnel-away')
   })
 })

@@ -240,7 +240,7 @@ describe('The tunnel', () => {
   })
 
   describe('sends CORS headers', () => {
-    const EXPOSED = 'x-sentry-error, x-sentry-rate-limits, retry-after'
+    const EXPOSED = 'x-sentry-error, x-sentry-rate-limits, retry-after, x-culvert-outcome'
     const foreign = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site' })
 
     it('that let a page of an allowed origin read the response', async () => {

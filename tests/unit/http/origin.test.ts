@@ -112,7 +112,7 @@ describe('A post', () => {
   ])('from an allowed foreign origin is accepted: %s', (_, headers) => {
     expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
       'access-control-allow-origin': 'https://friend.example',
-      'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after',
+      'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after, x-culvert-outcome',
       vary: 'origin',
     })
   })

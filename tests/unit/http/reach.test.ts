@@ -127,7 +127,7 @@ describe('The reach test', () => {
     await send(tunnel, 'blocked')
     expect(await counted(tunnel)).toEqual({ inconclusive: 1, blocked: 1 })
     await sentry.away()
-    expect(await report(tunnel)).toMatchObject({ status: 202 })
+    expect(await report(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
     await send(tunnel, 'blocked')
     await send(tunnel, 'reachable')
     expect(await counted(tunnel)).toEqual({ inconclusive: 3, blocked: 1 })

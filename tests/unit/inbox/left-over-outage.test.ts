@@ -24,7 +24,7 @@ describe('Envelopes that a simulated outage has left', () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     expect((await tunnel.admin('/inbox/outage', { method: 'POST' })).status).toBe(200)
     for (const event_id of EVENTS)
-      expect((await post(tunnel.url, { body: errorOf(INBOX_DSN, { event_id }) })).status).toBe(202)
+      expect((await post(tunnel.url, { body: errorOf(INBOX_DSN, { event_id }) })).outcome).toBe('spooled')
   })
 
   afterEach(() => started.disposeAsync())

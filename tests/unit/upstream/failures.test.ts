@@ -51,12 +51,16 @@ describe('An envelope that Sentry fails to answer', () => {
 
   describe('is spooled:', () => {
     it.each(CASES)(
-      'when Sentry %s, the sender gets 202 without Retry-After, and the envelope is delivered later',
+      'when Sentry %s, the sender gets 200 without Retry-After, and the envelope is delivered later',
       async (name, answer) => {
         const body = errorOf(sentry.dsn(), { case: name })
         sentry.once(answer)
         const heard = await post(tunnel.url, { body })
-        expect(heard).toMatchObject({ status: 202, json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) } })
+        expect(heard).toMatchObject({
+          status: 200,
+          outcome: 'spooled',
+          json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) },
+        })
         expect(heard.headers).not.toHaveProperty('retry-after')
         expect(heard.headers).not.toHaveProperty('location')
         await drained()
@@ -69,7 +73,7 @@ describe('An envelope that Sentry fails to answer', () => {
   it('because it refuses connections is delivered when it accepts them again', async () => {
     await sentry.away()
     const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
-    for (const body of bodies) expect((await post(tunnel.url, { body })).status).toBe(202)
+    for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
     await expect.poll(spooled).toBe(bodies.length)
     await sentry.back()
     await drained()
@@ -118,7 +122,8 @@ describe('A live envelope that probes Sentry while delivery is paused', () => {
     const headers = { authorization: `Bearer ${tunnel.token}` }
     expect((await tunnel.admin('/spool/pause', { method: 'POST', headers })).status).toBe(200)
     await sentry.away()
-    for (let n = 0; n < 5; n++) expect((await post(tunnel.url, { body: bodyOf(sentry, n) })).status).toBe(202)
+    for (let n = 0; n < 5; n++)
+      expect((await post(tunnel.url, { body: bodyOf(sentry, n) })).outcome).toBe('spooled')
     await sentry.back()
     const send = (body: Buffer) => {
       tunnel.advanceClock(PROBE_OVERDUE_MS)
@@ -133,7 +138,7 @@ describe('A live envelope that probes Sentry while delivery is paused', () => {
     await using started = new AsyncDisposableStack()
     const bodyOf = ({ dsn }: Sentry, n: number) => errorOf(dsn(), { n })
     const { sentry, send, closed, spooled } = await openPaused(started, bodyOf)
-    expect((await send(bodyOf(sentry, 5))).status).toBe(202)
+    expect((await send(bodyOf(sentry, 5))).outcome).toBe('spooled')
     await closed()
     await expect.poll(spooled).toBe(5)
     expect((await send(bodyOf(sentry, 6))).status).toBe(200)
@@ -144,7 +149,7 @@ describe('A live envelope that probes Sentry while delivery is paused', () => {
     await using started = new AsyncDisposableStack()
     const same = ({ dsn }: Sentry) => errorOf(dsn())
     const { sentry, send, closed } = await openPaused(started, same)
-    expect((await send(same(sentry))).status).toBe(202)
+    expect((await send(same(sentry))).outcome).toBe('spooled')
     const other = errorOf(sentry.dsn(), { other: true })
     await send(other)
     await closed()

@@ -100,7 +100,7 @@ function listInboxStages({ inbox, outage, memory, sentry, onBug }: IngestService
 }
 
 function acceptInInboxMode(ctx: Context): Outcome {
-  return accepted(ctx, { outcome: 'delivered', status: 200 })
+  return accepted(ctx, { outcome: 'delivered' })
 }
 
 /** Handles requests on tunnel paths by running the stages. */

@@ -1,7 +1,7 @@
 /** Origin check and CORS headers. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Stage } from '../pipeline.ts'
+import { OUTCOME_HEADER, type Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 
 const ORIGIN = /^https?:\/\/[^/]{1,200}$/
@@ -43,7 +43,7 @@ export function corsHeaders(origin: string | undefined): Record<string, string> 
   if (origin === undefined) return {}
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after',
+    'access-control-expose-headers': `x-sentry-error, x-sentry-rate-limits, retry-after, ${OUTCOME_HEADER}`,
     vary: 'origin',
   }
 }

@@ -100,5 +100,5 @@ export function checkEnvelopeItems(ctx: Context): Outcome | undefined {
   const { items } = ctx.envelope
   checkItems(items)
   if (items.length > 0) return undefined
-  return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason, status: 200 })
+  return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason })
 }

@@ -6,7 +6,7 @@ import { buildBody, decompressForSpool, type OutgoingBody } from '../body/outgoi
 import { type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { SimulatedOutageStatus } from '../contract/inbox.ts'
 import { networkOf } from '../networks.ts'
-import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
+import { type Context, type Outcome, type Stage, spooled } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 import { createSpoolEntry } from '../spool/entry.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
@@ -114,10 +114,9 @@ export class SimulatedOutage {
         'inbox-full',
         'The spool of the simulated outage is full, or the share of this client address.',
       )
-    if (result.kind === 'known')
-      return accepted(ctx, { outcome: 'filtered', reason: 'duplicate', status: 202 })
+    if (result.kind === 'known') return spooled(ctx, 'known')
     for (const victim of result.evicted) deliverer.evicted(victim)
-    return accepted(ctx, { outcome: 'spooled', status: 202 })
+    return spooled(ctx, result.kind)
   }
 
   #checkSize(bytes: number, network: string): void {

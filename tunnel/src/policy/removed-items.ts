@@ -28,7 +28,7 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
     if (RATE_LIMITED.some((reason) => byReason.has(reason)))
       return allRateLimited(ctx, limits.remaining(project, byReason.get('limited') ?? []), byReason)
     const [reason = ''] = byReason.keys()
-    return accepted(ctx, { outcome: 'filtered', reason, status: 200 })
+    return accepted(ctx, { outcome: 'filtered', reason })
   }
 }
 

@@ -10,7 +10,7 @@ export type Plan = {
 }
 
 export type Attempt =
-  | { outcome: 'answered'; status: number; durationMs: number; token?: string }
+  | { outcome: 'answered'; status: number; durationMs: number; token?: string; isSpooled?: boolean }
   /** No response. A page cannot tell whether a blocker, the network or the server is the cause. */
   | { outcome: 'stopped'; durationMs: number }
   /** Blocked by the Content-Security-Policy of this site. */
@@ -38,7 +38,14 @@ export async function probe(url: string, dsn: string): Promise<Attempt> {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const token = response.headers.get('x-culvert-receipt')
-    return { outcome: 'answered', status: response.status, durationMs: elapsed(), ...(token && { token }) }
+    const isSpooled = response.headers.get('x-culvert-outcome') === 'spooled'
+    return {
+      outcome: 'answered',
+      status: response.status,
+      durationMs: elapsed(),
+      isSpooled,
+      ...(token && { token }),
+    }
   } catch (error) {
     if (error instanceof DOMException && error.name === 'TimeoutError')
       return { outcome: 'late', durationMs: elapsed() }

@@ -184,10 +184,10 @@ function isAccepted(attempt: Attempt): boolean {
   return attempt.outcome === 'answered' && attempt.status >= 200 && attempt.status < 300
 }
 
-/** Status 202 is the tunnel's response for a spooled envelope. */
+/** The receipt is known later than the response. */
 function isSpooled(attempt: Attempt, receipt: Findings['receipt']): boolean {
   if (receipt && receipt !== 'none') return receipt.outcome === 'spooled'
-  return attempt.outcome === 'answered' && attempt.status === 202
+  return attempt.outcome === 'answered' && attempt.isSpooled === true
 }
 
 /** Sentry declined the envelope that this site forwarded. */

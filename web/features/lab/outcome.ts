@@ -33,7 +33,7 @@ export function describeOutcome(outcome: Outcome): { state: State; text: string 
   const { response, receipt } = outcome
   if (receipt?.outcome === 'filtered')
     return { state: 'drop', text: `filtered by this site: ${receipt.reason ?? 'a filter'}` }
-  if (response.status === 202) return { state: 'wait', text: 'spooled by this site, delivered later (202)' }
+  if (response.isSpooled) return { state: 'wait', text: 'spooled by this site, delivered later' }
   return response.status >= 200 && response.status < 300
     ? { state: 'good', text: `accepted by this site (${response.status})` }
     : { state: 'bad', text: `not accepted by this site (${response.status})` }

@@ -1,6 +1,7 @@
 /** Events for the response to each post of the SDK, which itself reports errors only. */
 
-export type SdkResponse = { status: number; receipt?: string }
+/** Only the browser's `fetch` sees if the envelope is in the spool; the SDK of the server does not tell. */
+export type SdkResponse = { status: number; isSpooled?: boolean; receipt?: string }
 
 /** `response` is absent when there was none. */
 type Listener = (body: string, response: SdkResponse | undefined) => void
@@ -23,7 +24,8 @@ export async function observedFetch(url: string | URL | Request, init?: RequestI
     throw error
   })
   const receipt = response.headers.get('x-culvert-receipt')
-  emit(init, { status: response.status, ...(receipt && { receipt }) })
+  const isSpooled = response.headers.get('x-culvert-outcome') === 'spooled'
+  emit(init, { status: response.status, isSpooled, ...(receipt && { receipt }) })
   return response
 }
 

@@ -6,6 +6,7 @@ import { describeTunnel, type Findings, judge } from '../../../../web/features/c
 
 const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
 const answered = (status: number): Attempt => ({ outcome: 'answered', status, durationMs: 1 })
+const spooled: Attempt = { outcome: 'answered', status: 200, isSpooled: true, durationMs: 1 }
 const stopped: Attempt = { outcome: 'stopped', durationMs: 1 }
 const unreadable: Attempt = { outcome: 'unreadable', durationMs: 1 }
 const forbidden: Attempt = { outcome: 'forbidden', durationMs: 1 }
@@ -18,11 +19,11 @@ describe('The result of the connection check', () => {
   })
 
   it.each([
-    [answered(200), answered(202), 'This site stores reports and delivers them later.'],
-    [stopped, answered(202), 'Sentry is unreachable, both from this browser and from this site.'],
+    [answered(200), spooled, 'This site stores reports and delivers them later.'],
+    [stopped, spooled, 'Sentry is unreachable, both from this browser and from this site.'],
     [answered(200), answered(503), 'Reports from this browser do not arrive.'],
-    [unreadable, answered(202), 'This site stores reports and delivers them later.'],
-    [forbidden, answered(202), 'This site stores reports and delivers them later.'],
+    [unreadable, spooled, 'This site stores reports and delivers them later.'],
+    [forbidden, spooled, 'This site stores reports and delivers them later.'],
     [answered(200), answered(200), 'Reports from this browser arrive on both routes.'],
     [
       answered(429),
@@ -37,7 +38,7 @@ describe('The result of the connection check', () => {
   })
 
   it('uses the outcome in the receipt when it differs from the status', () => {
-    const found: Findings = { direct: answered(200), tunnel: answered(202), receipt: { outcome: 'filtered' } }
+    const found: Findings = { direct: answered(200), tunnel: spooled, receipt: { outcome: 'filtered' } }
     expect(judge(plan, found)?.headline).toBe('Reports from this browser arrive on both routes.')
   })
 

@@ -191,7 +191,7 @@ export const TUNNEL = {
     UPSTREAM_LATE_MS: setting(
       milliseconds,
       2000,
-      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 202. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count.',
+      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count.',
     ),
     UPSTREAM_CONNECTIONS: setting(
       is.integer('number of connections', 1, 1000),
