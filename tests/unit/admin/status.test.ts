@@ -95,7 +95,8 @@ describe('The status', () => {
     expect(metrics).toContain(`culvert_upstream_breaker_open{upstream="${sentry.url}"} 1`)
     await sentry.back()
     const arrived = sentry.requests.length
-    expect((await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })).status).not.toBe(200)
+    const held = await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })
+    expect(held.headers['x-culvert-outcome']).toBe('spooled')
     expect(sentry.requests).toHaveLength(arrived)
   })
 })
