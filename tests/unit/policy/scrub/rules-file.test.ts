@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FileProblem } from '../../../../tunnel/src/policy/scrub/located-json.ts'
+import { builtInRuleSet } from '../../../../tunnel/src/policy/scrub/rules.ts'
 import { readRulesFile } from '../../../../tunnel/src/policy/scrub/rules-file.ts'
 import { metaOf, scrubberOf, scrubText, scrubValue } from './scrub-json.ts'
 
@@ -69,6 +70,156 @@ describe('A file of rules', () => {
     })
   })
 
+  it('redacts a number, and a text that contains the name of a secret, by a rule for names', () => {
+    const scrubber = scrubberFor({
+      rules: { a: { type: 'redact_pair', keyPattern: 'badge', redaction: { method: 'mask' } } },
+      applications: { 'extra.**': ['a', '@password'] },
+    })
+    const extra = { badge: 42, x: 'my badge', y: 'no password', z: [['badge', 7]], other: 8 }
+    expect(scrubValue(scrubber, { extra })).toEqual({
+      extra: { badge: null, x: '********', y: '', z: [['badge', null]], other: 8 },
+    })
+  })
+
+  it('redacts an attribute whose name matches', () => {
+    const rules = { a: { type: 'redact_pair', keyPattern: 'badge', redaction: { method: 'remove' } } }
+    const scrubber = scrubberFor({ rules, applications: { '**': ['a'] } })
+    const attributes = { 'user.badge': { type: 'string', value: 'x' }, other: { type: 'string', value: 'y' } }
+    const payload = JSON.stringify({ items: [{ body: 'text', attributes }] })
+    const [item] = JSON.parse(scrubText(scrubber, payload, 'log', 'container')).items
+    expect(item).toMatchObject({
+      body: 'text',
+      attributes: { ...attributes, 'user.badge': { type: 'string', value: null } },
+    })
+  })
+
+  describe('comes before the rules of SCRUB=default', () => {
+    const scrub = (file: object, value: object) => {
+      const { everywhere } = builtInRuleSet('default')
+      return scrubValue(
+        scrubberOf({ everywhere, selected: readRulesFile(Buffer.from(JSON.stringify(file))) }),
+        value,
+      )
+    }
+
+    it.each([
+      ['@email:mask', 'to jane@b.example', 'to **************'],
+      ['@email:remove', 'to jane@b.example', 'to '],
+      ['@creditcard:mask', 'card 4111111111111111', 'card ****************'],
+      ['@urlauth:mask', 'https://u:pw@h.example', 'https://****@h.example'],
+      ['@iban:remove', 'DE89370400440532013000 x', ' x'],
+    ])('%s', (rule, text, redacted) => {
+      expect(scrub({ applications: { $string: [rule] } }, { message: text })).toEqual({ message: redacted })
+    })
+
+    it('for members with the name of a secret, and cookies', () => {
+      const file = {
+        rules: { all: { type: 'pattern', pattern: '^a.*$', redaction: { method: 'replace', text: '-' } } },
+        applications: { 'extra.password': ['@password:mask'], '$http.cookies.**': ['all'] },
+      }
+      const event = {
+        extra: { password: 'abc', token: 'abc' },
+        request: { cookies: { sid: 'abc', lang: 'de' }, headers: { Cookie: 'a=b' } },
+      }
+      expect(scrub(file, event)).toEqual({
+        extra: { password: '***', token: '[Filtered]' },
+        request: { cookies: { sid: '-', lang: '[Filtered]' }, headers: { Cookie: '[Filtered]' } },
+      })
+      expect(scrub(file, { request: { cookies: { sid: 'x', lang: 'de' } } })).toEqual({
+        request: { cookies: null },
+      })
+    })
+
+    it('unless they redact more than that, so that nothing of it stays readable', () => {
+      const rules = {
+        four: { type: 'pattern', pattern: '\\d{4}$', redaction: { method: 'replace', text: '-' } },
+        domain: { type: 'pattern', pattern: 'b\\.example and', redaction: { method: 'replace', text: '-' } },
+      }
+      const file = { rules, applications: { $string: ['four', 'domain'] } }
+      expect(scrub(file, { message: 'card 4111111111111111' })).toEqual({ message: 'card [creditcard]' })
+      expect(scrub(file, { message: 'jane@b.example and' })).toEqual({ message: '[email]' })
+      expect(scrub(file, { extra: { password: 'abc 1234' } })).toEqual({ extra: { password: '[Filtered]' } })
+    })
+  })
+
+  it.each(['$string', '$number', '$object', '$array', '**', '!$user.id', '$string && !$http.**'])(
+    'removes with the selector %s only values that Sentry can do without',
+    (selector) => {
+      const frame = { filename: 'a.js', function: 'f', lineno: 1, in_app: true, context_line: 'x' }
+      const structure = {
+        event_id: 'a'.repeat(32),
+        type: 'error',
+        platform: 'node',
+        level: 'error',
+        timestamp: 1,
+        transaction: '/t',
+        fingerprint: ['a'],
+        release: 'r',
+        contexts: { trace: { trace_id: 'b'.repeat(32), op: 'o' }, os: { name: 'n' } },
+        threads: { values: [{ id: 1, stacktrace: { frames: [frame] } }] },
+        breadcrumbs: { values: [{ timestamp: 1, type: 'http', category: 'fetch' }] },
+        spans: [{ span_id: 'c'.repeat(16), op: 'db', start_timestamp: 1, timestamp: 2, tags: { a: 'b' } }],
+        request: { url: 'https://h/', method: 'GET' },
+      }
+      const exception = { type: 'Error', stacktrace: { frames: [frame] } }
+      for (const method of ['remove', 'replace']) {
+        const scrubber = scrubberFor({ applications: { [selector]: [`@anything:${method}`] } })
+        const event = { ...structure, exception: { values: [exception] } }
+        expect(scrubValue(scrubber, event)).toEqual(event)
+      }
+    },
+  )
+
+  it('removes with a general selector what the app and its visitors have written', () => {
+    const scrubber = scrubberFor({ applications: { '**': ['@anything:remove'] } })
+    const event = {
+      message: 'x',
+      own: 1,
+      extra: { a: 1 },
+      user: { id: '1', geo: { city: 'x' } },
+      request: { data: 'x', headers: [['a', 'x']] },
+      exception: { values: [{ type: 'E', value: 'x', stacktrace: { frames: [{ vars: { v: 1 } }] } }] },
+      contexts: { mine: { a: 1 } },
+    }
+    expect(scrubValue(scrubber, event)).toEqual({
+      message: null,
+      own: null,
+      extra: null,
+      user: { id: null, geo: { city: null } },
+      request: { data: null, headers: null },
+      exception: { values: [{ type: 'E', value: null, stacktrace: { frames: [{ vars: null }] } }] },
+      contexts: { mine: null },
+    })
+  })
+
+  it.each(['$event', '$error', '$thread', '$stacktrace', '$frame'])(
+    'keeps what an event consists of: %s',
+    (selector) => {
+      const scrubber = scrubberFor({ applications: { [selector]: ['@anything:remove'] } })
+      const event = { exception: { values: [{ type: 'E', stacktrace: { frames: [{ lineno: 1 }] } }] } }
+      const thread = { threads: { values: [{ id: 1, stacktrace: { frames: [] } }] } }
+      expect(scrubValue(scrubber, { ...event, ...thread })).toEqual({ ...event, ...thread })
+    },
+  )
+
+  it('understands the patterns that Relay understands', () => {
+    const find = (pattern: string, text: string, more: object = {}) => {
+      const rule = { type: 'pattern', pattern, redaction: { method: 'replace', text: 'X' }, ...more }
+      const scrubber = scrubberFor({ rules: { a: rule }, applications: { message: ['a'] } })
+      return scrubValue(scrubber, { message: text }).message
+    }
+    expect(find('\\d+', 'x ٣٤ 12')).toBe('x X X')
+    expect(find('\\w+', 'größe, naïve')).toBe('X, X')
+    expect(find('\\bß\\b', 'ß größe')).toBe('X größe')
+    expect(find('\\bß\\b', 'aß')).toBe('aß')
+    expect(find('[^\\W\\d]+', 'ßa1')).toBe('X1')
+    expect(find('a{2000}', 'a'.repeat(2001))).toBe('Xa')
+    expect(find('\\u0041\\u{42}', 'ABC')).toBe('XC')
+    expect(find('(?u)\\w', 'é')).toBe('X')
+    expect(find('(a)|(b)', 'ab', { replaceGroups: [2] })).toBe('aX')
+    expect(find('[(\\]](?<x>a)\\((b)', '(a(b', { replaceGroups: [1, 2] })).toBe('(X(X')
+  })
+
   it('gives the redaction and the name of a rule to those that it refers to', () => {
     const scrubber = scrubberFor({
       rules: {
@@ -124,7 +275,8 @@ describe('A file of rules', () => {
 describe('Selectors', () => {
   const event = {
     user: { email: 'x', name: 'x' },
-    extra: { a: { b: 'x' }, 'c d': 'x' },
+    extra: { a: { b: 'x' }, 'c d': 'x', list: ['x', 'x'], pairs: [['k', { deep: 'x' }]] },
+    request: { headers: [['X-Note', 'x']] },
     exception: { values: [{ value: 'x', stacktrace: { frames: [{ vars: { v: 'x' } }] } }] },
     breadcrumbs: [{ message: 'x' }],
     tags: [['t', 'x']],
@@ -134,7 +286,7 @@ describe('Selectors', () => {
     ['$user.email', ['user.email']],
     ['$user.*', ['user.email', 'user.name']],
     ['EMAIL', ['user.email']],
-    ['extra.**', ['extra.a.b', 'extra.c d']],
+    ['extra.**', ['extra.a.b', 'extra.c d', 'extra.list.0', 'extra.list.1', 'extra.pairs.0.1.deep']],
     ["extra.'c d'", ['extra.c d']],
     ['extra.**.b', ['extra.a.b']],
     ['**.b', ['extra.a.b']],
@@ -143,7 +295,16 @@ describe('Selectors', () => {
     ['$frame.vars.**', ['exception.values.0.stacktrace.frames.0.vars.v']],
     ['$breadcrumb.message', ['breadcrumbs.0.message']],
     ['tags.0.1', ['tags.0.1']],
-    ['$string && !$user.** && !(extra.** | $error.**) && !tags.**', ['breadcrumbs.0.message']],
+    ['tags.t', ['tags.0.1']],
+    ['tags.*', ['tags.0.1']],
+    ['request.headers.X-Note', ['request.headers.0.1']],
+    ['$http.headers.**', ['request.headers.0.1']],
+    ['!$http.headers.X-Note && $http.**', []],
+    ['extra.pairs.k.deep', ['extra.pairs.0.1.deep']],
+    ['$array.1', ['extra.list.1']],
+    ['extra.$array.*', ['extra.list.0', 'extra.list.1']],
+    ['$array.$object.deep', ['extra.pairs.0.1.deep']],
+    ['$string && !$user.** && !(extra.** | $error.**) && !tags.** && !$http.**', ['breadcrumbs.0.message']],
     ['$string & ~$string', []],
   ])('%s', (selector, expected) => {
     const scrubber = scrubberFor({
@@ -189,7 +350,7 @@ describe('A wrong file of rules', () => {
 
   it('has the place of a pattern that is not valid', () => {
     expect(problemOf('{"rules": {"a": {"type": "pattern", "pattern": "("}}}')).toMatch(
-      /^line 1, column 48: the pattern is not valid: .*missing closing \)/,
+      /^line 1, column 48: the pattern is not valid: .*unclosed group/,
     )
     expect(problemOf('{"rules": {"a": {"type": "pattern", "pattern": "a(?=b)"}}}')).toMatch(
       /^line 1, column 48/,

@@ -25,6 +25,11 @@ export class Edits {
     this.#ranges.push([start, end, Buffer.from(replacement)])
   }
 
+  /** Removes all edits but the first `count`. */
+  truncate(count: number): void {
+    this.#ranges.length = count
+  }
+
   /** Adds an edit in place of those within it. */
   replace(start: number, end: number, replacement: string): void {
     const before = this.#ranges.filter(([, to]) => to <= start)

@@ -3,18 +3,20 @@
 import { Edits } from './edits.ts'
 import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
-import { redactableFrom } from './protected.ts'
+import { isPairList, isPersonal, isTagged, type Path, redactableFrom } from './protected.ts'
 import {
+  applyRules,
   countCharacters,
+  coversAll,
   isNeutral,
   type Redaction,
   type Rule,
-  redactText,
   redactWhole,
   remarksOf,
+  replaceRedactions,
 } from './redaction.ts'
 import type { RuleIndex } from './rule-index.ts'
-import type { Path, ValueKind } from './selector.ts'
+import type { ValueKind } from './selector.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -46,6 +48,10 @@ export class Walk {
   #muted = 0
   #notes: Note[] = []
   #isInMeta = false
+  /** Innermost pair of a name and a value around the current value: the name, and the position of the value's index in the path. */
+  #pair: { name: string; at: number } | undefined
+  /** Values that rules of the operator have redacted. */
+  #selectedHits = 0
   #metaBytes: number
 
   constructor(rules: RuleIndex, payload: Buffer, itemType: string, shape: Shape) {
@@ -79,16 +85,39 @@ export class Walk {
     if (++this.#depth > MAX_DEPTH) throw new Unscrubbable(`it has more than ${MAX_DEPTH} levels`)
     const start = this.#scanner.at
     const isAttribute = kind === 'object' && this.#shape === 'container' && isAttributePath(this.#path)
-    const whole = this.#wholeRule(kind, isAttribute ? UNNAMED : member)
-    if (whole) this.#muted++
-    if (kind === 'array') this.#array()
-    else if (this.#isHost()) this.#host()
-    else this.#object(isAttribute ? member.rule : undefined)
-    if (whole) {
+    const { name, rule } = isAttribute ? UNNAMED : member
+    const selected = this.#selectedRule(isPairList(this.#path) ? 'object' : kind, name)
+    const whole = selected ?? this.#ruleByName(rule)
+    if (whole && (selected || !this.#mayBeSelected())) {
+      this.#muted++
+      this.#members(kind, undefined)
       this.#muted--
       this.#remove(start, this.#scanner.at, whole)
-    }
+    } else if (whole) this.#redactMembers(kind, start, whole)
+    else this.#members(kind, isAttribute ? member : undefined)
     this.#depth--
+  }
+
+  /** Walks over the values of an object or array. The rule of `inherited` redacts each of them. */
+  #members(kind: 'object' | 'array', inherited: Member | undefined): void {
+    if (kind === 'array') this.#array(inherited)
+    else if (this.#isHost()) this.#host()
+    else this.#object(inherited)
+  }
+
+  /** Removes a container, unless rules of the operator redact values within it: then `rule` redacts each of the others. */
+  #redactMembers(kind: 'object' | 'array', start: number, rule: Rule): void {
+    const { count } = this.edits
+    const notes = this.#notes.length
+    const hits = [...this.hits]
+    const selectedHits = this.#selectedHits
+    this.#members(kind, { name: '', rule })
+    if (this.#selectedHits > selectedHits) return
+    this.edits.truncate(count)
+    this.#notes.length = notes
+    this.hits.clear()
+    for (const [id, found] of hits) this.hits.set(id, found)
+    this.#remove(start, this.#scanner.at, rule)
   }
 
   /** Tells if remarks about the values of the object that begins here stand in it. */
@@ -121,9 +150,10 @@ export class Walk {
     else this.edits.add(end, end + 1, `,"_meta":${text}}`)
   }
 
-  /** Walks over an object. `attributeRule` redacts the value of an attribute. Returns the place of `_meta`, the last if there are several. */
-  #object(attributeRule: Rule | undefined): readonly [start: number, end: number] | undefined {
+  /** Walks over an object. `inherited` stands for the members, except for the type and unit of an attribute. Returns the place of `_meta`, the last if there are several. */
+  #object(inherited: Member | undefined): readonly [start: number, end: number] | undefined {
     const scanner = this.#scanner
+    const isAttribute = this.#shape === 'container' && isAttributePath(this.#path)
     let meta: readonly [number, number] | undefined
     scanner.at++
     if (scanner.next() === CLOSE_BRACE) {
@@ -136,8 +166,8 @@ export class Walk {
       scanner.expect(COLON)
       const isMeta = name === '_meta' && this.#depth === this.#hostDepth
       if (isMeta) this.#isInMeta = true
-      const isOfAttribute = attributeRule && name !== 'type' && name !== 'unit'
-      const member = isOfAttribute ? { name, rule: attributeRule } : this.#member(name)
+      const isInherited = inherited && !(isAttribute && (name === 'type' || name === 'unit'))
+      const member = isInherited ? { ...inherited, name: inherited.name || name } : this.#member(name)
       this.#path.push(name)
       scanner.next()
       const start = scanner.at
@@ -161,21 +191,27 @@ export class Walk {
   }
 
   /** Walks over an array. One that begins with a short text may be a pair of a name and a value, such as a header. */
-  #array(): void {
+  #array(inherited: Member | undefined): void {
     const scanner = this.#scanner
     scanner.at++
     if (scanner.next() === CLOSE_BRACKET) {
       scanner.at++
       return
     }
+    const outerPair = this.#pair
     let member = UNNAMED
     for (let index = 0; ; index++) {
       const isText = scanner.next() === QUOTE
       const start = scanner.at
       const firstEdit = this.edits.count
+      const isNamed = index === 1 && member.name !== ''
+      if (isNamed) this.#pair = { name: member.name, at: this.#path.length }
       this.#path.push(index)
-      this.#value(index === 1 ? member : UNNAMED)
+      const isPairName = inherited && index === 0 && isText && isPairList(this.#path.slice(0, -2))
+      if (isNamed) this.#value({ ...member, ...(inherited && { rule: inherited.rule }) })
+      else this.#value(isPairName ? UNNAMED : (inherited ?? UNNAMED))
       this.#path.pop()
+      this.#pair = outerPair
       if (index === 0 && isText) member = this.#pairMember(start, firstEdit)
       if (this.#endsList(CLOSE_BRACKET)) return
     }
@@ -200,12 +236,13 @@ export class Walk {
     return false
   }
 
-  #scalar({ rule }: Member): void {
+  #scalar({ name, rule }: Member): void {
     const scanner = this.#scanner
     const start = scanner.at
     const first = scanner.scalar()
     if (this.#muted > 0 || first > 0x39) return // `true`, `false` or `null`
-    const whole = this.#wholeRule('number', { name: '', rule }) ?? this.#numberRule(start, scanner.at)
+    const whole =
+      this.#selectedRule('number', name) ?? this.#ruleByName(rule) ?? this.#numberRule(start, scanner.at)
     if (whole) this.#remove(start, scanner.at, whole)
   }
 
@@ -216,19 +253,43 @@ export class Walk {
     return this.#rules.numberRules.find(({ find }) => find?.(text).length)
   }
 
-  /** Returns the rule that redacts a value as a whole, whatever it contains. */
-  #wholeRule(kind: ValueKind, { name, rule }: Member): Rule | undefined {
-    if (this.#muted > 0) return undefined
-    if (rule && redactableFrom(this.#path, '') === 0) return rule
-    return this.#selectedRules(kind).find((each) => each.isWhole || each.matchesName?.(name))
+  /** Returns the rule of the operator that redacts a value as a whole, whatever it contains. A general selector reaches only values that Sentry can do without. */
+  #selectedRule(kind: ValueKind, name: string): Rule | undefined {
+    if (!this.#mayBeSelected()) return undefined
+    const path = this.#path
+    const isNeeded = redactableFrom(path, '') > 0
+    const isImpersonal = this.#shape !== 'plain' && !isPersonal(path)
+    const whole = this.#selectedRules(kind, isNeeded || isImpersonal).find(({ isWhole }) => isWhole)
+    if (whole) return whole
+    return this.#selectedRules(kind, isNeeded || (isImpersonal && !isTagged(path))).find(
+      ({ isWhole, matchesName }) => !isWhole && matchesName?.(name),
+    )
   }
 
-  #selectedRules(kind: ValueKind): Rule[] {
-    const { selected } = this.#rules
-    if (selected.length === 0 || this.#isInMeta) return []
+  /** Returns the rules of the operator that search the text at the current path. Rules for names do not search the name in a pair. */
+  #partRules(): Rule[] {
     const isProtected = redactableFrom(this.#path, '') > 0
-    const value = { path: this.#path, kind, itemType: this.#itemType, isProtected }
-    return selected.flatMap(({ selector, rules }) => (selector(value) ? rules : []))
+    const isPairName = this.#path.at(-1) === 0 && this.#scanner.next() === COMMA
+    return this.#selectedRules('string', isProtected).filter(
+      ({ isWhole, matchesName }) => !isWhole && !(matchesName && isPairName),
+    )
+  }
+
+  /** Returns the rule that redacts a value because of its name, unless Sentry needs the value. */
+  #ruleByName(rule: Rule | undefined): Rule | undefined {
+    return rule && this.#muted === 0 && redactableFrom(this.#path, '') === 0 ? rule : undefined
+  }
+
+  #mayBeSelected(): boolean {
+    return this.#rules.selected.length > 0 && this.#muted === 0 && !this.#isInMeta
+  }
+
+  #selectedRules(kind: ValueKind, isProtected: boolean): Rule[] {
+    const path = this.#path
+    const { name, at } = this.#pair ?? { name: '', at: -1 }
+    const aliases = at < 1 ? [] : [path.with(at, name), path.toSpliced(at - 1, 2, name)]
+    const value = { path, aliases, kind, itemType: this.#itemType, isProtected }
+    return this.#rules.selected.flatMap(({ selector, rules }) => (selector(value) ? rules : []))
   }
 
   #remove(start: number, end: number, rule: Rule): void {
@@ -236,22 +297,32 @@ export class Walk {
     this.#note([{ rule }], [[rule.id, 'x']])
   }
 
-  #string({ start, end, mask, digits }: StringToken, member: Member): void {
+  #string({ start, end, mask, digits }: StringToken, { name, rule }: Member): void {
     if (this.#muted > 0) return
-    const whole = this.#wholeRule('string', member)
-    if (!whole && this.#rules.selected.length === 0 && !this.#rules.mayMatch(mask, end - start - 2, digits))
-      return
+    const selected = this.#selectedRule('string', name)
+    const whole = selected ?? this.#ruleByName(rule)
+    const mayBeSelected = this.#mayBeSelected()
+    if (!whole && !mayBeSelected && !this.#rules.mayMatch(mask, end - start - 2, digits)) return
     const text = this.#decode(start, end, mask)
     if (isNeutral(text) || this.#isRuleName(text)) return
-    if (whole?.method.kind === 'remove') {
+    const parts = mayBeSelected && !selected ? applyRules(text, this.#partRules(), 0) : []
+    if (whole?.method.kind === 'remove' && !coversAll(text, parts)) {
       this.#remove(start, end, whole)
       return
     }
-    const redaction = whole && redactWhole(text, whole)
-    const redactions = whole ? (redaction ? [redaction] : []) : this.#redactParts(text, member.name)
+    const redactions = replaceRedactions(text, this.#redactions(text, name, whole), parts)
     if (redactions.length === 0) return
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
     this.#note(redactions, remarksOf(text, redactions), text)
+  }
+
+  /** Returns what `whole`, or else the rules for every value, redact in a text. */
+  #redactions(text: string, name: string, whole: Rule | undefined): Redaction[] {
+    if (whole) return redactWhole(text, whole)
+    const from = redactableFrom(this.#path, text)
+    if (from >= text.length) return []
+    const rules = this.#rules.rulesForText(text).filter(({ exempt }) => !exempt?.test(name))
+    return applyRules(text, rules, from)
   }
 
   /** Names of rules look like secrets, as `@password:filter` does. */
@@ -259,18 +330,11 @@ export class Walk {
     return this.#isInMeta && this.#path.at(-3) === 'rem' && /^@[a-z]+:[a-z]+$/.test(text)
   }
 
-  #redactParts(text: string, name: string): Redaction[] {
-    const from = redactableFrom(this.#path, text)
-    const rules = from < text.length ? this.#rules.rulesForText(text) : []
-    const applied = rules.filter(({ exempt }) => !exempt?.test(name))
-    return redactText(text, applied, from, this.#selectedRules('string'))
-  }
-
   /** Returns the name of a member. What rules find in it is redacted, without a remark. */
   #memberName({ start, end, mask, digits }: StringToken): string {
     const name = this.#decode(start, end, mask)
     if (this.#muted > 0 || !this.#rules.mayMatch(mask, end - start - 2, digits)) return name
-    const redactions = redactText(name, this.#rules.rulesForText(name), 0)
+    const redactions = applyRules(name, this.#rules.rulesForText(name), 0)
     if (redactions.length === 0) return name
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
     this.#count(redactions)
@@ -291,7 +355,10 @@ export class Walk {
   }
 
   #count(redactions: readonly { rule: Rule }[]): void {
-    for (const { rule } of redactions) this.hits.set(rule.id, (this.hits.get(rule.id) ?? 0) + 1)
+    for (const { rule } of redactions) {
+      this.hits.set(rule.id, (this.hits.get(rule.id) ?? 0) + 1)
+      if (this.#rules.isSelected(rule)) this.#selectedHits++
+    }
   }
 }
 

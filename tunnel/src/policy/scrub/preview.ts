@@ -5,8 +5,8 @@ import type { ScrubChange } from '../../contract/policies.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../envelope/headers.ts'
 import type { Item } from '../../envelope/items.ts'
 import { EnvelopeReader } from '../../envelope/reader.ts'
+import type { Path } from './protected.ts'
 import type { Scrubbed } from './scrubber.ts'
-import type { Path } from './selector.ts'
 
 type Difference = { path: Path; before: unknown; after: unknown }
 

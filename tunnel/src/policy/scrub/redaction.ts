@@ -47,37 +47,52 @@ export function isNeutral(text: string): boolean {
   return text.length < 10 && NEUTRAL.has(text)
 }
 
-/** Applies rules in order to the part of a text from `from` on, and `named` rules to all of it. */
-export function redactText(
-  text: string,
-  rules: readonly Rule[],
-  from: number,
-  named: readonly Rule[] = [],
-): Redaction[] {
-  let redactions: Redaction[] = []
+/** Applies rules in order to the part of a text from `from` on. What one rule has redacted is not searched by the next. */
+export function applyRules(text: string, rules: readonly Rule[], from: number): Redaction[] {
+  const redactions: Redaction[] = []
   let searched = text
-  const apply = (rule: Rule, first: number) => {
+  for (const rule of rules) {
     const found = rule.find?.(searched) ?? []
-    const spans = boundSpans(found.filter(([start, end]) => start >= first && end > start))
-    for (const span of spans) redactions = addRedaction(redactions, text, span, rule)
+    const spans = boundSpans(found.filter(([start, end]) => start >= from && end > start))
+    for (const span of spans) addRedaction(redactions, text, span, rule)
     if (spans.length > 0) searched = cover(searched, spans)
   }
-  if (from < text.length) for (const rule of rules) apply(rule, from)
-  for (const rule of named) apply(rule, 0)
   return redactions.sort((a, b) => a.start - b.start)
 }
 
 /** Adds a redaction. One that overlaps others takes their place. */
-function addRedaction(redactions: Redaction[], text: string, span: Span, rule: Rule): Redaction[] {
-  const overlapping = redactions.filter((other) => other.start < span[1] && other.end > span[0])
-  const start = Math.min(span[0], ...overlapping.map((other) => other.start))
-  const end = Math.max(span[1], ...overlapping.map((other) => other.end))
+function addRedaction(redactions: Redaction[], text: string, [from, to]: Span, rule: Rule): void {
+  const overlapping = redactions.filter((other) => other.start < to && other.end > from)
+  const start = Math.min(from, ...overlapping.map((other) => other.start))
+  const end = Math.max(to, ...overlapping.map((other) => other.end))
   const redacted = replacementFor(rule.method, text.slice(start, end))
-  if (redacted === text.slice(start, end)) return redactions
-  const others =
-    overlapping.length > 0 ? redactions.filter((other) => !overlapping.includes(other)) : redactions
-  others.push({ start, end, text: redacted, rule })
-  return others
+  if (redacted === text.slice(start, end)) return
+  for (const other of overlapping) redactions.splice(redactions.indexOf(other), 1)
+  redactions.push({ start, end, text: redacted, rule })
+}
+
+/**
+ * Puts the redactions of the operator's rules in the place of the others that they contain. One that reaches only a part of another would
+ * leave the rest of it readable: then the other rule redacts both.
+ */
+export function replaceRedactions(
+  text: string,
+  redactions: readonly Redaction[],
+  selected: readonly Redaction[],
+): Redaction[] {
+  const merged = [...redactions]
+  for (const { start, end, rule } of selected) {
+    const partial = merged.find(
+      (other) => other.start < end && other.end > start && (other.start < start || other.end > end),
+    )
+    addRedaction(merged, text, [start, end], partial?.rule ?? rule)
+  }
+  return merged.sort((a, b) => a.start - b.start)
+}
+
+/** Tells if one redaction covers a text from its start to its end. */
+export function coversAll(text: string, redactions: readonly Redaction[]): boolean {
+  return redactions.some(({ start, end }) => start === 0 && end === text.length)
 }
 
 function boundSpans(spans: Span[]): Span[] {
@@ -97,10 +112,10 @@ function cover(text: string, spans: readonly Span[]): string {
   return parts.join('') + text.slice(at)
 }
 
-/** Redacts a text as a whole; `undefined` if that would not change it. */
-export function redactWhole(text: string, rule: Rule): Redaction | undefined {
+/** Redacts a text as a whole, if that changes it. */
+export function redactWhole(text: string, rule: Rule): Redaction[] {
   const redacted = replacementFor(rule.method, text)
-  return redacted === text ? undefined : { start: 0, end: text.length, text: redacted, rule }
+  return redacted === text ? [] : [{ start: 0, end: text.length, text: redacted, rule }]
 }
 
 function replacementFor(method: Method, text: string): string {

@@ -20,6 +20,7 @@ export class RuleIndex {
   readonly numberRules: readonly Rule[]
   readonly #textRules: readonly Rule[]
   readonly #nameRules: readonly Rule[]
+  readonly #selectedRules: ReadonlySet<Rule>
   /** By name; `null` for none. */
   readonly #names = new Map<string, Rule | null>()
   /** Classes of characters of which a text has one if a rule finds something in it. */
@@ -27,10 +28,16 @@ export class RuleIndex {
 
   constructor({ everywhere, selected }: RuleSet) {
     this.selected = selected
+    this.#selectedRules = new Set(selected.flatMap(({ rules }) => rules))
     this.#needs = everywhere.reduce<number>((needs, rule) => needs | rule.needs, CHARACTERS.ESCAPE)
     this.#textRules = everywhere.filter(({ find }) => find)
     this.numberRules = everywhere.filter(({ findsNumbers }) => findsNumbers)
     this.#nameRules = everywhere.filter(({ matchesName }) => matchesName)
+  }
+
+  /** Tells if a rule is one of the operator's. */
+  isSelected(rule: Rule): boolean {
+    return this.#selectedRules.has(rule)
   }
 
   /** Tells if a rule may find something in a string with these characters. */

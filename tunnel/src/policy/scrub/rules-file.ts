@@ -7,6 +7,12 @@ import type { RuleSet } from './rule-index.ts'
 import { builtInRules, createRules, isRuleType } from './rules.ts'
 import { parseSelector, type Selector, SelectorError } from './selector.ts'
 
+/** Lets a rule for names redact a text that contains such a name, as Relay does. */
+function searchTexts(rule: Rule): Rule {
+  const { matchesName } = rule
+  return matchesName ? { ...rule, find: (text) => (matchesName(text) ? [[0, text.length]] : []) } : rule
+}
+
 /** Reads the rules of a file. Throws `FileProblem`. */
 export function readRulesFile(file: Buffer): RuleSet['selected'] {
   return new RulesFile(file).read()
@@ -61,7 +67,9 @@ class RulesFile {
   /** Returns the rules of a name: one of the file, or a built-in one. */
   #resolve(name: string, offset: number, aliases: number): Rule[] {
     const own = this.#rules.get(name)
-    const rules = own ? this.#ownRules(name, own.member, aliases) : builtInRules(name, this.#hashKey)
+    const rules = own
+      ? this.#ownRules(name, own.member, aliases)
+      : builtInRules(name, this.#hashKey)?.map(searchTexts)
     return rules ?? this.#fail(offset, `there is no rule "${name}"`)
   }
 
@@ -78,10 +86,10 @@ class RulesFile {
     if (type === 'pattern') return [this.#patternRule(id, spec, members, used)]
     if (type === 'redact_pair') {
       const matchesName = this.#compile(this.#required(spec, members, 'keyPattern'), compileNamePattern)
-      return [{ id, method: used, needs: 0, minLength: 0, minDigits: 0, matchesName }]
+      return [searchTexts({ id, method: used, needs: 0, minLength: 0, minDigits: 0, matchesName })]
     }
     if (!isRuleType(type)) this.#fail(typeMember.member.offset, `there is no rule type "${type}"`)
-    return createRules(type, id, used)
+    return createRules(type, id, used).map(searchTexts)
   }
 
   /** The redaction of the outer rule takes precedence; with `hideInner`, its name does too. */
@@ -121,10 +129,9 @@ class RulesFile {
       return compile(this.#text(pattern))
     } catch (error) {
       if (error instanceof FileProblem) throw error
-      return this.#fail(
-        pattern.offset,
-        `the pattern is not valid: ${error instanceof Error ? error.message : ''}`,
-      )
+      const message = error instanceof Error ? error.message : ''
+      const reason = /^error: (.+)/m.exec(message)?.[1] ?? message
+      return this.#fail(pattern.offset, `the pattern is not valid: ${reason}`)
     }
   }
 

@@ -5,7 +5,7 @@ import type { Range } from '../../body/ranges.ts'
 import { Unscrubbable } from './json-scanner.ts'
 import { Walk } from './json-walk.ts'
 import type { Shape } from './meta.ts'
-import { redactText } from './redaction.ts'
+import { applyRules } from './redaction.ts'
 import { RuleIndex, type RuleSet } from './rule-index.ts'
 
 export type Scrubbed = {
@@ -34,7 +34,7 @@ export class Scrubber {
   scrubText(text: string): string {
     let scrubbed = ''
     let at = 0
-    for (const { start, end, text: redacted } of redactText(text, this.#rules.rulesForText(text), 0)) {
+    for (const { start, end, text: redacted } of applyRules(text, this.#rules.rulesForText(text), 0)) {
       scrubbed += text.slice(at, start) + redacted
       at = end
     }

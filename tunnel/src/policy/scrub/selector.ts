@@ -1,12 +1,20 @@
 /** Selectors of Relay's PII configuration (relay-pii/src/selector.rs): which values a rule applies to. */
 
-/** Keys and indexes from the root of an event, or of an element of a container, to a value. */
-export type Path = readonly (string | number)[]
+import { isPairList, isPersonal, type Path } from './protected.ts'
 
 export type ValueKind = 'string' | 'number' | 'boolean' | 'array' | 'object'
 
-/** Value to match. `isProtected` is true for what only a selector that names it may select. */
-export type Selected = { path: Path; kind: ValueKind; itemType: string; isProtected: boolean }
+/**
+ * Value to match. `aliases` are the paths that have the name of a pair in place of the indexes of its value. `isProtected` is true for what
+ * only a selector that names it may select.
+ */
+export type Selected = {
+  path: Path
+  aliases: readonly Path[]
+  kind: ValueKind
+  itemType: string
+  isProtected: boolean
+}
 
 export type Selector = (value: Selected) => boolean
 
@@ -32,8 +40,8 @@ const TYPES = {
   string: ({ kind }, at, last) => at === last && kind === 'string',
   number: ({ kind }, at, last) => at === last && kind === 'number',
   boolean: ({ kind }, at, last) => at === last && kind === 'boolean',
-  array: ({ kind }, at, last) => at === last && kind === 'array',
-  object: ({ kind }, at, last) => (at === last ? kind === 'object' : true),
+  array: ({ path, kind }, at, last) => (at === last ? kind === 'array' : isOwnList(path, at)),
+  object: ({ path, kind }, at, last) => (at === last ? kind === 'object' : typeof path[at + 1] === 'string'),
   event: ({ itemType }, at) => at === -1 && ['event', 'transaction', 'feedback'].includes(itemType),
   transaction: ({ itemType }, at) => at === -1 && itemType === 'transaction',
   replay: ({ itemType }, at) => at === -1 && itemType === 'replay_event',
@@ -59,6 +67,9 @@ const TYPES = {
 type TypeName = keyof typeof TYPES
 
 const BASIC: readonly string[] = ['string', 'number', 'boolean', 'array', 'object']
+const ESSENTIAL: readonly string[] = [
+  'event transaction replay log trace_metric exception error thread stacktrace frame',
+].flatMap((line) => line.split(' '))
 const OLD_NAMES: Readonly<Record<string, string>> = {
   freeform: '$string',
   email: '$string',
@@ -72,6 +83,12 @@ const OLD_NAMES: Readonly<Record<string, string>> = {
 function isElement(path: Path, at: number, list: string): boolean {
   if (typeof path[at] !== 'number') return false
   return path[at - 1] === list || (path[at - 1] === 'values' && path[at - 2] === list)
+}
+
+/** Tells if a value is a list of the app, not one of the protocol such as those of frames and headers. */
+function isOwnList(path: Path, at: number): boolean {
+  if (typeof path[at + 1] !== 'number' || isPairList(path.slice(0, at + 1))) return false
+  return isPersonal(path.slice(0, at + 1)) && !isPairList(path.slice(0, at))
 }
 
 /** Parses a selector. Throws `SelectorError`. */
@@ -124,22 +141,22 @@ class SelectorParser {
     return (value) => parts.some((part) => part(value))
   }
 
+  /** A protected value needs a part that names it: parts with `!` name none. */
   #all(): Selector {
-    const parts = [this.#unary()]
-    while (this.#token?.startsWith('&')) {
+    const parts: Selector[] = []
+    const excluded: Selector[] = []
+    for (;;) {
+      const isNegated = this.#isAt('!') || this.#isAt('~')
+      if (isNegated) this.#advance()
+      const list = isNegated ? excluded : parts
+      list.push(this.#primary())
+      if (!this.#token?.startsWith('&')) break
       this.#advance()
-      parts.push(this.#unary())
     }
-    return (value) => parts.every((part) => part(value))
-  }
-
-  #unary(): Selector {
-    if (this.#token === '!' || this.#token === '~') {
-      this.#advance()
-      const negated = this.#primary()
-      return (value) => !negated(value)
-    }
-    return this.#primary()
+    return (value) =>
+      (parts.length > 0 || !value.isProtected) &&
+      parts.every((part) => part(value)) &&
+      !excluded.some((part) => part({ ...value, isProtected: false }))
   }
 
   #primary(): Selector {
@@ -195,8 +212,10 @@ function createPathSelector(steps: readonly Step[]): Selector {
   const deep = steps.findIndex(({ kind }) => kind === 'deep')
   const head = deep < 0 ? [] : steps.slice(0, deep)
   const tail = steps.slice(deep + 1)
-  const isSpecific = deep < 0 && steps.every((step, index) => namesPlace(step, index))
-  return function matchesPath(value) {
+  const isSpecific = deep < 0 && steps.every((step, index) => namesPlace(step, index, steps.length - 1))
+  return (value) => matchesPath(value) || value.aliases.some((path) => matchesPath({ ...value, path }))
+
+  function matchesPath(value: Selected): boolean {
     if (value.isProtected && !isSpecific) return false
     const last = value.path.length - 1
     if (!matchesAt(tail, value, last - tail.length + 1)) return false
@@ -208,9 +227,10 @@ function createPathSelector(steps: readonly Step[]): Selector {
   }
 }
 
-/** Types of plain values name no place in particular, other types do at the start of a path. */
-function namesPlace(step: Step, index: number): boolean {
-  return step.kind !== 'type' || (index === 0 && !BASIC.includes(step.type))
+/** Types of plain values name no place in particular, and the types that an event consists of are none to remove. Others name a place at the start of a path. */
+function namesPlace(step: Step, index: number, last: number): boolean {
+  if (step.kind !== 'type') return true
+  return index === 0 && !BASIC.includes(step.type) && (last > 0 || !ESSENTIAL.includes(step.type))
 }
 
 function matchesAt(steps: readonly Step[], value: Selected, at: number): boolean {
