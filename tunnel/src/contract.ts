@@ -105,6 +105,9 @@ export type Receipt = {
 export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'purged'] as const
 export type FinalOutcome = (typeof FINAL_OUTCOMES)[number]
 
+/** `not-stored`: spooled before it was known that the server does not store its category, and not sent. */
+export type FinalOutcomeReason = 'not-stored'
+
 /** Final outcome of one spooled envelope, as logged and streamed. */
 export type SpoolOutcome = {
   /** ID of the receipt. */
@@ -117,11 +120,12 @@ export type SpoolOutcome = {
   project: string
   category: string
   upstream_status?: number
+  reason?: FinalOutcomeReason
   replica: string
 }
 
-/** Rate limit of Sentry; `until` in milliseconds since 1970. */
-export type LimitInForce = { project: string; category: string; until: number }
+/** Rate limit of Sentry; `until` in milliseconds since 1970. `standing`: the server does not store this category, and never will. */
+export type LimitInForce = { project: string; category: string; until: number; standing?: true }
 
 /** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
 export type UpstreamState = {

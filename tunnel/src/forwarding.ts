@@ -78,7 +78,15 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   const spool = new MonitoredSpool({ ...deps, store })
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)
   const maxAgeMs = config.spool.ageMs
-  const deliverer = new Deliverer({ ...deps, spool: store, upstreams, maxAgeMs, random: Math.random })
+  const maxRate = config.spoolRate
+  const deliverer = new Deliverer({
+    ...deps,
+    spool: store,
+    upstreams,
+    maxAgeMs,
+    maxRate,
+    random: Math.random,
+  })
   const limitSharing = new LimitSharing({ ...deps, spool: store })
   return { upstreams, spool, projectShare, deliverer, limitSharing }
 }

@@ -8,7 +8,7 @@ export type Projects = Readonly<Record<string, string>>
 
 // Headers sent upstream are an allow-list.
 const HEADERS =
-  /^(host|connection|content-length|transfer-encoding|content-type|content-encoding|user-agent|origin|referer|x-forwarded-for|x-sentry-forwarded-for|sec-ch-ua(-[a-z-]+)?)$/
+  /^(host|connection|content-length|transfer-encoding|content-type|content-encoding|user-agent|origin|referer|x-forwarded-for|x-sentry-forwarded-for|x-real-ip|sec-ch-ua(-[a-z-]+)?)$/
 
 const QUERY = new Set(['sentry_key', 'sentry_version', 'sentry_client', 'hsts'])
 
@@ -42,7 +42,7 @@ function queryFaults(query: URLSearchParams): string[] {
 
 function headerFaults({ headers, rawHeaders }: Received): string[] {
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
-  const addresses = ['x-forwarded-for', 'x-sentry-forwarded-for'].filter(
+  const addresses = ['x-forwarded-for', 'x-sentry-forwarded-for', 'x-real-ip'].filter(
     (name) => headers[name] !== undefined,
   )
   return [

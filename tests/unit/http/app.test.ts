@@ -158,12 +158,13 @@ describe('The tunnel', () => {
       expect(headers.host).toBe(`127.0.0.1:${sentry.port}`)
     })
 
-    it('the client address from the edge in both address headers', async () => {
+    it('the client address from the edge in every address header that servers read', async () => {
       await send({ headers: { 'x-forwarded-for': '203.0.113.7' } })
       const { headers } = last()
       expect(headers).toMatchObject({
         'x-forwarded-for': '203.0.113.7',
         'x-sentry-forwarded-for': '203.0.113.7',
+        'x-real-ip': '203.0.113.7',
       })
     })
 

@@ -132,6 +132,38 @@ describe('UpstreamLimits', () => {
     ])
   })
 
+  it('knows a limit of an hour or more without a reason as one on categories that the server does not store', () => {
+    learn('86400:transaction;span:organization', 200)
+    expect(limits.inForce()).toEqual([
+      { project: 'sentry.example/1', category: 'transaction', until: now + 86_400_000, standing: true },
+      { project: 'sentry.example/1', category: 'span', until: now + 86_400_000, standing: true },
+    ])
+    expect(held(['event', 'transaction', 'span'])).toEqual(['transaction', 'span'])
+    expect(limits.limitedCategories(project())).toEqual([])
+    expect(limits.shared()).toEqual([])
+  })
+
+  it.each([
+    '86400:error:organization',
+    '86400:error;transaction:organization',
+    '86400::organization',
+    '86400:transaction:organization:usage_exceeded',
+    '60:transaction:key',
+  ])('takes %s for a quota', (limit) => {
+    learn(limit, 200)
+    expect(limits.inForce().filter(({ standing }) => standing)).toEqual([])
+    expect(limits.limitedCategories(project())).not.toEqual([])
+    expect(limits.shared()).not.toEqual([])
+  })
+
+  it('keeps a quota on everything visible beside a standing limit', () => {
+    learn('60::key, 86400:transaction;span:organization', 429)
+    expect(limits.inForce()).toMatchObject([{ category: 'all', until: now + 60_000 }, {}, {}])
+    expect(limits.limitedCategories(project())).toContain('error')
+    now += 60_000
+    expect(limits.limitedCategories(project())).toEqual([])
+  })
+
   it('lists limits in force with project, category and end', () => {
     learn('60:error:key')
     learn('30::key', 429, 2)

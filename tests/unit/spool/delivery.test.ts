@@ -26,7 +26,7 @@ const MAX_AGE = 60 * MINUTE
 const OVER_THE_TICK = 200 // the deliverer polls every 100 ms
 
 type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
-type End = { key: string; end: string; status: number | undefined }
+type End = { key: string; end: string; status: number | undefined; reason?: string }
 
 describe('Deliverer', () => {
   let spool: MemorySpool
@@ -105,7 +105,8 @@ describe('Deliverer', () => {
 
   const start = () =>
     deliverer.start({
-      onFinalOutcome: ({ key }, end, status) => ends.push({ key, end, status }),
+      onFinalOutcome: ({ key }, end, status, reason) =>
+        ends.push({ key, end, status, ...(reason !== undefined && { reason }) }),
       onError: (error) => faults.push(error),
       onSettled: () => {},
     })
@@ -264,6 +265,42 @@ describe('Deliverer', () => {
     await pass(5 * SECOND)
     expect(attempts.map(({ body }) => String(body)).filter((body) => body === 'error 1')).toHaveLength(2)
     expect(ends).toContainEqual({ key: first?.key, end: 'delivered', status: 200 })
+    expect(spool.entry()).toEqual([])
+  })
+
+  it('sends no entry that was taken before a limit on its category came with a 200', async () => {
+    const gate = Promise.withResolvers<void>()
+    const { read } = spool
+    spool.read = async (entry) => {
+      if (attempts.length > 0) await gate.promise
+      return read(entry)
+    }
+    answer = () => answered(200, '60:error:key')
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
+    start()
+    await pass(SECOND)
+    gate.resolve()
+    await pass(58 * SECOND)
+    expect(attempts).toHaveLength(1)
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(attempts).toHaveLength(3)
+  })
+
+  it('drops an entry of a category that the server does not store, and does not call it expired', async () => {
+    answer = () => answered(200, '86400:transaction;span:organization')
+    const error = await spool.add()
+    start()
+    await pass(SECOND)
+    const span = await spool.add(Buffer.from('span'), { category: 'span' })
+    const log = await spool.add(Buffer.from('log'), { category: 'log_item' })
+    await pass(2 * SECOND)
+    expect(attempts).toHaveLength(2)
+    expect(ends).toEqual([
+      { key: error.key, end: 'delivered', status: 200 },
+      { key: span.key, end: 'declined', status: undefined, reason: 'not-stored' },
+      { key: log.key, end: 'delivered', status: 200 },
+    ])
     expect(spool.entry()).toEqual([])
   })
 

@@ -30,6 +30,14 @@ describe('RateController', () => {
     expect(rateController.perSecond()).toBe(20)
   })
 
+  it('never exceeds the maximum rate', () => {
+    rateController = new RateController(() => time, 2.5)
+    expect(begin(10, () => rateController.increase())).toBeLessThanOrEqual(26)
+    expect(rateController.perSecond()).toBe(2.5)
+    rateController.decrease()
+    expect(rateController.perSecond()).toBe(2.5)
+  })
+
   it('doubles the rate once for each second with successes', () => {
     const rates: number[] = []
     for (let second = 0; second < 5; second++) {

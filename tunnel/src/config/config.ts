@@ -68,6 +68,8 @@ export function readConfig(env: Environment) {
     forward,
     ...readInbox(settings, forward),
     spool: readSpool(settings),
+    /** Envelopes a second from the spool to one upstream at most. */
+    spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
     /** Other origins that may post. */

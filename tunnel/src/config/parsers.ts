@@ -55,6 +55,21 @@ export function integer(kind: string, min: number, max: number): Kind<number> {
   }
 }
 
+/** Numbers of at most three decimals within `[min, max]`. */
+export function decimal(kind: string, min: number, max: number): Kind<number> {
+  return {
+    values: `${min} to ${max}`,
+    unit: kind.replace(/^number of /, ''),
+    max,
+    parse(given, name, problems) {
+      const value = Number(given)
+      if (/^(0|[1-9]\d{0,9})(\.\d{1,3})?$/.test(given) && value >= min && value <= max) return value
+      problems.push(`${name}: "${given}" is not a ${kind}; write a number from ${min} to ${max}, like 2.5`)
+      return undefined
+    },
+  }
+}
+
 /** Share from 0 to 1. */
 export const share: Kind<number> = {
   values: '0 to 1',

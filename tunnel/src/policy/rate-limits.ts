@@ -8,6 +8,9 @@ import { Rejection, rejectionBody } from '../rejections.ts'
 /** Without categories it covers all of them. */
 export type RateLimit = { seconds: number; categories: string[] }
 
+/** Limit in a response. `isStanding`: the server does not store these categories, and says so with every response. */
+export type ReceivedLimit = RateLimit & { isStanding?: true }
+
 export type RateLimitHeaders = {
   status: number
   rateLimits: string | undefined
@@ -15,6 +18,7 @@ export type RateLimitHeaders = {
 }
 
 const DEFAULT_SECONDS = 60
+const STANDING_SECONDS = 60 * 60
 export const MAX_LIMIT_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong value must not silence a project for good
 
 /**
@@ -24,19 +28,31 @@ export const MAX_LIMIT_SECONDS = 24 * 60 * 60 // longer than Sentry's; a wrong v
 export function readRateLimits(
   { status, rateLimits, retryAfter }: RateLimitHeaders,
   now: number,
-): RateLimit[] {
+): ReceivedLimit[] {
   if (rateLimits !== undefined) return rateLimits.split(',').flatMap(readLimit)
-  return status === 429 ? [{ seconds: readRetryAfter(retryAfter, now), categories: [] }] : []
+  if (status !== 429) return []
+  return [{ seconds: readRetryAfter(retryAfter, now), categories: [] }]
 }
 
 /** Reads `seconds:categories:scope:reason:namespaces`. A limit that names only unknown categories is ignored. */
-function readLimit(text: string): RateLimit[] {
-  const [retry = '', named = '', , , namespaces = ''] = text.replace(/\s/g, '').split(':')
+function readLimit(text: string): ReceivedLimit[] {
+  const [retry = '', named = '', , reason = '', namespaces = ''] = text.replace(/\s/g, '').split(':')
   if (retry === '') return []
   const names = named.split(';').filter(Boolean)
   const categories = names.filter((name) => CATEGORY_NAMES.has(name) && appliesToUs(name, namespaces))
   if (names.length > 0 && categories.length === 0) return []
-  return [{ seconds: bound(Number(retry)), categories }]
+  const seconds = bound(Number(retry))
+  return [
+    { seconds, categories, ...(reason === '' && isStanding(seconds, categories) && { isStanding: true }) },
+  ]
+}
+
+/**
+ * Servers that store errors only, such as Bugsink, limit the other categories for a day in every response. Sentry names a reason for each
+ * limit (`reason_code` of its quotas), and no server refuses errors for good.
+ */
+function isStanding(seconds: number, categories: readonly string[]): boolean {
+  return seconds >= STANDING_SECONDS && categories.length > 0 && !categories.includes('error')
 }
 
 /** A limit on metric buckets may cover some namespaces only; SDKs use `custom`. */

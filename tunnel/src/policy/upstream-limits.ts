@@ -18,8 +18,10 @@ export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
 const ALL = 'all'
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
+type End = { until: number; isStanding: boolean }
+
 /** End of each limit by category, `ALL` included. */
-type Ends = Map<string, number>
+type Ends = Map<string, End>
 
 /** Limit on one category of a project, or on `all`. `until` is in milliseconds since 1970. */
 export type UpstreamLimit = { project: Project; category: string; until: number }
@@ -38,9 +40,9 @@ export class UpstreamLimits {
   learn(project: Project, response: RateLimitHeaders): void {
     const time = this.#now()
     const limits = readRateLimits(response, time)
-    for (const { seconds, categories } of limits)
+    for (const { seconds, categories, isStanding = false } of limits)
       for (const category of categories.length > 0 ? categories : [ALL])
-        this.#extend({ project, category, until: time + seconds * 1000 })
+        this.#extend(project, category, { until: time + seconds * 1000, isStanding })
     if (limits.length > 0) this.#onLearned()
   }
 
@@ -50,8 +52,9 @@ export class UpstreamLimits {
   }
 
   /** Applies a limit that another replica has learned, unless its category is unknown. */
-  adopt(limit: UpstreamLimit): void {
-    if (limit.category === ALL || CATEGORY_NAMES.has(limit.category)) this.#extend(limit)
+  adopt({ project, category, until }: UpstreamLimit): void {
+    if (category === ALL || CATEGORY_NAMES.has(category))
+      this.#extend(project, category, { until, isStanding: false })
   }
 
   /** Returns the items to hold back now, and their dependants. */
@@ -75,32 +78,47 @@ export class UpstreamLimits {
     return [...bySeconds].map(([seconds, categories]) => ({ seconds, categories }))
   }
 
+  /** Returns the categories whose entries wait in the spool for the end of a limit. */
   limitedCategories(project: Project): string[] {
     const ends = this.#current(project)
     if (!ends) return []
-    return ends.has(ALL) ? [...CATEGORY_NAMES] : [...ends.keys()]
+    if (ends.has(ALL)) return [...CATEGORY_NAMES]
+    return [...ends].flatMap(([category, { isStanding }]) => (isStanding ? [] : category))
+  }
+
+  /** Returns `true` for a category that the server does not store. */
+  isStanding(project: Project, category: string): boolean {
+    return this.#current(project)?.get(category)?.isStanding === true
   }
 
   /** Returns the end of the limit on a category; 0 without one. */
   until(project: Project, category: string): number {
     const ends = this.#byProject.get(project)
-    return Math.max(ends?.get(ALL) ?? 0, ends?.get(category) ?? 0)
+    return Math.max(ends?.get(ALL)?.until ?? 0, ends?.get(category)?.until ?? 0)
   }
 
   inForce(): LimitInForce[] {
-    return this.all().map((limit) => ({ ...limit, project: limit.project.name }))
+    return this.#all().map(({ project, category, until, isStanding }) => ({
+      ...{ project: project.name, category, until },
+      ...(isStanding && { standing: true }),
+    }))
   }
 
-  all(): UpstreamLimit[] {
+  /** Returns the limits to share with other replicas. These learn standing ones from their first response. */
+  shared(): UpstreamLimit[] {
+    return this.#all().filter(({ isStanding }) => !isStanding)
+  }
+
+  #all(): (UpstreamLimit & End)[] {
     return [...this.#byProject.keys()].flatMap((project) =>
-      Array.from(this.#current(project) ?? [], ([category, until]) => ({ project, category, until })),
+      Array.from(this.#current(project) ?? [], ([category, end]) => ({ project, category, ...end })),
     )
   }
 
-  #extend({ project, category, until }: UpstreamLimit): void {
-    const ends = this.#byProject.get(project) ?? new Map<string, number>()
+  #extend(project: Project, category: string, end: End): void {
+    const ends: Ends = this.#byProject.get(project) ?? new Map()
     this.#byProject.set(project, ends)
-    if (until > Math.max(this.#now(), ends.get(category) ?? 0)) ends.set(category, until)
+    if (end.until > Math.max(this.#now(), ends.get(category)?.until ?? 0)) ends.set(category, end)
   }
 
   /** Drops ended limits and returns the others; `undefined` for none. */
@@ -108,7 +126,7 @@ export class UpstreamLimits {
     const ends = this.#byProject.get(project)
     if (!ends || ends.size === 0) return undefined
     const time = this.#now()
-    for (const [category, end] of ends) if (end <= time) ends.delete(category)
+    for (const [category, { until }] of ends) if (until <= time) ends.delete(category)
     return ends
   }
 }

@@ -22,6 +22,8 @@ type DeliveryDeps = {
   bodies: Bodies
   /** Age in milliseconds at which an entry expires. */
   maxAgeMs: number
+  /** Attempts a second for one upstream at most. */
+  maxRate?: number | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
@@ -74,7 +76,7 @@ export class Deliverer {
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
         origin,
-        { projects, capacity: new UpstreamCapacity(origin, deps.upstreams, deps.clock) },
+        { projects, capacity: new UpstreamCapacity(origin, deps.upstreams, deps.clock, deps.maxRate) },
       ]),
     )
   }
@@ -161,9 +163,12 @@ export class Deliverer {
   }
 
   async #deliver(lease: Lease): Promise<void> {
-    const { spool, projects, now } = this.#deps
+    const { spool, projects, limits, now } = this.#deps
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
+    if (limits.isStanding(project, lease.category)) return this.#drop(lease)
+    const limitedUntil = limits.until(project, lease.category)
+    if (limitedUntil > now()) return spool.postpone(lease, limitedUntil) // learned since the entry was taken
     const outgoing = await this.#read(lease)
     if (!outgoing) return
     if (lease.wireBytes === undefined) return this.#send(lease, project, outgoing)
@@ -230,6 +235,12 @@ export class Deliverer {
     if (status !== 429) return this.#finish(lease, status < 300 ? 'delivered' : 'declined', status)
     const retryAt = now() + this.#backoffMs(lease, MAX_DELAY_MS)
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
+  }
+
+  /** Removes an entry that was spooled before it was known that the server does not store its category. */
+  async #drop(lease: Lease): Promise<void> {
+    this.#serverErrors.forget(lease.key)
+    if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
   }
 
   async #finish(lease: Lease, finalOutcome: FinalOutcome, status: number): Promise<void> {

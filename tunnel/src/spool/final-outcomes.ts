@@ -1,6 +1,6 @@
 /** Records final outcomes of spool entries, and reports losses to Sentry. */
 
-import type { FinalOutcome } from '../contract.ts'
+import type { FinalOutcome, FinalOutcomeReason } from '../contract.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import type { Projects } from '../projects.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
@@ -26,11 +26,12 @@ export type OnFinalOutcome = (
   entry: SpoolEntry,
   finalOutcome: FinalOutcome,
   status: number | undefined,
+  reason?: FinalOutcomeReason,
 ) => void
 
 export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   const { projects, receipts, reports, replica, now } = deps
-  return function onFinalOutcome(entry, finalOutcome, status) {
+  return function onFinalOutcome(entry, finalOutcome, status, reason) {
     const { receipt, received, category } = entry
     const project = projects.byKey(entry.project)
     const time = now()
@@ -45,8 +46,9 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
         replica,
       },
       ...(status !== undefined && { upstream_status: status }),
+      ...(reason !== undefined && { reason }),
     })
-    const reason = LOST[finalOutcome]
-    if (project && reason !== undefined) reports.noteLost(project, reason, category)
+    const lost = LOST[finalOutcome]
+    if (project && lost !== undefined) reports.noteLost(project, lost, category)
   }
 }

@@ -65,7 +65,7 @@ export class LimitSharing {
   /** Publishes limits that are new or last longer. Never rejects. */
   async #publish(): Promise<void> {
     const published: SharedLimit[] = []
-    for (const { project, category, until } of this.#deps.limits.all()) {
+    for (const { project, category, until } of this.#deps.limits.shared()) {
       const limit = { project: project.key, category, until }
       if (!this.#isWorthSharing(limit)) continue
       this.#shared.set(nameOf(limit), until)

@@ -19,10 +19,10 @@ export class UpstreamCapacity {
   #wasOpen = false
 
   /** `clock` is monotonic, in milliseconds. */
-  constructor(origin: string, upstreams: DeliveryUpstreams, clock: () => number) {
+  constructor(origin: string, upstreams: DeliveryUpstreams, clock: () => number, maxRate?: number) {
     this.#origin = origin
     this.#upstreams = upstreams
-    this.#rate = new RateController(clock)
+    this.#rate = new RateController(clock, maxRate)
   }
 
   /** Returns how many deliveries may begin now. While the breaker is open, single probes, and more once the upstream responds to them. */
@@ -66,14 +66,19 @@ const MAX_SAVED_MS = 250 // unused allowance expires after this
 /** Starts at 20 attempts a second, doubles with each second of good responses, halves with each bad one. */
 export class RateController {
   readonly #clock: () => number
-  #rate = INITIAL_RATE
+  readonly #minRate: number
+  readonly #maxRate: number
+  #rate: number
   #saved = 0
   #refilledAt: number
   #doubledAt: number
 
   /** `clock` is monotonic, in milliseconds. */
-  constructor(clock: () => number) {
+  constructor(clock: () => number, maxRate = MAX_RATE) {
     this.#clock = clock
+    this.#maxRate = maxRate
+    this.#minRate = Math.min(INITIAL_RATE, maxRate)
+    this.#rate = this.#minRate
     this.#refilledAt = clock()
     this.#doubledAt = this.#refilledAt
   }
@@ -95,13 +100,13 @@ export class RateController {
   increase(): void {
     const time = this.#clock()
     if (time - this.#doubledAt < DOUBLING_MS) return
-    this.#rate = Math.min(MAX_RATE, this.#rate * 2)
+    this.#rate = Math.min(this.#maxRate, this.#rate * 2)
     this.#doubledAt = time
   }
 
   /** Notes a failure, or a response that asks for fewer requests. */
   decrease(): void {
-    this.#rate = Math.max(INITIAL_RATE, this.#rate / 2)
+    this.#rate = Math.max(this.#minRate, this.#rate / 2)
     this.#doubledAt = this.#clock()
   }
 

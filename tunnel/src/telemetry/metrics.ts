@@ -133,7 +133,8 @@ export class Metrics {
       ['project', 'category'],
       (gauge) => {
         gauge.reset()
-        for (const { project, category } of gauges.limits()) gauge.set({ project, category }, 1)
+        for (const { project, category, standing } of gauges.limits())
+          if (!standing) gauge.set({ project, category }, 1)
       },
     )
     this.#gauge(

@@ -263,6 +263,8 @@ const PASSED_ON = [
   'sec-ch-ua-wow64',
   'sec-ch-ua-form-factors',
 ]
+/** Relay reads the first two, Bugsink by default the third. */
+const ADDRESS_HEADERS = ['x-forwarded-for', 'x-sentry-forwarded-for', 'x-real-ip']
 const MAX_HEADER_LENGTH = 2048 // they are stored in the spool
 
 /** Builds the request headers that describe the sender, as alternating names and values. `scrubPage` scrubs the URL of the page. */
@@ -271,7 +273,7 @@ export function senderHeaders(
   address: string | undefined,
   scrubPage: (url: string) => string = (url) => url,
 ): string[] {
-  const list = address ? ['x-forwarded-for', address, 'x-sentry-forwarded-for', address] : []
+  const list = address ? ADDRESS_HEADERS.flatMap((name) => [name, address]) : []
   for (const name of PASSED_ON) {
     const value = headers[name]
     if (typeof value !== 'string' || value === '') continue

@@ -262,6 +262,7 @@ describe('Scrubbing with other settings', () => {
     await send([event()], {}, { headers: { 'x-forwarded-for': '203.0.113.77' } })
     expect(arrived().headers['x-forwarded-for']).toBe(expected)
     expect(arrived().headers['x-sentry-forwarded-for']).toBe(expected)
+    expect(arrived().headers['x-real-ip']).toBe(expected)
   })
 })
 

@@ -10,6 +10,7 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
 const MILLION = 1_000_000
+const MAX_DELIVERY_RATE = 10_000
 const milliseconds = is.integer('number of milliseconds', 10, 600_000)
 const rate = is.integer('number of envelopes a second', 0, MILLION)
 const burst = is.integer('number of envelopes', 1, MILLION)
@@ -166,6 +167,11 @@ export const TUNNEL = {
       is.integer('number of hours', 1, 24 * 30),
       24,
       'Time until a spool entry expires. A client report tells Sentry that it was discarded.',
+    ),
+    SPOOL_RATE: setting(
+      is.decimal('number of envelopes a second', 0.01, MAX_DELIVERY_RATE),
+      MAX_DELIVERY_RATE,
+      'Envelopes that each replica delivers from the spool to one server at most. Below its quota, a [server with a quota by time](other-servers.md#quotas) keeps what an outage has left in the spool. By default, delivery is as fast as the server responds.',
     ),
     INBOX: setting(is.onOff, true, 'Keeps envelopes in the inbox, in addition to forwarding them.', {
       defaultText: '`on` without `SENTRY_DSN`',

@@ -1,7 +1,7 @@
 /** Details of a receipt: outcome, timings, and what to do about it. */
 
 import { useEffect, useRef } from 'react'
-import type { Receipt, RequestFlag, SpoolOutcome } from 'tunnel/contract'
+import type { FinalOutcomeReason, Receipt, RequestFlag, SpoolOutcome } from 'tunnel/contract'
 import { formatBytes, formatDateTime, formatDuration, formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
@@ -83,13 +83,18 @@ function Meaning({ receipt: { outcome, reason } }: { receipt: Receipt }) {
   )
 }
 
+const FINAL_REASONS: Readonly<Record<FinalOutcomeReason, string>> = {
+  'not-stored': 'Not sent: the server has said that it does not store envelopes of this kind.',
+}
+
 function FinalOutcome({ finalOutcome }: { finalOutcome: SpoolOutcome }) {
-  const { final_outcome: outcome, time, waited_ms, upstream_status, replica } = finalOutcome
+  const { final_outcome: outcome, time, waited_ms, upstream_status, reason, replica } = finalOutcome
   return (
     <p className="mt-3 text-note">
       <OutcomeBadge outcome={outcome} /> {formatDateTime(time)}, after {formatDuration(waited_ms)} in the
       spool, by {replica}
-      {upstream_status !== undefined && `; Sentry responded with ${upstream_status}`}. {MEANINGS[outcome]}
+      {upstream_status !== undefined && `; Sentry responded with ${upstream_status}`}.{' '}
+      {reason ? FINAL_REASONS[reason] : MEANINGS[outcome]}
     </p>
   )
 }

@@ -21,7 +21,10 @@ export type Problem =
   | { kind: 'replicas-away'; name: string; others: number; since: number }
   /** `project` is absent when everything is paused. */
   | { kind: 'paused'; project?: string; others: number; since: number }
-  | { kind: 'rate-limited'; categories: number; until: number }
+  | { kind: 'rate-limited'; limits: CategoryLimit[] }
+
+/** Category that Sentry rate-limits, `all` included: the latest end in all projects. */
+export type CategoryLimit = { category: string; until: number }
 
 /** Servers with an open circuit breaker. `isTotal`: every server, on every replica. */
 export type UpstreamProblem = {
@@ -115,7 +118,23 @@ function findPauses(spools: readonly SpoolStatus[]): Problem[] {
 }
 
 function findLimits(limits: readonly LimitInForce[]): Problem[] {
-  if (limits.length === 0) return []
-  const until = Math.max(...limits.map((limit) => limit.until))
-  return [{ kind: 'rate-limited', categories: limits.length, until }]
+  const byCategory = Map.groupBy(
+    limits.filter(({ standing }) => !standing),
+    ({ category }) => category,
+  )
+  if (byCategory.size === 0) return []
+  const latest = Array.from(byCategory, ([category, each]) => ({
+    category,
+    until: Math.max(...each.map(({ until }) => until)),
+  }))
+  return [{ kind: 'rate-limited', limits: latest.toSorted(compareLimits) }]
+}
+
+/** Orders limits that hold back errors first, then those that end first. */
+export function compareLimits(a: CategoryLimit, b: CategoryLimit): number {
+  return Number(concernsErrors(b)) - Number(concernsErrors(a)) || a.until - b.until
+}
+
+export function concernsErrors({ category }: CategoryLimit): boolean {
+  return category === 'error' || category === 'all'
 }

@@ -190,5 +190,5 @@ function describeChanges(before: ReplicaStatus, after: ReplicaStatus): string[] 
 }
 
 function limitNames({ limits }: ReplicaStatus): string[] {
-  return limits.map(({ project, category }) => `${project} ${category}`)
+  return limits.filter(({ standing }) => !standing).map(({ project, category }) => `${project} ${category}`)
 }

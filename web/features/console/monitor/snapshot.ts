@@ -41,7 +41,7 @@ export type OverviewSnapshot = {
   spools: SpoolOverview[]
   /** Absent unless one is on or envelopes of one are pending. */
   simulatedOutage?: SimulatedOutage
-  /** The one that ends first, first. */
+  /** The one that ends first, first; those on categories that the server does not store, last. */
   limits: Listed<LimitInForce>
   upstreams: UpstreamSummary[]
   openBreakers: Listed<OpenBreaker>
@@ -71,7 +71,9 @@ export function summarise(snapshot: Snapshot): OverviewSnapshot {
     losses: countLosses(totals, spools),
     replicas: replicas.map(summariseReplica),
     spools: spools.map(summariseSpool),
-    limits: firstOf(limits.toSorted((a, b) => a.until - b.until)),
+    limits: firstOf(
+      limits.toSorted((a, b) => Number(isStanding(a)) - Number(isStanding(b)) || a.until - b.until),
+    ),
     upstreams: summariseUpstreams(upstreamGroups, openBreakers, limits).map((summary) =>
       addError(summary, upstreams, time),
     ),
@@ -101,7 +103,8 @@ function summariseUpstreams(
   limits: readonly LimitInForce[],
 ): UpstreamSummary[] {
   const open = new Set(openBreakers.map(({ origin }) => hostOf(origin)))
-  const limited = Map.groupBy(limits, ({ project }) => hostOf(project))
+  const quotas = limits.filter((limit) => !isStanding(limit))
+  const limited = Map.groupBy(quotas, ({ project }) => hostOf(project))
   return groups.map(({ name, hosts }) => ({
     ...{ name, hosts: hosts.length, open: firstOf(hosts.filter((host) => open.has(host))) },
     limited: hosts.reduce((sum, host) => sum + (limited.get(host)?.length ?? 0), 0),
@@ -116,6 +119,10 @@ function addError(
   const { error } = upstreams.find(({ origin }) => hostOf(origin) === summary.name) ?? {}
   const isCurrent = summary.open.total > 0 || (error && error.last > time - RECENT_MS)
   return error && isCurrent ? { ...summary, error } : summary
+}
+
+function isStanding({ standing }: LimitInForce): boolean {
+  return standing === true
 }
 
 function firstOf<T>(all: readonly T[]): Listed<T> {

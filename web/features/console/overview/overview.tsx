@@ -186,11 +186,18 @@ function More({ of: { shown, total }, one, href }: MoreProps) {
   )
 }
 
-function LimitLine({ limit: { project, category, until } }: { limit: LimitInForce }) {
+function LimitLine({ limit: { project, category, until, standing } }: { limit: LimitInForce }) {
   return (
     <li>
-      <Badge state="hold">rate-limited</Badge> <span className="wrap-anywhere">{category}</span> of{' '}
-      <span className="wrap-anywhere">{project}</span>, ends <In time={until} />
+      {!standing && <Badge state="hold">rate-limited</Badge>}{' '}
+      <span className="wrap-anywhere">{category}</span> of <span className="wrap-anywhere">{project}</span>
+      {standing ? (
+        ': the server does not store it'
+      ) : (
+        <>
+          , ends <In time={until} />
+        </>
+      )}
     </li>
   )
 }

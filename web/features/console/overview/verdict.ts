@@ -3,7 +3,12 @@
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { hostOf } from '../monitor/figures.ts'
 import { type LossCounts, sumLosses } from '../monitor/losses.ts'
-import type { Problem, UpstreamProblem } from '../monitor/problems.ts'
+import {
+  type CategoryLimit,
+  concernsErrors,
+  type Problem,
+  type UpstreamProblem,
+} from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { nameUpstreamError } from '../upstream-errors.ts'
 
@@ -179,7 +184,7 @@ function describeProblem(problem: Problem, { format }: Clock): string {
       return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
     case 'rate-limited':
-      return `Sentry rate-limits ${problem.categories === 1 ? 'a category' : `${formatCount(problem.categories)} categories`} until ${format(problem.until)}.`
+      return describeLimits(problem.limits, format)
   }
 }
 
@@ -229,8 +234,23 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
         : `Act before ${clock.format(expiry)}: resume it on the page Spool.`
     }
     case 'rate-limited':
-      return 'No action needed. Check the quota in Sentry if it lasts.'
+      return problem.limits.some(concernsErrors)
+        ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set DAILY_QUOTA or STORM_LIMIT.'
+        : 'No action needed. Check the quota in Sentry if it lasts.'
   }
+}
+
+const LIMITS_NAMED = 3
+
+/** Names the limits with their ends; those on errors come first. */
+function describeLimits(limits: readonly CategoryLimit[], format: Clock['format']): string {
+  const named = limits.slice(0, LIMITS_NAMED).map(({ category, until }) => {
+    const name = category === 'all' ? 'all envelopes' : category === 'error' ? 'errors' : category
+    return `${name} until ${format(until)}`
+  })
+  const others = limits.length - named.length
+  const more = others > 0 ? [`and ${formatCount(others)} more`] : []
+  return `Sentry rate-limits ${[...named, ...more].join(', ')}.`
 }
 
 /** Returns what ends the most frequent kind of these losses. */

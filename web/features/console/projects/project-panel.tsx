@@ -68,11 +68,15 @@ function Activity({ project }: { project: ProjectView }) {
         {shares.map((share) => (
           <Share key={share.spool} share={share} />
         ))}
-        {limits.map(({ category, until }) => (
-          <li key={category}>
-            <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
-          </li>
-        ))}
+        {limits.map(({ category, until, standing }) =>
+          standing ? (
+            <li key={category}>{category}: the server does not store it</li>
+          ) : (
+            <li key={category}>
+              <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
+            </li>
+          ),
+        )}
       </ul>
       <Names title="Recent SDKs" names={sdks} none="No envelope has named an SDK yet." />
       <Names

@@ -235,12 +235,18 @@ describe('describeSituation', () => {
       '10.0.0.1:9091 and 2 more do not respond since 07:09.',
     ],
     [
-      { kind: 'rate-limited', categories: 1, until: NOW + HOUR },
-      'Sentry rate-limits a category until 10:30.',
+      { kind: 'rate-limited', limits: [{ category: 'session', until: NOW + HOUR }] },
+      'Sentry rate-limits session until 10:30.',
     ],
     [
-      { kind: 'rate-limited', categories: 3, until: NOW + HOUR },
-      'Sentry rate-limits 3 categories until 10:30.',
+      {
+        kind: 'rate-limited',
+        limits: [
+          { category: 'error', until: NOW + HOUR / 2 },
+          { category: 'replay', until: NOW + HOUR },
+        ],
+      },
+      'Sentry rate-limits errors until 10:00, replay until 10:30.',
     ],
   ])('reports %j as degraded', (problem, sentence) => {
     const { state, text } = describeFor([problem])
@@ -276,7 +282,7 @@ describe('findRunbookEntry', () => {
 
   it('returns none for a rate limit, and none without a problem', () => {
     expect(
-      findRunbookEntry(situationOf([{ kind: 'rate-limited', categories: 1, until: NOW }])),
+      findRunbookEntry(situationOf([{ kind: 'rate-limited', limits: [{ category: 'error', until: NOW }] }])),
     ).toBeUndefined()
     expect(findRunbookEntry(situationOf([]))).toBeUndefined()
   })
@@ -314,6 +320,29 @@ describe('findProblems', () => {
   }
   const closed = { origin: 'https://s', open: [], closed: ['a'] }
   const open = { origin: 'https://t', open: ['a'], closed: [], since: 5 }
+
+  it('reports limits on errors first, each with its own end, and none on categories that the server does not store', () => {
+    const limit = (category: string, until: number, project = 'a/1') => ({ project, category, until })
+    const standing = { ...limit('transaction', NOW + 24 * HOUR), standing: true } as const
+    expect(findProblems({ ...none, limits: [standing] })).toEqual([])
+    const limits = [
+      standing,
+      limit('replay', 5),
+      limit('error', 9),
+      limit('error', 7, 'a/2'),
+      limit('all', 8),
+    ]
+    expect(findProblems({ ...none, limits })).toEqual([
+      {
+        kind: 'rate-limited',
+        limits: [
+          { category: 'all', until: 8 },
+          { category: 'error', until: 9 },
+          { category: 'replay', until: 5 },
+        ],
+      },
+    ])
+  })
 
   it('reports no open breaker of a replica that has had nothing to send since another one reached the server', () => {
     const after = { ...open, closed: ['b'], lastProbe: NOW - 16_000 }
