@@ -119,6 +119,11 @@ function hasSentry({ env }: Config): boolean {
   return Boolean(env.SENTRY_DSN?.trim() || env.SENTRY_DSN_FILE)
 }
 
+/** As web decides it. */
+function hasLab(config: Config): boolean {
+  return config.env.LAB ? config.env.LAB === 'on' : !hasSentry(config)
+}
+
 function describePassword(generated: string | undefined): string[] {
   return generated ? [`  Operator's password: ${generated} (kept in .culvert/operator-password)`] : []
 }
@@ -142,7 +147,9 @@ function welcome(config: Config, generatedPassword?: string, originForServers?: 
     `  Set-up, step by step: ${siteUrl(config)}/console/setup`,
     ...describePassword(generatedPassword),
     ...(config.app
-      ? [`  It is in front of your app at http://${config.app}. The console is at /console, the lab at /lab.`]
+      ? [
+          `  It is in front of your app at http://${config.app}. The console is at /console${hasLab(config) ? ', the lab at /lab' : ''}.`,
+        ]
       : []),
     ...(originForServers ? [`  For servers: TUNNEL_ORIGIN=${originForServers}`] : []),
     '  Ctrl-C stops it.',

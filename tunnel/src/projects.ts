@@ -63,7 +63,12 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   function resolveByQuery(query: PostedQuery): Project {
     if (query.p === undefined) throw new Rejection('dsn-missing')
     const [only, ...others] = all.filter((project) => disagreement(project, query) === undefined)
-    if (!only || others.length > 0) throw new Rejection('dsn-missing')
+    if (only && others.length > 0)
+      throw new Rejection(
+        'dsn-missing',
+        'Several DSNs in SENTRY_DSN match the query, so only the DSN can tell which.',
+      )
+    if (!only) throw new Rejection('dsn-missing')
     return only
   }
 }

@@ -97,7 +97,7 @@ export const REJECTIONS = {
   'dsn-missing': {
     status: 400,
     sentence: 'The envelope has no DSN, and the query does not identify exactly one project.',
-    fix: 'Set the tunnel option of the SDK, which then adds the DSN, or add ?p=PROJECT_ID to the URL.',
+    fix: 'Set the tunnel option of the SDK, which then adds the DSN. Where SENTRY_DSN has a single DSN of the project, p=PROJECT_ID in the query identifies it, too.',
   },
   'dsn-invalid': {
     status: 400,

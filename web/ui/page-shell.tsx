@@ -7,10 +7,10 @@ import { Mark } from './logo.tsx'
 type Place = 'check' | 'lab'
 
 export function Shell({ at, children }: { at?: Place; children: ReactNode }) {
-  const { checkPath } = config()
+  const { checkPath, lab } = config()
   const places: { place: Place; href: string; name: string }[] = [
     { place: 'check', href: checkPath, name: 'Connection check' },
-    { place: 'lab', href: '/lab', name: 'Error lab' },
+    ...(lab ? [{ place: 'lab', href: '/lab', name: 'Error lab' } as const] : []),
   ]
   return (
     <div className="mx-auto flex min-h-dvh max-w-5xl flex-col px-5 wide:px-8">

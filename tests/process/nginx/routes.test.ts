@@ -143,6 +143,18 @@ describe('nginx', requires('nginx'), () => {
     expect(JSON.stringify(tunnel.asked[0]?.headers)).not.toMatch(/forwarded-for|192\.0\.2/)
   })
 
+  it('marks requests of the internal port, and passes on only the name of the SDK from X-Sentry-Auth', async () => {
+    const auth = 'Sentry sentry_version=7, sentry_client=sentry-old.ruby/1.2, sentry_key=1, sentry_secret=2'
+    const headers = { 'x-sentry-auth': auth, 'x-culvert-inner': 'forged' }
+    await post(nginx.innerUrl, { path: '/monitoring', body: 'envelope', headers })
+    await post(nginx.url, { path: '/monitoring', body: 'envelope', headers })
+    const [inner, outer] = tunnel.asked
+    expect(inner?.headers['x-culvert-inner']).toBe('1')
+    expect(outer?.headers).not.toHaveProperty('x-culvert-inner')
+    for (const request of tunnel.asked)
+      expect(request.headers['x-sentry-auth']).toBe('Sentry sentry_client=sentry-old.ruby/1.2')
+  })
+
   it('serves no page at the internal port', async () => {
     for (const path of ['/', '/console', '/console/_next/static/main.js'])
       expect((await post(nginx.innerUrl, { path, method: 'GET' })).status).toBe(404)

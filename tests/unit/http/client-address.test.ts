@@ -106,6 +106,13 @@ describe('The request ID', () => {
 })
 
 describe('The flags of a request', () => {
+  it('are none without an address from the inner listener of nginx, which no other peer can claim to be', () => {
+    const inner = { 'x-culvert-inner': '1' }
+    expect(meet('10.1.2.3', inner)).toMatchObject({ flags: [], isPeerTrusted: true })
+    expect(meet('10.1.2.3', inner).address).toBeUndefined()
+    expect(meet('9.9.9.9', inner).address).toBe('9.9.9.9')
+  })
+
   const told = { 'x-forwarded-for': '9.9.9.9' }
 
   it('are empty when nginx sends one address and no credentials', () => {

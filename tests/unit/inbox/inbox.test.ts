@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
@@ -279,6 +280,28 @@ describe('The inbox', () => {
     expect(heard).toMatchObject({ status: 503, json: { code: 'inbox-full' } })
     expect(heard.headers).not.toHaveProperty('retry-after')
   })
+
+  it.each([undefined, 'gzip'])(
+    'holds no legacy secret of a DSN, and Sentry gets none (%s)',
+    async (encoding) => {
+      await using sentry = await startSentry()
+      await using tunnel = await openTunnel({
+        env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },
+      })
+      const dsn = sentry.dsn().replace('@', ':legacysecret@')
+      const plain = errorOf(dsn)
+      const body = encoding === undefined ? plain : gzipSync(plain)
+      const headers = encoding === undefined ? {} : { 'content-encoding': encoding }
+      expect(await post(tunnel.url, { body, headers })).toMatchObject({ status: 200 })
+      const received = await sentry.next()
+      expect(received.header.dsn).toBe(sentry.dsn())
+      expect(String(received.decoded)).toBe(String(plain).replace(':legacysecret', ''))
+      await expect.poll(async () => (await (await tunnel.admin('/inbox')).json()).entries).toHaveLength(1) // stored after the response
+      const { entries } = await (await tunnel.admin('/inbox')).json()
+      const stored = await (await tunnel.admin(`/inbox/${entries[0]?.id}`)).text()
+      expect(stored).toBe(String(received.decoded))
+    },
+  )
 
   it('does not change the response when it cannot store a copy of an envelope that Sentry accepts', async () => {
     await using sentry = await startSentry()

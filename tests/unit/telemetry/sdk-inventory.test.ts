@@ -33,6 +33,13 @@ describe('The SDKs and releases of a project', () => {
     expect(releases).toHaveLength(2)
   })
 
+  it('include SDKs that name themselves only in X-Sentry-Auth', async ({ sentry, tunnel }) => {
+    const auth = 'Sentry sentry_version=7,sentry_client=sentry.java/8.63.0,sentry_key=abc'
+    await post(tunnel.url, { body: errorOf(sentry.dsn()), headers: { 'x-sentry-auth': auth } })
+    const { projects } = await (await tunnel.admin('/projects')).json()
+    expect(projects[0].sdks).toMatchObject([{ name: 'sentry.java/8.63.0' }])
+  })
+
   it('are the last 50, newest first, truncated to the length that Sentry accepts', () => {
     const seen = newSeen()
     seen.note(PROJECT, 'kept', 'kept', 0)

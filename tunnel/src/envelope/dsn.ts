@@ -30,6 +30,17 @@ export function parseDsn(text: string): Dsn | undefined {
   return { protocol, publicKey, host: host.toLowerCase(), port, path: path.replace(/\/$/, ''), projectId }
 }
 
+const SECRET = /^([^:@]*:\/\/[^:@]*):[^@]*@/
+
+/** Reports whether a text has a password before its host, as DSNs had until 2018. */
+export function hasSecret(text: string): boolean {
+  return SECRET.test(text)
+}
+
+export function withoutSecret(text: string): string {
+  return text.replace(SECRET, '$1@')
+}
+
 /** Formats a DSN as SDKs do in envelope headers (`dsnToString`), without a secret. */
 export function formatDsn(dsn: Dsn): string {
   return `${dsn.protocol}://${dsn.publicKey}@${authority(dsn)}/${dsn.path && `${dsn.path}/`}${dsn.projectId}`

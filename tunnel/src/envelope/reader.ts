@@ -3,6 +3,7 @@
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Range } from '../body/ranges.ts'
 import { Rejection } from '../rejections.ts'
+import { hasSecret, withoutSecret } from './dsn.ts'
 import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
 import {
   checkComplexity,
@@ -193,6 +194,7 @@ export class EnvelopeReader {
     const trace = valueRange(line, 'trace')
     if (trace) this.#trace = { bytes: bytes.subarray(trace[0], trace[1]), start: this.#lineStart + trace[0] }
     this.#removeKeys(line, RELAY_ENVELOPE_KEYS)
+    this.#removeSecret(line)
     this.#isHeaderEmpty = line.marks.length === 0
     this.#mayBeEvent = hasOtherKeys(line)
     this.#state = 'item'
@@ -241,6 +243,16 @@ export class EnvelopeReader {
   #removeKeys(line: HeaderLine, keys: ReadonlySet<string>): void {
     for (const [start, end] of cutMembers(line, keys))
       this.#removedRanges.push([this.#lineStart + start, this.#lineStart + end])
+  }
+
+  /** Replaces a DSN with a legacy secret (`key:secret@`), which no server has needed for years. */
+  #removeSecret(line: HeaderLine): void {
+    const { dsn } = line.value
+    const range = valueRange(line, 'dsn')
+    if (!range || typeof dsn !== 'string' || !hasSecret(dsn)) return
+    const [start, end] = range
+    const replacement = Buffer.from(JSON.stringify(withoutSecret(dsn)))
+    this.#removedRanges.push([this.#lineStart + start, this.#lineStart + end, replacement])
   }
 
   #readSized(chunk: Buffer, at: number): number {

@@ -8,9 +8,14 @@ import { mostImportant } from './priorities.ts'
 const LABEL_LENGTH = 64
 const NO_CATEGORY = 'none'
 
-export function describeHeader(receipt: Pick<Receipt, 'event_id' | 'sdk'>, header: EnvelopeHeader): void {
+/** Some server SDKs name themselves only in `X-Sentry-Auth`, here `auth`, which nginx reduces to that. */
+export function describeHeader(
+  receipt: Pick<Receipt, 'event_id' | 'sdk'>,
+  header: EnvelopeHeader,
+  auth?: string | string[],
+): void {
   if (typeof header.event_id === 'string') receipt.event_id = header.event_id
-  const sdk = nameSdk(header.sdk)
+  const sdk = nameSdk(header.sdk) ?? readClient(String(auth))
   if (sdk) receipt.sdk = sdk
 }
 
@@ -43,6 +48,11 @@ function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {
   if (typeof sdk?.name !== 'string') return undefined
   const version = typeof sdk.version === 'string' ? `/${sdk.version}` : ''
   return cut(`${sdk.name}${version}`)
+}
+
+function readClient(auth: string): string | undefined {
+  const [, client] = /(?:^|[\s,])sentry_client=([\w./+-]+)/.exec(auth) ?? []
+  return client && cut(client)
 }
 
 /** Truncates a text to a copy: V8's substrings keep the whole text in memory. */

@@ -30,7 +30,11 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
       const address = peer || undefined
       return { address, requestId: randomHex(), isRetry: false, flags, isPeerTrusted: false }
     }
-    const { address, flag } = readForwardedFor(headers['x-forwarded-for'], trustedInList)
+    // nginx marks requests of its inner listener: they come from servers, whose address nobody needs.
+    const isFromServer = headers['x-culvert-inner'] !== undefined
+    const { address, flag } = isFromServer
+      ? NO_ADDRESS
+      : readForwardedFor(headers['x-forwarded-for'], trustedInList)
     const requestId = validRequestId(headers['x-request-id']) ?? randomHex()
     const isRetry = headers['x-culvert-retry'] !== undefined
     const flags = flagsOf(headers, flag, isRetry && 'retried')
@@ -67,6 +71,8 @@ function contains(list: BlockList, address: string): boolean {
   const family = isIP(address)
   return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
+
+const NO_ADDRESS: { address?: string; flag?: RequestFlag } = {}
 
 // RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and a proxy in front has trusted it.
 const RESERVED = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i

@@ -35,7 +35,7 @@ export function receiveBodyStage({ bodies, openBodies, memory, projects, reader 
     const parser = new EnvelopeReader(ctx.client.isRetry ? retryLimits : reader, {
       memory,
       onHeader(header) {
-        describeHeader(ctx.receipt, header)
+        describeHeader(ctx.receipt, header, ctx.incoming.headers['x-sentry-auth'])
         ctx.postedDsn = header.dsn
         ctx.project = projects.resolve(header.dsn, query)
         ctx.receipt.project = ctx.project.name

@@ -1,7 +1,7 @@
 /** Stages that store envelopes in the inbox, unmodified unless they are scrubbed, and one at a time: each is in memory as a whole meanwhile. */
 
 import type { MemoryBudget } from '../body/memory-budget.ts'
-import { type Range, removeRanges, sizeOfRanges } from '../body/ranges.ts'
+import { mergeRanges, type Range, removeRanges, sizeOfRanges } from '../body/ranges.ts'
 import type { Item } from '../envelope/items.ts'
 import { networkOf } from '../networks.ts'
 import type { Context, Stage } from '../pipeline.ts'
@@ -48,7 +48,7 @@ class InboxQueue {
 
   /** Rejects with a `Rejection` when the envelope cannot be stored. */
   async add(ctx: Context): Promise<void> {
-    const ranges = ctx.scrubPage ? ctx.outgoingRanges() : []
+    const ranges = ctx.scrubPage ? ctx.outgoingRanges() : mergeRanges(ctx.envelope.removedRanges)
     const bytes = ctx.envelope.bytes - sizeOfRanges(ranges)
     if (bytes > ENTRY_BYTES)
       throw new Rejection(

@@ -21,13 +21,14 @@ export async function GET(request: Request): Promise<Response> {
   const target = returnPath(query.get('to'))
   if (await getConsoleData()) return seeOther(target)
   styles ??= readFileSync(join(/* turbopackIgnore: true */ process.cwd(), STYLES), 'utf8')
-  const { checkPath, operatorPassword } = config()
+  const { checkPath, lab, operatorPassword } = config()
   const html = renderPage({
     nonce: nonceOf(request.headers),
     styles,
     icon: icon.src,
     theme: themeAttribute(request.headers.get('cookie'))['data-theme'],
     checkPath,
+    isLabOn: lab,
     content: operatorPassword ? renderForm(target, problemIn(query)) : renderInstructions(),
   })
   return new Response(html, {

@@ -11,6 +11,7 @@ export type SignInPage = {
   theme: string | undefined
   /** Path of the connection check. */
   checkPath: string
+  isLabOn: boolean
   /** HTML of the form or the instructions. */
   content: string
 }
@@ -26,7 +27,7 @@ const MARK = `<svg viewBox="0 0 32 32" class="size-7" aria-hidden="true">
 </svg>`
 
 /** Returns the document: header and footer as on the other public pages. */
-export function renderPage({ nonce, styles, icon, theme, checkPath, content }: SignInPage): string {
+export function renderPage({ nonce, styles, icon, theme, checkPath, isLabOn, content }: SignInPage): string {
   const check = escapeHtml(checkPath)
   return `<!doctype html>
 <html lang="en"${theme === undefined ? '' : ` data-theme="${escapeHtml(theme)}"`}>
@@ -44,7 +45,7 @@ export function renderPage({ nonce, styles, icon, theme, checkPath, content }: S
 <a href="${check}" class="inline-flex min-h-11 items-center gap-2.5 font-semibold tracking-tight text-ink no-underline">${MARK}Culvert</a>
 <nav aria-label="Pages" class="-mx-3 flex gap-1">
 <a href="${check}" class="${LINK}">Connection check</a>
-<a href="/lab" class="${LINK}">Error lab</a>
+${isLabOn ? `<a href="/lab" class="${LINK}">Error lab</a>` : ''}
 </nav>
 </header>
 <main class="flex-1 pt-8 pb-16 wide:pt-14">
