@@ -130,6 +130,8 @@ export type LimitInForce = { project: string; category: string; until: number; s
 /** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
+  /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
+  csp_reports?: 'endpoint'
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
 }

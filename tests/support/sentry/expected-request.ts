@@ -18,13 +18,18 @@ export function faultsOf(received: Received, projects: Projects): string[] {
     ...routeFaults(received, projects),
     ...queryFaults(received.query),
     ...headerFaults(received),
-    ...(received.malformed ? [`is not an envelope (${received.malformed})`] : []),
+    ...(received.malformed && !isReport(received) ? [`is not an envelope (${received.malformed})`] : []),
   ]
+}
+
+/** CSP reports may come to an endpoint of their own. */
+function isReport({ path }: Received): boolean {
+  return path.endsWith('/security/')
 }
 
 function routeFaults({ method, path, query }: Received, projects: Projects): string[] {
   if (method !== 'POST') return [`has the method ${method}`]
-  const project = /^(?:\/[\w.~-]+)*\/api\/(\d+)\/envelope\/$/.exec(path)?.[1]
+  const project = /^(?:\/[\w.~-]+)*\/api\/(\d+)\/(?:envelope|security)\/$/.exec(path)?.[1]
   if (project === undefined) return ['is not to an envelope endpoint']
   const key = projects[project]
   if (key === undefined) return [`is for the project ${project}, which does not exist`]
@@ -40,7 +45,9 @@ function queryFaults(query: URLSearchParams): string[] {
   ]
 }
 
-function headerFaults({ headers, rawHeaders }: Received): string[] {
+function headerFaults(received: Received): string[] {
+  const { headers, rawHeaders } = received
+  const type = isReport(received) ? 'application/csp-report' : 'application/x-sentry-envelope'
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
   const addresses = ['x-forwarded-for', 'x-sentry-forwarded-for', 'x-real-ip'].filter(
     (name) => headers[name] !== undefined,
@@ -48,9 +55,7 @@ function headerFaults({ headers, rawHeaders }: Received): string[] {
   return [
     ...names.filter((name) => !HEADERS.test(name)).map((name) => `has the header "${name}"`),
     ...(new Set(names).size < names.length ? ['has a header twice'] : []),
-    ...(headers['content-type'] === 'application/x-sentry-envelope'
-      ? []
-      : [`has the content type ${headers['content-type']}`]),
+    ...(headers['content-type'] === type ? [] : [`has the content type ${headers['content-type']}`]),
     ...addresses
       .filter((name) => !isIP(String(headers[name])))
       .map((name) => `has ${name}: ${headers[name]}, which is not one address`),

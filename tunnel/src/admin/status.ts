@@ -77,8 +77,9 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
 /** Converts monotonic times to milliseconds since 1970, by adding `offset`. */
 function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[] {
   const toDate = (time: number) => Math.round(time + offset)
-  return upstreams.state().map(({ origin, breaker: { open, since, nextProbe }, lastError }) => ({
+  return upstreams.state().map(({ origin, cspReports, breaker: { open, since, nextProbe }, lastError }) => ({
     origin,
+    ...(cspReports && { csp_reports: cspReports }),
     breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
     ...(lastError && {
       last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },

@@ -95,6 +95,7 @@ export function readConfig(env: Environment) {
       answerMs: settings.read('UPSTREAM_ANSWER_MS'),
       lateMs: settings.read('UPSTREAM_LATE_MS'),
       connections: settings.read('UPSTREAM_CONNECTIONS'),
+      cspReports: settings.read('CSP_REPORTS'),
       proxies: readProxies(settings),
     },
     /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */

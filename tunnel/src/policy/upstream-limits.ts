@@ -86,6 +86,11 @@ export class UpstreamLimits {
     return [...ends].flatMap(([category, { isStanding }]) => (isStanding ? [] : category))
   }
 
+  /** Returns `true` for a project whose server has named categories that it does not store. */
+  hasStanding(project: Project): boolean {
+    return [...(this.#current(project)?.values() ?? [])].some(({ isStanding }) => isStanding)
+  }
+
   /** Returns `true` for a category that the server does not store. */
   isStanding(project: Project, category: string): boolean {
     return this.#current(project)?.get(category)?.isStanding === true

@@ -20,6 +20,13 @@ import {
   UnreadableBody,
   UpstreamRequest,
 } from './request.ts'
+import {
+  type Attempt,
+  type SecurityDelivery,
+  SecurityReports,
+  securityEndpoint,
+  sendAgain,
+} from './security-reports.ts'
 
 /** One POST. Neither promise rejects. */
 export type DeliveryAttempt = {
@@ -34,6 +41,8 @@ export type DeliveryAttempt = {
 
 export type UpstreamState = {
   origin: string
+  /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
+  cspReports?: 'endpoint'
   breaker: BreakerState
   lastError: LastError | undefined
   errorCounts: ReadonlyMap<UpstreamErrorClass, number>
@@ -53,6 +62,8 @@ export type UpstreamSettings = {
   lateMs: number
   /** Sockets per upstream. */
   connections: number
+  /** Way of CSP reports; `auto` by default. */
+  cspReports?: SecurityDelivery
   /** Proxies from the usual variables; `undefined` when none is set. */
   proxies: ProxySettings | undefined
 }
@@ -66,6 +77,8 @@ export type ProxySettings = {
 const OPEN = Promise.resolve<DeliveryResult>({ kind: 'undecided', reason: BREAKER_OPEN, status: undefined })
 const LATE: Promise<'late'> = Promise.resolve('late')
 const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
+const ENVELOPE = 'application/x-sentry-envelope'
+const CSP_REPORT = 'application/csp-report'
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
 type Upstream = { dispatcher: Dispatcher; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
@@ -78,6 +91,7 @@ export class UpstreamClient {
   readonly #upstreams = new Map<string, Upstream>()
   readonly #listeners = new Map<Project, RequestListeners>()
   readonly #onBreakerChange: (change: BreakerChange) => void
+  readonly #reports: SecurityReports
   readonly #answerMs: number
   readonly #lateMs: number
 
@@ -90,6 +104,7 @@ export class UpstreamClient {
     onBreakerChange: (change: BreakerChange) => void = () => {},
   ) {
     this.#onBreakerChange = onBreakerChange
+    this.#reports = new SecurityReports(settings.cspReports ?? 'auto', limits)
     this.#answerMs = settings.answerMs
     this.#lateMs = Math.min(settings.lateMs, settings.answerMs)
     for (const { origin } of projects)
@@ -131,8 +146,23 @@ export class UpstreamClient {
     return this.#begin(project, outgoing, headers)
   }
 
-  #begin(project: Project, outgoing: OutgoingBody, headers: string[]): UpstreamRequest {
-    const { origin, endpoint: path } = project
+  #begin(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
+    const report = this.#reports.read(project, outgoing)
+    const toEnvelopes = () => this.#request(project, project.endpoint, ENVELOPE, outgoing, headers)
+    if (!report) return toEnvelopes()
+    const toEndpoint = () => this.#request(project, securityEndpoint(project), CSP_REPORT, report, headers)
+    if (this.#reports.usesEndpoint(project)) return toEndpoint()
+    return sendAgain(toEnvelopes(), () => (this.#reports.usesEndpoint(project) ? toEndpoint() : undefined))
+  }
+
+  #request(
+    project: Project,
+    path: string,
+    contentType: string,
+    outgoing: OutgoingBody,
+    headers: string[],
+  ): UpstreamRequest {
+    const { origin } = project
     const listeners = this.#listeners.get(project)
     if (!listeners) throw new Error(`${project.name} is not configured`)
     const { dispatcher, connections } = this.#find(origin)
@@ -147,7 +177,7 @@ export class UpstreamClient {
 
     function dispatch(): void {
       request.isDispatched = true
-      const allHeaders = [...bodyHeaders(outgoing), ...headers]
+      const allHeaders = ['content-type', contentType, ...bodyHeaders(outgoing), ...headers]
       const body = contentOf(outgoing)
       dispatcher.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
     }
@@ -183,10 +213,16 @@ export class UpstreamClient {
   state(): UpstreamState[] {
     return [...this.#upstreams].map(([origin, { breaker, errors }]) => ({
       origin,
+      ...(this.#usesEndpoint(origin) && { cspReports: 'endpoint' as const }),
       breaker: breaker.state(),
       lastError: errors.last,
       errorCounts: errors.counts,
     }))
+  }
+
+  #usesEndpoint(origin: string): boolean {
+    const projects = [...this.#listeners.keys()].filter((project) => project.origin === origin)
+    return projects.some((project) => this.#reports.usesEndpoint(project))
   }
 
   /** Aborts pending requests: a large one may take minutes. */
@@ -284,7 +320,7 @@ export function senderHeaders(
 }
 
 function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
-  const list = ['content-type', 'application/x-sentry-envelope', 'content-length', String(bytes)]
+  const list = ['content-length', String(bytes)]
   if (encoding !== 'identity') list.push('content-encoding', encoding)
   return list
 }

@@ -12,8 +12,8 @@ export type UpstreamEncoding = 'gzip' | 'zstd'
 const MIN_BYTES = 1024 // less would save about as much as one header
 const MAX_BYTES = 1024 * 1024
 const MAX_SIZE_LEFT = 0.9 // as a share
-/** Types of items whose payloads are compressed already. */
-const COMPRESSED_TYPES = new Set(['attachment', 'replay_recording', 'replay_video'])
+/** Types of items whose payloads are compressed already, or may be needed as they are (`security-reports.ts`). */
+const COMPRESSED_TYPES = new Set(['attachment', 'replay_recording', 'replay_video', 'raw_security'])
 
 const compressGzip = promisify<Buffer, Buffer>(gzip)
 const compressZstd = promisify<Buffer, { pledgedSrcSize: number }, Buffer>(zstdCompress)

@@ -209,6 +209,11 @@ export const TUNNEL = {
       'off',
       'Compression of envelopes that arrive uncompressed, as browsers send them. Sentry has to accept it. [What it saves](benchmarks.md#compression-towards-sentry).',
     ),
+    CSP_REPORTS: setting(
+      is.oneOf('auto', 'envelope', 'endpoint'),
+      'auto',
+      'How CSP reports are sent: in envelopes, or to the endpoint `/api/<project>/security/`. `auto` uses the endpoint for a server that has said that it stores errors only, such as [Bugsink](other-servers.md#csp-reports). Set `endpoint` for GlitchTip.',
+    ),
     HTTPS_PROXY: setting(
       is.proxy,
       undefined,
