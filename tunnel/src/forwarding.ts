@@ -5,7 +5,13 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
-import { buildBody, decompressForSpool, type OutgoingBody, recompressWithoutRanges } from './body/outgoing.ts'
+import {
+  buildBody,
+  changeCompressed,
+  decompressForSpool,
+  maxPlainBytes,
+  type OutgoingBody,
+} from './body/outgoing.ts'
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
@@ -32,11 +38,13 @@ import {
   type Upstreams,
 } from './upstream/client.ts'
 import { compressBody, isCompressible, type UpstreamEncoding } from './upstream/compression.ts'
+import { UpstreamEncodings } from './upstream/encodings.ts'
 import { receiptErrorOf } from './upstream/errors.ts'
-import type { DeliveryResult, UpstreamResponse } from './upstream/request.ts'
+import type { UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
   upstreams: Upstreams
+  encodings: UpstreamEncodings
   spool: MonitoredSpool
   /** Share of the spool's bytes that one project may fill. */
   projectShare: number
@@ -62,7 +70,6 @@ export type ForwardingDeps = {
   openSpoolFile?: OpenSpoolFile | undefined
 }
 
-const MIB = 1024 * 1024
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
@@ -87,8 +94,9 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     maxRate,
     random: Math.random,
   })
+  const encodings = new UpstreamEncodings(upstreams, clock)
   const limitSharing = new LimitSharing({ ...deps, spool: store })
-  return { upstreams, spool, projectShare, deliverer, limitSharing }
+  return { upstreams, encodings, spool, projectShare, deliverer, limitSharing }
 }
 
 async function openSpool(
@@ -116,9 +124,6 @@ export type ForwardServices = {
   clock: () => number
 }
 
-/** Status of a server that does not know the encoding of a body (RFC 9110 §15.5.16). */
-const ENCODING_REFUSED = 415
-
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
@@ -131,65 +136,76 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
   const removed = ctx.outgoingRanges()
   const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
-  const isRecompressed = removed.length > 0 && ctx.body.encoding !== 'identity'
-  const outgoing = isRecompressed
-    ? await recompress(ctx, removed, bodies)
-    : buildBody(ctx.body, envelope.bytes, removed)
+  const outgoing = await outgoingBody(ctx, removed, services)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
-  const isCompressed = services.upstreamEncoding !== undefined && !isOpen
-  const sent = isCompressed ? await compress(ctx, outgoing, services) : outgoing
-  let attempt = sentry.upstreams.post(ctx.project, sent, headers)
-  let result = await attempt.soon
-  if (sent !== outgoing && result !== 'late' && statusOf(result) === ENCODING_REFUSED) {
-    attempt = sentry.upstreams.post(ctx.project, outgoing, headers)
-    result = await attempt.soon
-  }
+  const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
+  const attempt = sentry.encodings.post(ctx.project, sent, headers, async () => {
+    if (outgoing.encoding === 'identity') return outgoing
+    return envelope.bytes <= maxPlainBytes(ctx.body.wireBytes) ? change(ctx, removed, bodies) : undefined
+  })
+  const result = await attempt.soon
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
     receipt.upstream_error = isOpen ? 'breaker-open' : 'late'
     return spool(ctx, services, removed, headers, attempt)
   }
-  if (result.kind === 'answered') return answered(ctx, result.reply)
+  if (result.kind === 'answered') {
+    const { upstreamEncoding } = services
+    if (upstreamEncoding && result.reply.status < 300) sentry.encodings.prove(ctx.project, upstreamEncoding)
+    return answered(ctx, result.reply)
+  }
   if (result.status !== undefined) receipt.upstream_status = result.status
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
   return spool(ctx, services, removed, headers, undefined)
 }
 
-function statusOf(result: DeliveryResult): number | undefined {
-  return result.kind === 'answered' ? result.reply.status : result.status
-}
-
 /** Returns the body unchanged where compression saves little. The spool gets it uncompressed. */
 async function compress(
   ctx: Context,
   outgoing: OutgoingBody,
-  { upstreamEncoding, memory }: ForwardServices,
+  { sentry, upstreamEncoding, memory }: ForwardServices,
 ): Promise<OutgoingBody> {
   const { content, bytes, encoding } = outgoing
   const isPlain = encoding === 'identity' && !('handle' in ctx.body.wire)
   if (!upstreamEncoding || !isPlain || !isCompressible(bytes, ctx.remaining().items)) return outgoing
   const pieces = content()
-  if (pieces instanceof Readable) return outgoing
+  if (pieces instanceof Readable || !sentry.encodings.mayCompress(ctx.project.origin, upstreamEncoding))
+    return outgoing
   const compressed = await compressBody(pieces, upstreamEncoding, memory)
   if (!compressed) return outgoing
   ctx.derivedBodies.push(compressed)
   return buildBody(compressed, bytes, [])
 }
 
-/** Returns `undefined` when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk. */
-async function recompress(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody | undefined> {
-  const { body, envelope } = ctx
+/**
+ * Builds the body that leaves: unmodified, or changed where ranges were removed or the upstream has refused its encoding. Returns `undefined`
+ * when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk.
+ */
+async function outgoingBody(
+  ctx: Context,
+  removed: Range[],
+  { sentry, bodies }: ForwardServices,
+): Promise<OutgoingBody | undefined> {
+  const { body, envelope, project } = ctx
+  if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
+  const isPlainAllowed = envelope.bytes <= maxPlainBytes(body.wireBytes)
+  const isRefused = isPlainAllowed && sentry.encodings.isRefused(project.origin, body.encoding)
+  if (removed.length === 0 && !isRefused) return buildBody(body, envelope.bytes, [])
   try {
-    const smaller = await recompressWithoutRanges(bodies, body, envelope.bytes, removed)
-    ctx.derivedBodies.push(smaller)
-    return buildBody(smaller, envelope.bytes, [])
+    return await change(ctx, removed, bodies)
   } catch (error) {
     const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
-    if (isBusy && envelope.bytes <= Math.max(MIB, 20 * body.wireBytes)) return undefined
+    if (isBusy && isPlainAllowed) return undefined
     throw error
   }
+}
+
+async function change(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody> {
+  const changed = await changeCompressed(bodies, ctx.body, ctx.envelope.bytes, removed)
+  ctx.derivedBodies.push(changed)
+  return buildBody(changed, changed.wireBytes, [])
 }
 
 /**
@@ -209,7 +225,8 @@ async function spool(
   const pending = attempt?.final
   if (pending) ctx.pendingAttempts.push(pending)
   const isProbe = attempt?.isConnecting !== undefined // it may wait for its connection as long as for its response
-  const attemptMs = sentry.upstreams.attemptMs(envelope.bytes) * (isProbe ? 2 : 1)
+  const maxSends = 2 // a body whose encoding is refused is sent once more
+  const attemptMs = sentry.upstreams.attemptMs(envelope.bytes) * (isProbe ? 1 + maxSends : maxSends)
   const leaseMs = pending ? attemptMs + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {

@@ -36,7 +36,7 @@ describe('Sentry over HTTPS', () => {
   }
 
   it('is not trusted with an unknown certificate', async () => {
-    expect((await postThrough({})).outcome).toBe("spooled")
+    expect((await postThrough({})).outcome).toBe('spooled')
     expect(secure.requests).toHaveLength(0)
   })
 
@@ -108,7 +108,7 @@ describe('Sentry over HTTPS', () => {
 
   it('is not contacted directly when the proxy is away', async () => {
     const env = { NODE_EXTRA_CA_CERTS: CERTIFICATE, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` }
-    expect((await postThrough(env)).outcome).toBe("spooled")
+    expect((await postThrough(env)).outcome).toBe('spooled')
     expect(secure.requests).toHaveLength(0)
   })
 

@@ -19,7 +19,7 @@ export type VisitorOptions = {
 export type Visit = {
   eventIds: string[]
   sentBytes: number
-  /** Responses that were not 200, and broken connections. */
+  /** Responses that were not 200 or for spooled errors, and broken connections. */
   failures: string[]
   slowestMs: number
 }
@@ -64,6 +64,7 @@ export function startVisitor(
     }).then(
       async (response) => {
         const answer = await response.body.text()
+        if (response.headers['x-culvert-outcome'] !== undefined) return 'spooled'
         return response.statusCode === 200 ? undefined : `${response.statusCode} ${codeIn(answer)}`
       },
       (error) => String(error),

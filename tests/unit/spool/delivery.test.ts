@@ -2,9 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
-import { Bodies } from '../../../tunnel/src/body/receive.ts'
 import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
@@ -59,10 +57,6 @@ describe('Deliverer', () => {
     random = 1
     deliverer = new Deliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
-      bodies: new Bodies(
-        { maxBytes: 1, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 1 },
-        new MemoryBudget(64 * 1024 * 1024, 0),
-      ),
       ...{ now: Date.now, clock: () => performance.now(), random: () => random },
     })
   })
@@ -113,44 +107,6 @@ describe('Deliverer', () => {
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
   /** Returns the milliseconds between the attempts. */
   const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
-
-  it('leases an entry that is compressed again for as long as those before it and itself may take', async () => {
-    const leases: number[] = []
-    const { extend } = spool
-    spool.extend = (lease, leaseMs) => {
-      leases.push(leaseMs)
-      return extend(lease, leaseMs)
-    }
-    const body = envelopeOf({}, [{ header: { type: 'x' }, payload: 'a'.repeat(2 ** 19) }]) // 0.5 MiB
-    for (let i = 0; i < 4; i++) await spool.add(body, { wireBytes: 1000 })
-    start()
-    await expect
-      .poll(async () => {
-        await pass(SECOND)
-        return attempts
-      })
-      .toHaveLength(4)
-    const seconds = leases.map((ms) => Math.round(ms / SECOND))
-    expect([seconds[0], Math.max(...seconds)]).toEqual([32, 34]) // the first one is alone; later two are taken at once
-  })
-
-  it('leaves an entry that waited for memory longer than its lease to the replica that has it', async () => {
-    const { extend } = spool
-    spool.extend = async (lease, leaseMs) => {
-      spool.extend = extend
-      const ended = await extend(lease, 0)
-      const demand = { project: lease.project, rateLimitedCategories: [] }
-      expect(await spool.take(1, MINUTE, [demand])).toHaveLength(1) // by the other replica, for longer than `leaseMs`
-      expect(leaseMs).toBeLessThan(MINUTE)
-      return ended
-    }
-    await spool.add(envelopeOf({}, [{ header: { type: 'x' }, payload: 'a'.repeat(100) }]), { wireBytes: 50 })
-    start()
-    await pass(SECOND)
-    await deliverer.stop() // when the compression has ended
-    expect(attempts).toEqual([])
-    expect(spool.entry()).toHaveLength(1)
-  })
 
   it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
     const sent = '2026-08-14T11:59:58.000Z'

@@ -1,11 +1,13 @@
-/** Decompression and recompression of bodies, as streams and within the memory budget. */
+/** Decompression and compression of bodies, as streams and within the memory budget. */
 
 import { Readable, type Transform } from 'node:stream'
 import {
   constants,
   createBrotliCompress,
   createBrotliDecompress,
+  createDeflate,
   createGunzip,
+  createGzip,
   createInflate,
   createZstdCompress,
   createZstdDecompress,
@@ -114,61 +116,37 @@ export async function* decompress(
   }
 }
 
-/**
- * Ways to compress. `runs` shrinks long runs of a byte to almost nothing, `repeats` finds repetitions within 8 MiB, and `small` takes a
- * second for each MiB and compresses best.
- */
-export type Method = 'runs' | 'repeats' | 'small'
-
-const METHODS: Readonly<Record<Method, { encoding: 'br' | 'zstd'; create: () => Transform }>> = {
-  runs: {
-    encoding: 'br',
-    create: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
-  },
-  repeats: {
-    encoding: 'zstd',
-    create: () =>
-      createZstdCompress({
-        params: {
-          [constants.ZSTD_c_compressionLevel]: 9,
-          [constants.ZSTD_c_windowLog]: 23,
-          [constants.ZSTD_c_enableLongDistanceMatching]: 1,
-        },
-      }),
-  },
-  small: {
-    encoding: 'br',
-    create: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
-  },
+/** Encoders of bodies that must stay compressed, see `outgoing.ts`: enough for long runs of a byte, and for repetitions within 1 MiB. */
+const ENCODERS: Readonly<Record<Exclude<Encoding, 'identity'>, () => Transform>> = {
+  gzip: createGzip,
+  deflate: createDeflate,
+  br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: LIKELY_ZSTD_WINDOW_LOG } }),
 }
 
 /** Change of a body, and its bounds. */
 export type Rewriting = {
   /** Merged ranges of the decompressed bytes. */
   removedRanges: readonly Range[]
-  /** Compression of the result; `plain` for none. */
-  method: Method | 'plain'
+  /** Encoding of the result. */
+  encoding: Encoding
   decompressedBytes: number
   /** Time to wait for memory. */
   waitMs: number
 }
 
-export function encodingOf(method: Rewriting['method']): Encoding {
-  return method === 'plain' ? 'identity' : METHODS[method].encoding
-}
-
-/** Decompresses a body, removes ranges, and compresses it again. Acquires all memory first, since two that hold one half each would deadlock. */
+/** Decompresses a body, removes ranges, and encodes the result. Acquires all memory first, since two that hold one half each would deadlock. */
 export async function* rewrite(
-  { content, encoding, head }: Encoded,
-  { removedRanges, method, decompressedBytes, waitMs }: Rewriting,
+  { content, encoding: received, head }: Encoded,
+  { removedRanges, encoding, decompressedBytes, waitMs }: Rewriting,
   memory: MemoryBudget,
 ): AsyncGenerator<Buffer> {
-  const decoder = encoding === 'identity' ? undefined : decoderFor(encoding, head)
-  const encoderMemory = method === 'plain' ? 0 : encoderBytes(decompressedBytes)
+  const decoder = received === 'identity' ? undefined : decoderFor(received, head)
+  const encoderMemory = encoding === 'identity' ? 0 : encoderBytes(decompressedBytes)
   const release = await acquire(memory, (decoder?.bytes ?? 0) + encoderMemory, waitMs)
   try {
     const changed = removeRanges(decoder ? decode(content(), decoder) : content(), removedRanges)
-    yield* method === 'plain' ? changed : transform(changed, METHODS[method].create())
+    yield* encoding === 'identity' ? changed : transform(changed, ENCODERS[encoding]())
   } finally {
     release()
   }

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
-import { BROWSER_WAIT_MS, type Encoded, type Encoding, type Method, type Rewriting } from './decode.ts'
+import { BROWSER_WAIT_MS, type Encoded, type Encoding } from './decode.ts'
 import { createRangeRemover, type Range, removeRanges, sizeOfRanges } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'
 
@@ -14,7 +14,7 @@ export type OutgoingBody = {
   file?: string | undefined
 }
 
-/** Builds the outgoing body. Only a body that is not compressed can lose ranges here; see `recompressWithoutRanges`. */
+/** Builds the outgoing body. Only a body that is not compressed can lose ranges here; see `changeCompressed`. */
 export function buildBody(
   body: Body,
   decompressedBytes: number,
@@ -25,7 +25,7 @@ export function buildBody(
     const file = 'handle' in wire ? wire.path : undefined
     return { file, content: () => wireContent(body), bytes: wireBytes, encoding }
   }
-  if (encoding !== 'identity') throw new Error('a compressed body must be recompressed')
+  if (encoding !== 'identity') throw new Error('a compressed body must be decompressed')
   const bytes = decompressedBytes - sizeOfRanges(removedRanges)
   if ('handle' in wire) {
     const content = () =>
@@ -36,40 +36,33 @@ export function buildBody(
   return { content: () => kept, bytes, encoding }
 }
 
-const SLACK_BYTES = 1024
-const SMALL_BYTES = 256 * 1024 // a browser can wait until these are compressed with `small`
-const RUN_RATIO = 100 // bodies that compress better hold long runs of one byte
 const SPOOL_WAIT_MS = 10_000
+const MIB = 1024 * 1024
+const MAX_EXPANSION = 100 // JSON expands 10 to 30 times, gzip at most 1,032 times
 
-/** Returns the size at which a compressed body may leave: its own and a tenth, and 1 KiB for tiny ones. */
-function targetBytes(wireBytes: number): number {
-  return Math.floor(wireBytes * 1.1) + SLACK_BYTES
-}
-
-/** Returns the size above which a body is rejected. No honest sender compresses so much better than we do. */
-function maxBytes(wireBytes: number): number {
-  return Math.floor(wireBytes * 1.25) + SLACK_BYTES
+/** Returns the size up to which a compressed body may leave uncompressed: a few bytes must not make the tunnel send many. */
+export function maxPlainBytes(wireBytes: number): number {
+  return Math.max(MIB, MAX_EXPANSION * wireBytes)
 }
 
 /**
- * Compresses a compressed body again without the ranges: a few bytes that decompress to many must not leave as many. Throws a
- * `Rejection` when it cannot be made about as small as before, and `tunnel-busy` without memory for it.
+ * Changes a compressed body. The result is uncompressed, which every server accepts; above `maxPlainBytes` it keeps the encoding in which it
+ * arrived. Throws a `Rejection` when it cannot be made small enough, and `tunnel-busy` without memory for it.
  */
-export async function recompressWithoutRanges(
+export async function changeCompressed(
   bodies: Bodies,
   body: Body,
   decompressedBytes: number,
   removedRanges: readonly Range[],
 ): Promise<Body> {
-  const { wireBytes } = body
-  const addedBytes = Math.max(0, -sizeOfRanges(removedRanges)) // remarks about what was scrubbed
-  const rewriting = { removedRanges, decompressedBytes, waitMs: BROWSER_WAIT_MS }
-  const smaller = await compress(bodies, encodedOf(body), rewriting, wireBytes)
-  if (smaller.wireBytes <= maxBytes(wireBytes) + addedBytes) return smaller
-  await smaller.release()
+  const maxBytes = maxPlainBytes(body.wireBytes) + Math.max(0, -sizeOfRanges(removedRanges)) // with remarks about what was scrubbed
+  const encoding = decompressedBytes <= maxBytes ? 'identity' : body.encoding
+  const rewriting = { removedRanges, encoding, decompressedBytes, waitMs: BROWSER_WAIT_MS }
+  const changed = await bodies.rewrite(encodedOf(body), rewriting, maxBytes)
+  if (changed) return changed
   throw new Rejection(
     'envelope-too-large',
-    'After items were removed, the recompressed body would be larger than the received one.',
+    `After items were removed, the body would be more than ${MAX_EXPANSION} times as large as the received one.`,
   )
 }
 
@@ -80,50 +73,15 @@ export async function decompressForSpool(
   decompressedBytes: number,
   removedRanges: readonly Range[],
 ): Promise<Body> {
-  const rewriting = { removedRanges, method: 'plain', decompressedBytes, waitMs: SPOOL_WAIT_MS } as const
+  const rewriting = {
+    removedRanges,
+    encoding: 'identity',
+    decompressedBytes,
+    waitMs: SPOOL_WAIT_MS,
+  } as const
   const plain = await bodies.rewrite(encodedOf(body), rewriting, Infinity)
   if (!plain) throw new Error('a body without a bound exceeds it')
   return plain
-}
-
-/** Compresses a spooled body again that arrived compressed, with `wireBytes` bytes. */
-export function compressSpooled(
-  bodies: Bodies,
-  { content, bytes }: OutgoingBody,
-  wireBytes: number,
-): Promise<Body> {
-  const encoded = { content, encoding: 'identity', head: Buffer.alloc(0) } as const
-  const rewriting = { removedRanges: [], decompressedBytes: bytes, waitMs: SPOOL_WAIT_MS }
-  return compress(bodies, encoded, rewriting, wireBytes)
-}
-
-/** Tries compression methods until one result is about as small as `wireBytes`, and returns the smallest. */
-async function compress(
-  bodies: Bodies,
-  encoded: Encoded,
-  rewriting: Omit<Rewriting, 'method'>,
-  wireBytes: number,
-): Promise<Body> {
-  let best: Body | undefined
-  try {
-    for (const method of methodsFor(rewriting.decompressedBytes, wireBytes)) {
-      const limit = best ? best.wireBytes - 1 : Infinity
-      const smaller = await bodies.rewrite(encoded, { ...rewriting, method }, limit)
-      if (smaller) await best?.release()
-      best = smaller ?? best
-      if (best && best.wireBytes <= targetBytes(wireBytes)) break
-    }
-  } catch (error) {
-    await best?.release()
-    throw error
-  }
-  if (!best) throw new Error('no method was tried')
-  return best
-}
-
-function methodsFor(bytes: number, wireBytes: number): Method[] {
-  const methods: Method[] = bytes > RUN_RATIO * wireBytes ? ['runs', 'repeats'] : ['repeats', 'runs']
-  return bytes <= SMALL_BYTES ? [...methods, 'small'] : methods
 }
 
 function encodedOf({ wire, encoding, head }: Body): Encoded {

@@ -7,15 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Rejection } from '../rejections.ts'
-import {
-  decompress,
-  type Encoded,
-  type Encoding,
-  encodingOf,
-  type Rewriting,
-  readEncoding,
-  rewrite,
-} from './decode.ts'
+import { decompress, type Encoded, type Encoding, type Rewriting, readEncoding, rewrite } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Turns } from './turns.ts'
 
@@ -79,7 +71,7 @@ export class Bodies {
 
   /** Creates a changed copy of a body; `undefined` when it is larger than `maxBytes`. Throws as `rewrite` does. */
   async rewrite(encoded: Encoded, rewriting: Rewriting, maxBytes: number): Promise<Body | undefined> {
-    const body = new StoredBody(encodingOf(rewriting.method), 0, this.#settings, this.#memory)
+    const body = new StoredBody(rewriting.encoding, 0, this.#settings, this.#memory)
     try {
       for await (const chunk of rewrite(encoded, rewriting, this.#memory)) {
         if (body.wireBytes + chunk.length > maxBytes) {

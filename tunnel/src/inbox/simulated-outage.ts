@@ -10,7 +10,6 @@ import { type Context, type Outcome, type Stage, spooled } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 import { createSpoolEntry } from '../spool/entry.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import type { SpoolEntry } from '../spool/spool.ts'
 import { ENTRY_BYTES } from './enqueue.ts'
 import type { Inbox } from './inbox.ts'
 import { InboxUpstream, inboxHeaders } from './inbox-upstream.ts'
@@ -108,7 +107,7 @@ export class SimulatedOutage {
     const { entry, body } = await createSpoolEntry(ctx, outgoing, headers)
     receipt.upstream_status = 503
     receipt.upstream_error = 'http-5xx'
-    const result = await spool.put(uncompressed(entry), body, 0)
+    const result = await spool.put(entry, body, 0)
     if (result.kind === 'full')
       throw new Rejection(
         'inbox-full',
@@ -135,9 +134,4 @@ export class SimulatedOutage {
     ctx.derivedBodies.push(plain)
     return buildBody(plain, plain.wireBytes, [])
   }
-}
-
-/** The inbox stores bodies decompressed: its entry is not compressed again. */
-function uncompressed({ wireBytes: _, ...entry }: SpoolEntry): SpoolEntry {
-  return entry
 }

@@ -1,14 +1,12 @@
 /** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
 
-import { buildBody, type OutgoingBody } from '../body/outgoing.ts'
-import type { Bodies } from '../body/receive.ts'
+import type { OutgoingBody } from '../body/outgoing.ts'
 import type { AttemptResult, SpoolAttempts } from '../contract/spool.ts'
 import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
-import { Recompression } from './recompression.ts'
 import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
@@ -19,7 +17,6 @@ type DeliveryDeps = {
   projects: Projects
   upstreams: DeliveryUpstreams
   limits: UpstreamLimits
-  bodies: Bodies
   /** Age in milliseconds at which an entry expires. */
   maxAgeMs: number
   /** Attempts a second for one upstream at most. */
@@ -60,7 +57,6 @@ export class Deliverer {
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
   readonly #serverErrors = new ServerErrors()
-  readonly #recompression: Recompression
   #listener: DeliveryListener = {
     onFinalOutcome: () => {},
     onError: () => {},
@@ -71,7 +67,6 @@ export class Deliverer {
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
-    this.#recompression = new Recompression(deps.bodies)
     const byOrigin = Map.groupBy(deps.projects.all, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
@@ -170,23 +165,7 @@ export class Deliverer {
     const limitedUntil = limits.until(project, lease.category)
     if (limitedUntil > now()) return spool.postpone(lease, limitedUntil) // learned since the entry was taken
     const outgoing = await this.#read(lease)
-    if (!outgoing) return
-    if (lease.wireBytes === undefined) return this.#send(lease, project, outgoing)
-    const compressing = this.#recompression.add(outgoing, lease.wireBytes)
-    const leaseMs = LEASE_MS + this.#recompression.waitMs()
-    const extended = await spool.extend(lease, leaseMs).catch(async (error) => {
-      await (await compressing)?.release()
-      throw error
-    })
-    const compressed = await compressing
-    if (!compressed) return spool.postpone(extended, now() + FIRST_DELAY_MS)
-    try {
-      if (now() >= extended.until) return // it waited for memory; it is due again, or leased by another replica
-      const again = await spool.extend(extended, LEASE_MS)
-      await this.#send(again, project, buildBody(compressed, compressed.wireBytes, []))
-    } finally {
-      await compressed.release()
-    }
+    if (outgoing) await this.#send(lease, project, outgoing)
   }
 
   /** Returns `undefined` when the entry was purged meanwhile; the purge has reported that. */

@@ -17,7 +17,7 @@ export async function createSpoolEntry(
   outgoing: OutgoingBody,
   headers: string[],
 ): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
-  const { project, client, receipt, body } = ctx
+  const { project, client, receipt } = ctx
   const category = mostImportant(ctx.remaining().items.map((item) => categoriesOf(item)[0] ?? ''))
   const entry = {
     key: await identify(project.key, outgoing.content()),
@@ -27,7 +27,6 @@ export async function createSpoolEntry(
     network: networkOf(client.address),
     received: receipt.time,
     bytes: outgoing.bytes,
-    ...(body.encoding !== 'identity' && { wireBytes: body.wireBytes }),
     receipt: receipt.id,
     headers,
   }

@@ -19,8 +19,6 @@ export type SpoolEntry = {
   received: number
   /** Size of the body, which is stored decompressed. */
   bytes: number
-  /** Bytes on the wire of a compressed body. It is compressed again before delivery. */
-  wireBytes?: number
   /** ID of the receipt. */
   receipt: string
   /** File or object that holds the body, where a store keeps it in one. */

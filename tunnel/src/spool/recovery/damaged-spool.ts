@@ -136,7 +136,6 @@ function readRow(values: readonly Value[]): FoundEntry | undefined {
     ...{ key, project: String(project), category: String(category), priority: Number(row.priority) },
     ...{ network: String(network), received: Number(row.received), bytes: Number(row.bytes) },
     ...{ receipt: String(receipt), headers: names, ...(typeof file === 'string' && { file }) },
-    ...(typeof row.wire_bytes === 'number' && { wireBytes: row.wire_bytes }),
   }
   return { entry, body: Buffer.isBuffer(body) ? body : undefined }
 }

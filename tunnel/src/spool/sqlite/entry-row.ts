@@ -8,17 +8,16 @@ export type Row = Record<string, SQLOutputValue>
 export type StoredEntry = SpoolEntry & { id: number }
 
 /** Columns that `columnsOf` fills, in its order. `bytes` is the size on disk. */
-export const COLUMNS =
-  'key, project, category, priority, network, received, bytes, receipt, headers, file, wire_bytes'
+export const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
 
 /** Columns that `readEntry` reads. SQLite knows the length of a body without reading it. */
 export const SELECTED = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
 
 export function columnsOf(entry: SpoolEntry): SQLInputValue[] {
-  const { key, project, category, priority, network, received, receipt, headers, file, wireBytes } = entry
+  const { key, project, category, priority, network, received, receipt, headers, file } = entry
   return [
     ...[key, project, category, priority, network, received],
-    ...[diskBytesOf(entry), receipt, JSON.stringify(headers), file ?? null, wireBytes ?? null],
+    ...[diskBytesOf(entry), receipt, JSON.stringify(headers), file ?? null],
   ]
 }
 
@@ -35,7 +34,6 @@ export function readEntry(row: Row): StoredEntry {
     receipt: String(row.receipt),
     headers: JSON.parse(String(row.headers)),
     file: row.file === null ? undefined : String(row.file),
-    ...(row.wire_bytes !== null && { wireBytes: Number(row.wire_bytes) }),
   }
 }
 

@@ -40,8 +40,9 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE pauses (project TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 ]
 
-// Columns and tables that the previous release ignores, without a version of their own.
+// The previous release writes this column: it compressed bodies again before delivery.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
+// A table that the previous release ignores, without a version of its own.
 const RATE_LIMITS = `CREATE TABLE IF NOT EXISTS rate_limits (
   project TEXT NOT NULL,
   category TEXT NOT NULL,
