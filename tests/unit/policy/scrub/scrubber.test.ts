@@ -35,7 +35,83 @@ describe('SCRUB=default', () => {
   })
 
   it.each([
+    ['a part of an encoded query', 'user%5Bpassword%5D=a1b2&x=1', 'user%5Bpassword%5D=[Filtered]&x=1'],
+    [
+      'encoded JSON in a query',
+      '/?input=%7B%22password%22%3A%22a1b2%22%7D&x=1',
+      '/?input=%7B%22password%22%3A%22[Filtered]%22%7D&x=1',
+    ],
+    [
+      'JSON that is encoded twice',
+      '%257B%2522pwd%2522%253A%2522a1b2',
+      '%257B%2522pwd%2522%253A%2522[Filtered]',
+    ],
+    ['a value with an encoded separator', 'password=a%26b%3Dc&x=1', 'password=[Filtered]&x=1'],
+    [
+      'credentials of a URL in JSON',
+      '{"u":"https:\\/\\/a:b1@c.example"}',
+      '{"u":"https:\\/\\/[Filtered]@c.example"}',
+    ],
+    [
+      'a query in JSON',
+      '{"u":"?a=1\\u0026token=a1b2\\u0026b=1"}',
+      '{"u":"?a=1\\u0026token=[Filtered]\\u0026b=1"}',
+    ],
+    ['an address after an escape', 'to\\njane@a.example\\n', 'to\\n[email]\\n'],
+    ['a list', '{"password":["a1","b2"],"n":1}', '{"password":[Filtered],"n":1}'],
+    ['an object', 'auth={user:jane, pw:a1} n', 'auth=[Filtered] n'],
+    ['a list that has no end', '{"secrets":["a1","b', '{"secrets":[Filtered]'],
+    ['words after commas', 'password=a,b1, n=1', 'password=[Filtered], n=1'],
+    ['two texts in quotes', "secret: 'a1' 'b2'", "secret: '[Filtered]' '[Filtered]'"],
+    [
+      'an arrow',
+      "password => a1, 'pwd' => 'b2', pass -> c3",
+      "password => [Filtered], 'pwd' => '[Filtered]', pass -> [Filtered]",
+    ],
+    ['an element', '<a:Password Type="x">a1</a:Password>', '<a:Password Type="x">[Filtered]</a:Password>'],
+    ['a pair in a list', '["password","a1"]', '["password","[Filtered]"]'],
+    ['raw headers', '["Host","a","Cookie","b=c"]', '["Host","a","Cookie","[Filtered]"]'],
+    ['an option', 'run --password a1 -x --api-key=b2', 'run --password [Filtered] -x --api-key=[Filtered]'],
+    [
+      'a multipart body',
+      'form-data; name="pwd"\r\n\r\na1\r\n--b',
+      'form-data; name="pwd"\r\n\r\n[Filtered]\r\n--b',
+    ],
+    ['a named value', '{"name":"token","value":"a1"}', '{"name":"token","value":"[Filtered]"}'],
+    ['cookies', 'document.cookie=a=b1; c="d2"', 'document.cookie=[Filtered]"d2"'],
+    ['a header with quotes', 'Cookie: a="b1"; c=d2', 'Cookie: [Filtered]'],
+    ['a token', 'token: a1b2 TOKEN:c3d4', 'token: [Filtered] TOKEN:[Filtered]'],
+    ['basic credentials', 'sent Basic amFuZTphMWIy', 'sent [Filtered]'],
+    ['an IBAN in lower case', 'de89370400440532013000, gb29 nwbk 6016 1331 9268 19', '[iban], [iban]'],
+    [
+      'a card number with en dashes',
+      '4111–1111–1111–1111, 4111 - 1111 - 1111 - 1111',
+      '[creditcard], [creditcard]',
+    ],
+    ['a social security number', 'SSN: 078-05-1120.', 'SSN: [us-ssn].'],
+    ['addresses with a quote or slash', "o'neill@a.example jane/sales@a.example", '[email] [email]'],
+    [
+      'addresses behind quotes and paths',
+      "'a@b.example' b'a@b.example' /x/a@b.example",
+      "'[email]' b'[email]' /x/[email]",
+    ],
+    ['an address before an extension', '/avatars/jane@example.com.png', '/avatars/[email].png'],
+  ])('redacts in %s', (_, text, expected) => {
+    expect(scrubValue(DEFAULT, { message: text })).toEqual({ message: expected })
+  })
+
+  it.each([
     'SyntaxError: Unexpected token: punc (})',
+    'password: required, secret=undefined, token = null, pwd = ?, pass=%s, auth: {AUTH}, secret: {{ secret }}',
+    'WHERE token = $1 AND pwd = :pwd',
+    'logo@2x.png icon@1.5x.webp react@18.2.0.min.js jquery@3.6.0.production.min.css app@sha.abcdef @sentry/browser@8.0.0/b.js',
+    'took 4.111111111111111 ms, 0.4111111111111111, 12.4111111111111111, 4111111111111111.5',
+    'build FR12RELEASECANDIDATE1, DE88370400440532013000, ae12f0a1b2c3d4e5f6a7b8c9',
+    'part 12-078-05-1120 and 078-05-1120-7',
+    'at auth.js:10:5, at token.service.ts:120, connect ECONNREFUSED auth.shop.example:443, Auth::check()',
+    'Basic information, basic authentication, no Bearer token',
+    "input[name='password']:focus",
+    '100%25 of %E2%82 and \\path \\u00zz',
     'used 12 tokens: 8 in, 4 out',
     'order 4111-1111-1111-1112 has a wrong check digit',
     'at https://a.example/@scope/app.js:10:37071',
@@ -56,18 +132,46 @@ describe('SCRUB=default', () => {
     'PHPSESSID',
     'csrf_token',
     'cookies',
+    'cvv2',
+    'card_cvc',
+    'db_pass',
+    'newPwd',
+    'otpCode',
+    'document.cookie',
+    'password[]',
+    'auth_code',
+    'oauth_verifier',
+    'basicAuth',
+    'api_tokens',
+    'http.request.header.x-auth-key',
+    'http.response.header.api_tokens',
+    'userPin',
   ])('redacts the value of %s', (name) => {
     expect(scrubValue(DEFAULT, { extra: { [name]: 'abc', other: 'abc' } })).toEqual({
       extra: { [name]: '[Filtered]', other: 'abc' },
     })
   })
 
-  it.each(['author', 'token_count_total_tokens', 'tokenizer', 'passenger', 'keyboard', 'session', 'monkey'])(
-    'keeps the value of %s',
-    (name) => {
-      expect(scrubValue(DEFAULT, { [name]: 'abc' })).toEqual({ [name]: 'abc' })
-    },
-  )
+  it.each([
+    'author',
+    'authority',
+    'authType',
+    'isAuthenticated',
+    'token_count_total_tokens',
+    'gen_ai.usage.input_tokens',
+    'tokenizer',
+    'passenger',
+    'passed',
+    'bypass',
+    'keyboard',
+    'session',
+    'session_idle',
+    'monkey',
+    'mapPin',
+    'cookies_accepted',
+  ])('keeps the value of %s', (name) => {
+    expect(scrubValue(DEFAULT, { [name]: 'abc' })).toEqual({ [name]: 'abc' })
+  })
 
   it('removes objects, arrays and numbers with the name of a secret', () => {
     const secrets = { password: { a: 'b' }, secrets: [1], pin: 1234, cookies: { a: 'b' } }
@@ -84,6 +188,22 @@ describe('SCRUB=default', () => {
         ['Cookie', '[Filtered]'],
         ['Accept', 'x'],
       ],
+    })
+  })
+
+  it('redacts the value of each pair of a list of headers', () => {
+    const rawHeaders = ['Host', 'a', 'Cookie', 'b=c', 'Accept', 'd', 'Authorization', 'e']
+    expect(scrubValue(DEFAULT, { rawHeaders, argv: ['run', '--token', 'a1', 'b'] })).toEqual({
+      rawHeaders: ['Host', 'a', 'Cookie', '[Filtered]', 'Accept', 'd', 'Authorization', '[Filtered]'],
+      argv: ['run', '--token', '[Filtered]', 'b'],
+    })
+  })
+
+  it('removes a text that Sentry could not parse after a change', () => {
+    const event = { request: { cookies: 'sid=abc; lang=de' }, user: { id: '1', ip_address: '203.0.113.7' } }
+    expect(scrubValue(STRICT, event)).toEqual({
+      request: { cookies: null },
+      user: { id: '1', ip_address: null },
     })
   })
 

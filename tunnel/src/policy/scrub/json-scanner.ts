@@ -2,7 +2,7 @@
 
 /** Classes of characters, as bits. A detector names those without which it finds nothing. */
 export const CHARACTERS = {
-  AT: 1, // also the percent sign, of %40
+  AT: 1,
   PAIR: 2, // colon and equals sign
   DASH: 4,
   DOT: 8,
@@ -11,10 +11,11 @@ export const CHARACTERS = {
   BLANK: 64,
   DIGIT: 128,
   OTHER: 256, // not ASCII
-  ESCAPE: 512, // a JSON escape; only in `StringToken`
+  MARK: 512, // brackets and quotes
+  ESCAPE: 1024, // the percent sign, and in a `StringToken` a JSON escape
 } as const
 
-const CONTROL = 1024 // not allowed in a JSON string
+const CONTROL = 2048 // not allowed in a JSON string
 
 /** The payload is not JSON as Sentry accepts it, or would take too long to scrub. */
 export class Unscrubbable extends Error {}
@@ -32,10 +33,20 @@ const CLASSES = classTable()
 
 function classTable(): Uint16Array {
   const classes = new Uint16Array(256)
-  const { AT, PAIR, DASH, DOT, SLASH, UNDERSCORE, BLANK, DIGIT, OTHER } = CHARACTERS
+  const { AT, PAIR, DASH, DOT, SLASH, UNDERSCORE, BLANK, MARK, ESCAPE, DIGIT, OTHER } = CHARACTERS
   classes.fill(CONTROL, 0, 0x20)
   classes.fill(OTHER, 0x80)
-  const groups = { '@%': AT, '=:': PAIR, '-': DASH, '.': DOT, '/\\': SLASH, _: UNDERSCORE, ' ': BLANK }
+  const groups = {
+    '@': AT,
+    '=:': PAIR,
+    '-': DASH,
+    '.': DOT,
+    '/\\': SLASH,
+    _: UNDERSCORE,
+    ' ': BLANK,
+    '<>["\'`': MARK,
+    '%': ESCAPE,
+  }
   for (const [characters, bit] of Object.entries(groups))
     for (const character of characters) classes[character.charCodeAt(0)] = bit
   for (const digit of '0123456789') classes[digit.charCodeAt(0)] = DIGIT

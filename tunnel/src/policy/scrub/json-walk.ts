@@ -3,7 +3,7 @@
 import { Edits } from './edits.ts'
 import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
-import { isPairList, isPersonal, isTagged, type Path, redactableFrom } from './protected.ts'
+import { isPairList, isParsed, isPersonal, isTagged, type Path, redactableFrom } from './protected.ts'
 import {
   applyRules,
   countCharacters,
@@ -25,7 +25,9 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
-const MAX_PAIR_NAME = 64
+const MAX_PAIR_NAME = 128 // bytes
+/** One word or two: a line of code is no name. */
+const PAIR_NAME = /^[\w$.:[\]-]+(?: \w+)?$/
 const MAX_META_BYTES = 256 * 1024
 const MAX_EVENT_BYTES = 1024 * 1024 // Relay rejects larger ones: remarks are left out before they make one too large
 
@@ -190,7 +192,10 @@ export class Walk {
     return { name, rule: isOriginal ? this.#rules.ruleForName(original) : undefined }
   }
 
-  /** Walks over an array. One that begins with a short text may be a pair of a name and a value, such as a header. */
+  /**
+   * Walks over an array. An even element may be the name of the next one, as in pairs and lists of headers, and an option like `--token`
+   * names the next one anywhere.
+   */
   #array(inherited: Member | undefined): void {
     const scanner = this.#scanner
     scanner.at++
@@ -204,28 +209,28 @@ export class Walk {
       const isText = scanner.next() === QUOTE
       const start = scanner.at
       const firstEdit = this.edits.count
-      const isNamed = index === 1 && member.name !== ''
-      if (isNamed) this.#pair = { name: member.name, at: this.#path.length }
+      const isNamed = member.name !== ''
+      if (isNamed && index === 1) this.#pair = { name: member.name, at: this.#path.length }
       this.#path.push(index)
       const isPairName = inherited && index === 0 && isText && isPairList(this.#path.slice(0, -2))
       if (isNamed) this.#value({ ...member, ...(inherited && { rule: inherited.rule }) })
       else this.#value(isPairName ? UNNAMED : (inherited ?? UNNAMED))
       this.#path.pop()
       this.#pair = outerPair
-      if (index === 0 && isText) member = this.#pairMember(start, firstEdit)
+      const isName = isText && (index % 2 === 0 || scanner.text[start + 1] === '-')
+      member = isName ? this.#pairMember(start, scanner.at, firstEdit) : UNNAMED
       if (this.#endsList(CLOSE_BRACKET)) return
     }
   }
 
-  /** Returns the member that the first element of an array names, a text as it is after redaction. */
-  #pairMember(start: number, firstEdit: number): Member {
-    if (this.#muted > 0) return UNNAMED
-    const end = this.#scanner.at
+  /** Returns the member that a text in an array names, as it is after redaction. */
+  #pairMember(start: number, end: number, firstEdit: number): Member {
+    if (this.#muted > 0 || end - start > MAX_PAIR_NAME) return UNNAMED
     const name: unknown =
       this.edits.count === firstEdit
         ? this.#decode(start, end)
         : JSON.parse(this.edits.read(this.#payload, start, end, firstEdit))
-    return typeof name === 'string' && name.length <= MAX_PAIR_NAME ? this.#member(name) : UNNAMED
+    return typeof name === 'string' && PAIR_NAME.test(name) ? this.#member(name) : UNNAMED
   }
 
   #endsList(close: number): boolean {
@@ -305,13 +310,19 @@ export class Walk {
     if (!whole && !mayBeSelected && !this.#rules.mayMatch(mask, end - start - 2, digits)) return
     const text = this.#decode(start, end, mask)
     if (isNeutral(text) || this.#isRuleName(text)) return
-    const parts = mayBeSelected && !selected ? applyRules(text, this.#partRules(), 0) : []
+    const partRules = mayBeSelected && !selected ? this.#partRules() : []
+    const parts = partRules.length > 0 ? applyRules(text, () => partRules, 0) : []
     if (whole?.method.kind === 'remove' && !coversAll(text, parts)) {
       this.#remove(start, end, whole)
       return
     }
     const redactions = replaceRedactions(text, this.#redactions(text, name, whole), parts)
-    if (redactions.length === 0) return
+    const [first] = redactions
+    if (!first) return
+    if (isParsed(this.#path)) {
+      this.#remove(start, end, first.rule)
+      return
+    }
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
     this.#note(redactions, remarksOf(text, redactions), text)
   }
@@ -321,8 +332,9 @@ export class Walk {
     if (whole) return redactWhole(text, whole)
     const from = redactableFrom(this.#path, text)
     if (from >= text.length) return []
-    const rules = this.#rules.rulesForText(text).filter(({ exempt }) => !exempt?.test(name))
-    return applyRules(text, rules, from)
+    const rulesFor = (searched: string) =>
+      this.#rules.rulesForText(searched).filter(({ exempt }) => !exempt?.test(name))
+    return applyRules(text, rulesFor, from)
   }
 
   /** Names of rules look like secrets, as `@password:filter` does. */
@@ -334,7 +346,7 @@ export class Walk {
   #memberName({ start, end, mask, digits }: StringToken): string {
     const name = this.#decode(start, end, mask)
     if (this.#muted > 0 || !this.#rules.mayMatch(mask, end - start - 2, digits)) return name
-    const redactions = applyRules(name, this.#rules.rulesForText(name), 0)
+    const redactions = applyRules(name, this.#rules.rulesForText, 0)
     if (redactions.length === 0) return name
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
     this.#count(redactions)

@@ -39,6 +39,14 @@ export function redactableFrom(path: Path, text: string): number {
   return query < 0 ? Infinity : query
 }
 
+/** Texts that Sentry parses: a redacted one would be an error there. */
+const PARSED = new Set(['user.ip_address', 'request.cookies'])
+
+/** Tells if a text is removed if a part of it is redacted. */
+export function isParsed(path: Path): boolean {
+  return path.length === 2 && PARSED.has(path.join('.'))
+}
+
 /** Returns the name of a value: its key, that of its list, or that of its attribute. */
 function nameOf(path: Path): string {
   const last = path.at(-1)

@@ -1,6 +1,7 @@
 /** Rules, and what they make of a text: the redacted parts, and a remark for each of them as Relay writes it. */
 
 import { createHmac } from 'node:crypto'
+import { decodeText } from './decoded-text.ts'
 import type { Span } from './detectors/text-spans.ts'
 
 export type Method =
@@ -47,47 +48,66 @@ export function isNeutral(text: string): boolean {
   return text.length < 10 && NEUTRAL.has(text)
 }
 
-/** Applies rules in order to the part of a text from `from` on. What one rule has redacted is not searched by the next. */
-export function applyRules(text: string, rules: readonly Rule[], from: number): Redaction[] {
-  const redactions: Redaction[] = []
-  let searched = text
-  for (const rule of rules) {
-    const found = rule.find?.(searched) ?? []
-    const spans = boundSpans(found.filter(([start, end]) => start >= from && end > start))
-    for (const span of spans) addRedaction(redactions, text, span, rule)
-    if (spans.length > 0) searched = cover(searched, spans)
+/**
+ * Applies rules in order to the part of a text from `from` on. What one rule has redacted is not searched by the next. They search the text
+ * without its escapes first, since a part of an escape is no boundary of an address, and then with them, since an escaped separator does
+ * not end a value.
+ */
+export function applyRules(
+  text: string,
+  rulesFor: (text: string) => readonly Rule[],
+  from: number,
+): Redaction[] {
+  let redactions: Redaction[] = []
+  for (const round of decodeText(text).reverse()) {
+    let searched = redactions.length > 0 ? round.cover(redactions, UNMATCHABLE) : round.text
+    for (const rule of rulesFor(searched)) {
+      const found = rule.find?.(searched) ?? []
+      const isWithin = (span: Span) => span[1] > span[0] && round.sourceOf(span)[0] >= from
+      const spans = boundSpans(found.filter(isWithin).sort((a, b) => a[0] - b[0]))
+      if (spans.length === 0) continue
+      const parts = spans.map((span) => round.sourceOf(span))
+      redactions = replaceRedactions(
+        text,
+        redactions,
+        parts.map(([start, end]) => ({ start, end, rule })),
+      )
+      searched = cover(searched, spans)
+    }
   }
-  return redactions.sort((a, b) => a.start - b.start)
-}
-
-/** Adds a redaction. One that overlaps others takes their place. */
-function addRedaction(redactions: Redaction[], text: string, [from, to]: Span, rule: Rule): void {
-  const overlapping = redactions.filter((other) => other.start < to && other.end > from)
-  const start = Math.min(from, ...overlapping.map((other) => other.start))
-  const end = Math.max(to, ...overlapping.map((other) => other.end))
-  const redacted = replacementFor(rule.method, text.slice(start, end))
-  if (redacted === text.slice(start, end)) return
-  for (const other of overlapping) redactions.splice(redactions.indexOf(other), 1)
-  redactions.push({ start, end, text: redacted, rule })
+  return redactions
 }
 
 /**
- * Puts the redactions of the operator's rules in the place of the others that they contain. One that reaches only a part of another would
- * leave the rest of it readable: then the other rule redacts both.
+ * Adds redactions in the place of the known ones that they contain. One that reaches only a part of a known one would leave the rest of it
+ * readable: then the rule of the known one redacts both. Returns them sorted.
  */
 export function replaceRedactions(
   text: string,
-  redactions: readonly Redaction[],
-  selected: readonly Redaction[],
+  known: readonly Redaction[],
+  added: readonly Pick<Redaction, 'start' | 'end' | 'rule'>[],
 ): Redaction[] {
-  const merged = [...redactions]
-  for (const { start, end, rule } of selected) {
-    const partial = merged.find(
-      (other) => other.start < end && other.end > start && (other.start < start || other.end > end),
-    )
-    addRedaction(merged, text, [start, end], partial?.rule ?? rule)
+  const all = new Set<object>(known)
+  const isKnown = (each: object): each is Redaction => all.has(each)
+  const sorted = [...known, ...added].sort((a, b) => a.start - b.start)
+  const redactions: Redaction[] = []
+  for (let index = 0; index < sorted.length; ) {
+    const [from, start] = [index, sorted[index]?.start ?? 0]
+    let end = start
+    for (; index === from || (sorted[index]?.start ?? Infinity) < end; index++)
+      end = Math.max(end, sorted[index]?.end ?? 0)
+    const overlapping = sorted.slice(from, index)
+    const before = overlapping.filter(isKnown)
+    const after = overlapping.filter((each) => !isKnown(each))
+    const isPartial = (other: Redaction) =>
+      !after.some((each) => each.start <= other.start && each.end >= other.end)
+    const rule = before.find(isPartial)?.rule ?? after[0]?.rule
+    const redacted = rule && replacementFor(rule.method, text.slice(start, end))
+    if (after.length === 0 || !rule || redacted === undefined || redacted === text.slice(start, end))
+      redactions.push(...before)
+    else redactions.push({ start, end, text: redacted, rule })
   }
-  return merged.sort((a, b) => a.start - b.start)
+  return redactions
 }
 
 /** Tells if one redaction covers a text from its start to its end. */
@@ -101,10 +121,10 @@ function boundSpans(spans: Span[]): Span[] {
   return first && last && spans.length > MAX_MATCHES ? [[first[0], last[1]]] : spans
 }
 
-function cover(text: string, spans: readonly Span[]): string {
+function cover(text: string, sorted: readonly Span[]): string {
   const parts: string[] = []
   let at = 0
-  for (const [start, end] of spans.toSorted((a, b) => a[0] - b[0])) {
+  for (const [start, end] of sorted) {
     if (start < at) continue
     parts.push(text.slice(at, start), UNMATCHABLE.repeat(end - start))
     at = end

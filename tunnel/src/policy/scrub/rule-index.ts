@@ -49,7 +49,7 @@ export class RuleIndex {
   }
 
   /** Returns the rules that may find something in a text. */
-  rulesForText(text: string): Rule[] {
+  readonly rulesForText = (text: string): Rule[] => {
     const { mask, digits } = classify(text)
     return this.#textRules.filter((rule) => isCandidate(rule, mask, text.length, digits))
   }

@@ -99,6 +99,7 @@ const DEFAULT_NAMES = [
   '@email:replace',
   '@creditcard:replace',
   '@iban:replace',
+  '@usssn:replace',
 ]
 const STRICT_NAMES = [...DEFAULT_NAMES, '@mac:replace', '@ip:replace', '@uuid:replace', '@userpath:replace']
 

@@ -34,7 +34,7 @@ export class Scrubber {
   scrubText(text: string): string {
     let scrubbed = ''
     let at = 0
-    for (const { start, end, text: redacted } of applyRules(text, this.#rules.rulesForText(text), 0)) {
+    for (const { start, end, text: redacted } of applyRules(text, this.#rules.rulesForText, 0)) {
       scrubbed += text.slice(at, start) + redacted
       at = end
     }

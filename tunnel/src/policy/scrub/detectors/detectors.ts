@@ -17,14 +17,14 @@ export type Detector = {
   minDigits: number
 }
 
-const { AT, PAIR, DASH, DOT, SLASH, UNDERSCORE, BLANK, DIGIT, OTHER } = CHARACTERS
+const { AT, PAIR, DASH, DOT, SLASH, UNDERSCORE, BLANK, MARK, DIGIT, OTHER } = CHARACTERS
 const ANY = -1
 
 /** Detectors by rule type. The names are Relay's, except for `apikey`, `jwt` and `pairs`. */
 export const DETECTORS = {
   anything: detector((text) => [[0, text.length]], ANY, 1),
   apikey: detector(matches(apiKeyPattern()), UNDERSCORE | DASH | DIGIT, 15),
-  bearer: detector(matches(/(?<!\w)bearer\s+\S+/gi), BLANK | OTHER, 8),
+  bearer: detector(findCredentials, BLANK | OTHER, 8),
   creditcard: detector(findCards, DIGIT, 13, 13),
   email: detector(findEmails, AT, 6),
   iban: detector(findIbans, DIGIT, 15, 2),
@@ -32,10 +32,10 @@ export const DETECTORS = {
   ip: detector(findAddresses, DOT | PAIR, 2),
   jwt: detector(matches(/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?/g), DOT, 14),
   mac: detector(matches(/(?<![\w:-])(?:[\da-f]{2}[:-]){5}[\da-f]{2}(?![\w:-])/gi), PAIR | DASH, 17),
-  pairs: detector(findPairs, PAIR | AT, 4),
+  pairs: detector(findPairs, PAIR | DASH | MARK, 5),
   pemkey: detector(findPemKeys, DASH, 20),
   url_auth: detector(matches(/(?<=\/\/)[^\s/?#@"'<>]+(?=@)/g), AT, 4),
-  us_ssn: detector(matches(/(?<!\w)\d{3}-\d{2}-\d{4}(?!\w)/g), DASH, 11, 9),
+  us_ssn: detector(matches(/(?<!\w|\d-)\d{3}-\d{2}-\d{4}(?!\w|-\d)/g), DASH, 11, 9),
   userpath: detector(
     matches(/(?<=(?<![a-z\d])(?:users|home|documents and settings)[\\/])[^\\/\r\n\0]+/gi),
     SLASH,
@@ -77,42 +77,68 @@ function apiKeyPattern(): RegExp {
   return new RegExp(`(?<![A-Za-z0-9_-])(?:${shapes.join('|')})`, 'g')
 }
 
-const LOCAL_PART = /[a-zA-Z0-9.!#$%&*+=?^_`{|}~\u00c0-\u024f-]/
-const DOMAIN = /[a-zA-Z0-9\u00c0-\u024f-]+(?:\.[a-zA-Z0-9\u00c0-\u024f-]+)+/y
-const TOP_LEVEL = /^(?:[a-zA-Z\u00c0-\u024f]{2}|xn--)/
-const AT_SIGN = /@|%40/g
+const BEARER = /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm)\b)\S+/gi
+const BASIC = /(?<!\w)basic\s+([a-z\d+/]{4,}={0,2})(?![\w+/=])/gi
 
-/** Looks at both sides of each at sign, also of an encoded one. */
+/** Finds the credentials of HTTP's schemes, with their scheme: any after `Bearer`, and Base64 of `name:password` after `Basic`. */
+function findCredentials(text: string): Span[] {
+  const found = matches(BEARER)(text)
+  for (const { 0: all, 1: encoded = '', index } of text.matchAll(BASIC))
+    if (/^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(Buffer.from(encoded, 'base64').toString()))
+      found.push([index, index + all.length])
+  return found
+}
+
+const LOCAL_PART = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~\u00c0-\u024f-]/
+const MAX_LOCAL_PART = 64
+const DOMAIN = /[a-zA-Z0-9\u00c0-\u024f-]+(?:\.[a-zA-Z0-9\u00c0-\u024f-]+)+/y
+/** Versions as in `react@18.2.0`, and scales of images as in `logo@2x.png`. */
+const VERSION = /^(?:v?\d+\.\d|\d+(?:\.\d+)?x\.)/i
+const TOP_LEVEL = /^(?:[a-z\u00c0-\u024f]{2}|xn--)/i
+const HASH = /^[\da-f]{6,}$/i
+const FILE_EXTENSION =
+  /^(?:[cm]?[jt]sx?|json|map|s?css|less|html?|png|jpe?g|gif|webp|svg|avif|ico|bmp|woff2?|ttf|otf|mp[34]|webm|wasm|t?gz|tar|whl|jar|aar|lock|ya?ml|toml|xml|txt|pdf|csv|log|exe|dll|vue|svelte|php|lua|java|class)$/i
+/** Top-level domains that may stand before the extension of a file. */
+const COMMON_TOP_LEVEL = /^(?:[a-z]{2}|com|net|org|edu|gov|info|biz|example)$/i
+
+/** Looks at both sides of each at sign. */
 function findEmails(text: string): Span[] {
   const found: Span[] = []
   let last = 0 // no character is looked at twice
-  AT_SIGN.lastIndex = 0
-  for (let sign = AT_SIGN.exec(text); sign; sign = AT_SIGN.exec(text)) {
-    const domainStart = AT_SIGN.lastIndex
-    let start = sign.index
-    while (start > last && LOCAL_PART.test(text.charAt(start - 1))) start--
-    start += parameterNameLength(text.slice(start, sign.index))
-    last = domainStart
-    DOMAIN.lastIndex = domainStart
-    if (start === sign.index || !DOMAIN.test(text)) continue
-    const length = domainLength(text.slice(domainStart, DOMAIN.lastIndex))
-    if (length > 0) found.push([start, domainStart + length])
+  for (let sign = text.indexOf('@'); sign >= 0; sign = text.indexOf('@', sign + 1)) {
+    const start = localPartStart(text, last, sign)
+    last = sign + 1
+    DOMAIN.lastIndex = last
+    if (start === sign || !DOMAIN.test(text)) continue
+    const length = domainLength(text.slice(last, DOMAIN.lastIndex))
+    if (length > 0) found.push([start, last + length])
   }
   return found
 }
 
-/** In `to=jane@example.com` the address begins after the name of the parameter. */
-function parameterNameLength(local: string): number {
+/** Returns where the local part of an address begins, after the name of a parameter, a path or a quote before it. */
+function localPartStart(text: string, from: number, sign: number): number {
+  let start = sign
+  while (start > from && LOCAL_PART.test(text.charAt(start - 1))) start--
+  let local = text.slice(start, sign)
   const equals = local.lastIndexOf('=')
-  return equals < local.length - 1 ? equals + 1 : 0
+  if (equals < local.length - 1) local = local.slice(equals + 1)
+  const isPath = /^[\\:]/.test(text.charAt(sign - local.length - 1)) || local.length > MAX_LOCAL_PART
+  if (isPath || /^\/|\/\//.test(local)) local = local.slice(local.lastIndexOf('/') + 1)
+  const quote = /^(?:[bfru]?'|.*[^\p{L}\p{N}]')/isu.exec(local) // not that of o'neill
+  return sign - local.length + (quote?.[0].length ?? 0)
 }
 
 /** Returns the length up to the last label that may be a top-level domain; 0 if there is none. */
 function domainLength(domain: string): number {
+  if (VERSION.test(domain)) return 0
+  let isFile = false
   for (let end = domain.length; ; ) {
     const dot = domain.lastIndexOf('.', end - 1)
     if (dot <= 0) return 0
-    if (TOP_LEVEL.test(domain.slice(dot + 1, end))) return end
+    const label = domain.slice(dot + 1, end)
+    if (FILE_EXTENSION.test(label)) isFile = true
+    else if (isFile ? COMMON_TOP_LEVEL.test(label) : TOP_LEVEL.test(label) && !HASH.test(label)) return end
     end = dot
   }
 }

@@ -2,11 +2,10 @@
 
 import type { Span } from './text-spans.ts'
 
-const MAX_CARD_DIGITS = 19
 /** Prefixes and lengths of American Express, Visa, Mastercard, Discover, Diners Club, JCB, UnionPay and Maestro. */
 const CARDS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[] = [
   [/^3[47]/, [15]],
-  [/^4/, [16, 13, 19]],
+  [/^4/, [13, 16, 19]],
   [/^5[1-5]|^2(?:2[2-9]|[3-6]|7[01]|720)/, [16]],
   [/^6(?:011|4[4-9]|5)/, [16, 19]],
   [/^3(?:0[0-5]|[689])/, [14, 16]],
@@ -14,43 +13,65 @@ const CARDS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[] 
   [/^62/, [16, 19]],
   [/^(?:50|5[6-9]|6[37])/, [16, 19]],
 ]
-const SEPARATORS = ' -+.\t\n\u00a0\u2009\u202f'
+const MAX_CARD_DIGITS = 19
+const MIN_GROUP = 4 // digits of each group but the last
+const MAX_DOTTED_GROUP = 6 // longer ones are those of a decimal number
+const GAP = /^(?: ?[-\u2010-\u2015\u2212] ?|[ +.\t\n\u00a0\u2007\u2009\u202f])$/
+const MAX_GAP = 3
 
-/** Finds card numbers, with or without one separator between digits, whose check digit (Luhn) is right. */
+/** Finds card numbers whose check digit (Luhn) is right, in one group of digits or in several. */
 export function findCards(text: string): Span[] {
   const found: Span[] = []
-  const start = /(?<![\w])[2-6]/g
-  for (let match = start.exec(text); match; match = start.exec(text)) {
-    const end = cardEnd(text, match.index)
-    if (end === undefined) continue
-    found.push([match.index, end])
-    start.lastIndex = end
+  let groups: Span[] = []
+  for (const match of text.matchAll(/\d+/g)) {
+    const start = match.index
+    const end = start + match[0].length
+    const last = groups.at(-1)
+    if (last && !continues(text, last, start)) {
+      addCards(text, groups, found)
+      groups = []
+    }
+    groups.push([start, end])
   }
+  addCards(text, groups, found)
   return found
 }
 
-/** Returns the end of the card number that begins at `start`. */
-function cardEnd(text: string, start: number): number | undefined {
-  const ends: number[] = []
-  let digits = ''
-  for (let at = start; at < text.length && digits.length < MAX_CARD_DIGITS; at++) {
-    const code = text.charCodeAt(at)
-    if (code < 0x30 || code > 0x39) {
-      const isSeparator = SEPARATORS.includes(text.charAt(at)) && ends.at(-1) === at
-      if (isSeparator) continue
-      break
-    }
-    digits += text[at]
-    ends.push(at + 1)
+/** Tells if a group of digits that begins at `start` may belong to the same number as the group before. */
+function continues(text: string, [from, to]: Span, start: number): boolean {
+  return to - from >= MIN_GROUP && start - to <= MAX_GAP && GAP.test(text.slice(to, start))
+}
+
+function addCards(text: string, groups: readonly Span[], found: Span[]): void {
+  for (let first = 0; first < groups.length; first++) {
+    const last = lastGroupOfCard(text, groups, first)
+    const [start, end] = [groups[first]?.[0], groups[last ?? -1]?.[1]]
+    if (last === undefined || start === undefined || end === undefined) continue
+    found.push([start, end])
+    first = last
   }
-  for (const [prefix, lengths] of CARDS)
-    if (prefix.test(digits))
-      for (const length of lengths) {
-        const end = ends[length - 1]
-        if (end !== undefined && !/\w/.test(text.charAt(end)) && passesLuhn(digits.slice(0, length)))
-          return end
-      }
+}
+
+/** Returns the index of the last group of the card number that begins with the group `first`. */
+function lastGroupOfCard(text: string, groups: readonly Span[], first: number): number | undefined {
+  const [start = 0] = groups[first] ?? []
+  if (!/[2-6]/.test(text.charAt(start)) || /\w$|\d[.,]$/.test(text.slice(Math.max(0, start - 2), start)))
+    return undefined
+  let digits = ''
+  let isDotted = false
+  for (const [index, [from, to]] of groups.slice(first, first + 6).entries()) {
+    isDotted ||= index > 0 && text[from - 1] === '.'
+    if (digits.length + to - from > MAX_CARD_DIGITS) return undefined
+    digits += text.slice(from, to)
+    if (isDotted && to - from > MAX_DOTTED_GROUP) return undefined
+    if (!/^(?:\w|\.\d)/.test(text.slice(to, to + 2)) && isCard(digits)) return first + index
+  }
   return undefined
+}
+
+function isCard(digits: string): boolean {
+  const isKnown = CARDS.some(([prefix, lengths]) => lengths.includes(digits.length) && prefix.test(digits))
+  return isKnown && passesLuhn(digits)
 }
 
 function passesLuhn(digits: string): boolean {
@@ -63,40 +84,43 @@ function passesLuhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
-const COUNTRIES = new Set(
+/** Characters of an IBAN by country (SWIFT's IBAN registry, and the lists of partial IBANs of central banks). */
+const IBAN_LENGTHS = new Map(
   [
-    'AD AE AL AO AT AZ BA BE BF BG BH BI BJ BR BY CF CG CH CI CM CR CV CY CZ DE DJ DK DO DZ EE EG ES FI FO FR GA GB GE GI GL GQ GR GT GW HN HR',
-    'HU IE IL IQ IR IS IT JO KM KW KZ LB LC LI LT LU LV LY MA MC MD ME MG MK ML MR MT MU MZ NE NI NL NO PK PL PS PT QA RO RS RU SA SC SE SI SK',
-    'SM SN ST SV TD TG TL TN TR UA VA VG XK',
-  ].flatMap((line) => line.split(' ')),
+    'AD24 AE23 AL28 AO25 AT20 AZ28 BA20 BE16 BF28 BG22 BH22 BI27 BJ28 BR29 BY28 CF27 CG27 CH21 CI28 CM27 CR22 CV25 CY28 CZ24 DE22 DJ27 DK18',
+    'DO28 DZ26 EE20 EG29 ES24 FI18 FK18 FO18 FR27 GA27 GB22 GE22 GI23 GL18 GQ27 GR27 GT28 GW25 HN28 HR21 HU28 IE22 IL23 IQ23 IR26 IS26 IT27',
+    'JO30 KM27 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MA28 MC27 MD24 ME22 MG27 MK19 ML28 MN20 MR27 MT31 MU30 MZ25 NE28 NI28 NL18 NO15',
+    'OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SN28 SO23 ST25 SV28 TD27 TG28 TL23 TN24 TR26 UA29 VA22',
+    'VG24 XK20 YE30',
+  ].flatMap((line) => line.split(' ').map((each) => [each.slice(0, 2), Number(each.slice(2))] as const)),
 )
-const COMPACT_IBAN = /(?<!\w)[A-Z]{2}\d{2}[A-Za-z0-9]{11,30}(?!\w)/g
-const GROUPED_IBAN = /(?<!\w)[A-Z]{2}\d{2}(?:[ \u00a0-][A-Z0-9]{4}){2,7}(?:[ \u00a0-][A-Z0-9]{1,3})?(?!\w)/g
+const IBAN_START = /(?<!\w)[a-z]{2}\d{2}/gi
+const IBAN_SEPARATORS = ' -.\u00a0\u202f'
 
-/** Finds IBANs by their shape. One that is written in groups must also have the right checksum. */
+/** Finds IBANs of the right length and checksum, also in groups of four. */
 export function findIbans(text: string): Span[] {
   const found: Span[] = []
-  for (const pattern of [COMPACT_IBAN, GROUPED_IBAN])
-    for (const match of text.matchAll(pattern)) {
-      const [iban] = match
-      if (!COUNTRIES.has(iban.slice(0, 2))) continue
-      const end = pattern === COMPACT_IBAN ? iban.length : groupedLength(iban)
-      if (end > 0) found.push([match.index, match.index + end])
-    }
+  for (const { 0: prefix, index } of text.matchAll(IBAN_START)) {
+    const length = IBAN_LENGTHS.get(prefix.slice(0, 2).toUpperCase())
+    const end = length && ibanEnd(text, index, length)
+    if (end) found.push([index, end])
+  }
   return found
 }
 
-/** Returns the length of the longest IBAN at the start of groups; 0 for none. What follows may be another word in capitals. */
-function groupedLength(groups: string): number {
-  for (let end = groups.length; end >= 15; end = lastSeparator(groups, end))
-    if (passesMod97(groups.slice(0, end).replaceAll(/[ \u00a0-]/g, ''))) return end
-  return 0
-}
-
-function lastSeparator(groups: string, end: number): number {
-  let at = end - 1
-  while (at > 0 && /\w/.test(groups.charAt(at))) at--
-  return at
+/** Returns the end of the IBAN of a length that begins at `start`. */
+function ibanEnd(text: string, start: number, length: number): number | undefined {
+  let iban = ''
+  let at = start
+  for (; iban.length < length; at++) {
+    const character = text.charAt(at)
+    if (/[a-z\d]/i.test(character)) iban += character
+    else if (character === '' || iban.length % 4 !== 0 || !IBAN_SEPARATORS.includes(character))
+      return undefined
+    else if (!/\w/.test(text.charAt(at - 1))) return undefined // two separators
+  }
+  const isHash = /^[\da-f]+$/.test(iban) && /[a-f]/.test(iban.slice(2))
+  return !isHash && !/\w/.test(text.charAt(at)) && passesMod97(iban) ? at : undefined
 }
 
 function passesMod97(iban: string): boolean {

@@ -1,63 +1,162 @@
-/** Detector of secrets that a text names: `name=value`, `"name":"value"` and `Name: value`, as in URLs, headers and JSON within a text. */
+/**
+ * Detector of secrets that a text names: `name=value`, `"name":"value"`, `Name: value`, `name => value`, `<name>value</name>`,
+ * `["name", "value"]`, `--name value` and parts of multipart bodies.
+ */
 
 import { isCookieName, isSecretName } from './secret-names.ts'
 import type { Span } from './text-spans.ts'
 
-const SEPARATOR = /[=:]|%3[ad]/gi
-const NAME_CHARACTER = /[\w.-]/
+/** Has a match in every name of a secret. */
+const ROOT =
+  /pass|pwd|secret|token|auth|credential|cookie|[iest][-_. ]?key|[cx]srf|sess|otp|pin|cv[cvn]|jwt|sid|sig|factor|security/gi
 const MAX_NAME = 64
+const NAME_CHARACTER = /[\w.-]/
+const QUOTE = /["'`]/
 
-const QUOTED: Readonly<Record<string, RegExp>> = {
-  '"': /(?:[^"\\]|\\.)*/sy,
-  "'": /(?:[^'\\]|\\.)*/sy,
-  '`': /(?:[^`\\]|\\.)*/sy,
-}
-const OPENING = /\s{0,3}(\\{0,3})(["'`]?)/y
-const ESCAPED = /[^"'`\\]*/y // between escaped quotes
-const WORD = /(?:(?:bearer|basic|digest|token)\s{1,3})?([^\s&;,"'`\\<>)}]+)/iy
-const LINE = /[^\r\n"'`\\]+/y
+const HEADER_PREFIX = /^(?:proxy-)?authorization$/i
+/** What may be between a name and its sign: the end of quotes or brackets, and an index as in `password[]`. */
+const NAME_END = /["'`]?\]?(?:\[[^[\]\s]{0,40}\]){0,3}/y
+const SIGN = /\s{0,8}(?:=>|(?<=\s)->(?=\s)|:=|={1,3}|:(?!:))\s{0,8}/y
+/** Line, column or port after the name of a file or host. */
+const PLACE = /:\d{1,7}(?![\w.])/y
+const COMMA = /\s?,\s{0,3}/y
+const TAG_END = /[^<>]{0,400}>\s{0,8}(?:<!\[CDATA\[)?/y
+const FLAG_END = /\s{1,3}(?![\s-])/y
+/** Between the name of a part of a multipart body and its value. */
+const PART_HEADERS = /[^\r\n]{0,100}(?:\r?\n[^\r\n]{1,100}){0,3}\r?\n\r?\n/y
+/** Between `name="password"` and its value, in HTML and JSON. */
+const VALUE_ATTRIBUTE = /["'`][\s,]{1,3}["'`]?value["'`]?\s?[=:]\s?/iy
+
+const WORD =
+  /(?:(?:bearer|basic|digest|token)\s{1,3})?((?:[^\s&;,"'`\\<>)}]|,(?![\s"'`])(?![\w.-]{1,40}["'`]?\s?[=:])|\\(?!["'`\\/bfnrtu]))+)/iy
+const LINE = /(?:[^\r\n"'`\\]|(?<==)"[^\r\n"\\]*")+/y
+const COOKIES = /[^\s&;,"'`\\]+(?:;\s?[^\s;=&"'`\\]+=[^\s;&"'`\\]*)*/y
+const ELEMENT = /[^<]+/y
+const PART = /[^\r\n]+(?:\r?\n(?!--)[^\r\n]*)*/y
 
 /** Finds the values of secrets. */
 export function findPairs(text: string): Span[] {
   const found: Span[] = []
-  let last = 0
-  SEPARATOR.lastIndex = 0
-  for (let sign = SEPARATOR.exec(text); sign; sign = SEPARATOR.exec(text)) {
-    if (sign.index < last) continue
-    const name = nameBefore(text, sign.index)
-    const isHeader = sign[0] === ':' && (isCookieName(name) || /authorization$/i.test(name))
-    if (!isCookieName(name) && (!isSecretName(name) || isParserError(name, sign[0]))) continue
-    const [start, end] = valueAfter(text, SEPARATOR.lastIndex, isHeader ? LINE : WORD)
-    if (end <= start) continue
-    found.push([start, end])
-    last = end
+  ROOT.lastIndex = 0
+  for (let root = ROOT.exec(text); root; root = ROOT.exec(text)) {
+    const [start, end] = nameAround(text, root.index)
+    ROOT.lastIndex = Math.max(ROOT.lastIndex, end)
+    const name = text.slice(start, end)
+    if (!isCookieName(name) && !isSecretName(name)) continue
+    for (const [from, to] of valuesOf(text, start, end, name)) {
+      if (!isPlaceholder(text.slice(from, to))) found.push([from, to])
+      ROOT.lastIndex = Math.max(ROOT.lastIndex, to)
+    }
   }
   return found
 }
 
-/** `Unexpected token: punc` is a message of JavaScript parsers. */
-function isParserError(name: string, sign: string): boolean {
-  return sign === ':' && /^token$/i.test(name)
-}
-
-function nameBefore(text: string, at: number): string {
+function nameAround(text: string, at: number): Span {
+  let start = at
+  while (at - start < MAX_NAME && NAME_CHARACTER.test(text.charAt(start - 1))) start--
   let end = at
-  while (end > 0 && at - end < 4 && ' "\'`\\'.includes(text.charAt(end - 1))) end--
-  if (end > 0 && text[end - 1] === ']') end-- // user[password]=…
-  let start = end
-  while (start > 0 && end - start < MAX_NAME && NAME_CHARACTER.test(text.charAt(start - 1))) start--
-  if (text[start - 1] === '%') start += 2 // an encoded character, as in %3Ftoken%3D
-  return text.slice(start, end)
+  while (end - at < MAX_NAME && NAME_CHARACTER.test(text.charAt(end))) end++
+  return [start, end]
 }
 
-/** `unquoted` matches a value without quotes. */
-function valueAfter(text: string, from: number, unquoted: RegExp): Span {
-  OPENING.lastIndex = from
-  const [, backslashes = '', quote = ''] = OPENING.exec(text) ?? []
-  const pattern = quote === '' ? unquoted : backslashes === '' ? (QUOTED[quote] ?? ESCAPED) : ESCAPED
-  pattern.lastIndex = OPENING.lastIndex
-  const match = pattern.exec(text)
-  if (!match) return [from, from]
-  const end = pattern.lastIndex
-  return [end - (match[1] ?? match[0]).length, end]
+/** Returns the values that a name has by the structure around it. */
+function valuesOf(text: string, start: number, end: number, name: string): Span[] {
+  const before = text.slice(Math.max(0, start - 40), start)
+  const isQuoted = QUOTE.test(before.slice(-1))
+  if (/<(?:[\w-]{1,32}:)?$/.test(before)) return valuesAfter(text, TAG_END, end, ELEMENT)
+  if (isQuoted && /["'`]?name["'`]?\s?[=:]\s?["'`]$/i.test(before))
+    return [...valuesAfter(text, PART_HEADERS, end, PART), ...valuesAfter(text, VALUE_ATTRIBUTE, end, WORD)]
+  if (isQuoted && /=["'`]$/.test(before)) return [] // itself a value, as in `input[name="password"]`
+  const nameEnd = skip(text, NAME_END, end) ?? end
+  const sign = skip(text, SIGN, nameEnd)
+  if (sign !== undefined) {
+    if (isParserError(before, name) || (name.includes('.') && skip(text, PLACE, end))) return []
+    return readValues(text, sign, patternFor(name, text.slice(nameEnd, sign).includes(':')))
+  }
+  const isHeaderName = isCookieName(name) || HEADER_PREFIX.test(name)
+  if (isQuoted && (/[[(]\s?["'`]$/.test(before) || isHeaderName))
+    return valuesAfter(text, COMMA, nameEnd, WORD)
+  return name.startsWith('-') ? valuesAfter(text, FLAG_END, end, WORD) : []
+}
+
+/** `Unexpected token: punc` is a message of JavaScript parsers. */
+function isParserError(before: string, name: string): boolean {
+  return /^token$/i.test(name) && /expected\s$/i.test(before)
+}
+
+/** Returns the pattern of a value without quotes. */
+function patternFor(name: string, isHeader: boolean): RegExp {
+  if (isHeader && (isCookieName(name) || /authorization$/i.test(name))) return LINE
+  return isCookieName(name) ? COOKIES : WORD
+}
+
+function valuesAfter(text: string, between: RegExp, at: number, unquoted: RegExp): Span[] {
+  const from = skip(text, between, at)
+  return from === undefined ? [] : readValues(text, from, unquoted)
+}
+
+/** Returns the end of a match at a position; `undefined` if there is none. */
+function skip(text: string, pattern: RegExp, at: number): number | undefined {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : undefined
+}
+
+/** Reads one or more texts in quotes, a list or object as a whole, or what `unquoted` matches. */
+function readValues(text: string, from: number, unquoted: RegExp): Span[] {
+  const first = text.charAt(from)
+  if ('[{('.includes(first) && first !== '') return [[from, groupEnd(text, from)]]
+  if (!QUOTE.test(first)) {
+    unquoted.lastIndex = from
+    const match = unquoted.exec(text)
+    return match ? [[unquoted.lastIndex - (match[1] ?? match[0]).length, unquoted.lastIndex]] : []
+  }
+  const values: Span[] = []
+  for (let at = from; QUOTE.test(text.charAt(at)); ) {
+    const end = quoteEnd(text, at)
+    values.push([at + 1, end])
+    at = end + 1
+    if (/\s/.test(text.charAt(at))) at++
+    else break
+  }
+  return values
+}
+
+/** Returns the position of the quote that ends the quotes that begin at `at`, or the end of the text. */
+function quoteEnd(text: string, at: number): number {
+  const quote = text[at]
+  for (let end = at + 1; end < text.length; end++) {
+    if (text[end] === quote) return end
+    if (text[end] === '\\') end++
+  }
+  return text.length
+}
+
+/** Returns the end of a list or object in brackets, or of the text. */
+function groupEnd(text: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < text.length; at++) {
+    const character = text.charAt(at)
+    if ('[{('.includes(character)) depth++
+    else if (']})'.includes(character) && --depth === 0) return at + 1
+    else if (character === '"') at = quoteEnd(text, at)
+  }
+  return text.length
+}
+
+const ORDINARY_WORDS = new Set(
+  [
+    'null undefined none nil nan true false yes no on off ok unknown empty blank required missing invalid incorrect wrong expired valid failed',
+    'denied error expected unexpected unsupported optional must should cannot can may is are was were has have had will not the a an and or to',
+    'too at in of for from with if when please enter string number boolean object array hidden redacted filtered removed omitted changed set',
+    'unset provided specified given present absent flag option field value mismatch',
+  ].flatMap((line) => line.split(' ')),
+)
+/** Parameters of statements, templates, and what stands in place of a value that was removed. */
+const MARKERS =
+  /^(?:[^\p{L}\p{N}]*|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])$/iu
+
+/** Tells if a value only stands for one, as in `password: required` and `WHERE token = ?`. */
+function isPlaceholder(value: string): boolean {
+  if (value.length > 40) return value.trim() === ''
+  return MARKERS.test(value) || ORDINARY_WORDS.has(value.toLowerCase().replace(/[.!?:]+$/, ''))
 }

@@ -1,52 +1,72 @@
 /** Names of fields, headers and parameters whose value is a secret. */
 
-const PARTS = [
+/** Roots that make a name secret wherever they stand in it. */
+const ROOTS = [
   'passw(?:or)?d',
-  'passphrase',
-  'passcode',
   'passwd',
+  'pass_?(?:phrase|code)',
   'secret',
   'credential',
-  'api[-_. ]?key',
-  'private[-_. ]?key',
-  'access[-_. ]?key',
-  'account[-_. ]?key',
-  'client[-_. ]?key',
-  'authorization',
   'csrf',
   'xsrf',
-  'sess(?:ion)?[-_. ]?id',
-  'token(?!s|i[sz]|[-_.]?(?:count|limit|type|usage))', // not the number of tokens, and no tokenizer
+  'sess(?:ion)?_?id(?![a-z])',
+  '(?:api|private|access|account|client)_?keys?(?![a-z])',
+  'security_?code',
+  'token(?!s|i[sz]|_(?:count|limit|type|usage|length|budget|expir|ttl))',
 ]
 
-const WHOLE = [
+/** Words that make a name secret. */
+const WORDS = [
   'pwd',
-  'pass',
+  'cv[vcn]',
   'otp',
-  'pin',
-  'cvv',
-  'cvc',
-  'auth',
-  'jwt',
-  'sid',
-  'connect\\.sid',
-  'mysql_pwd',
-  'two[-_]?factor',
-  'x-auth(?:-.*)?',
-  'signature',
-  'sig',
-  'x-(?:amz|goog)-(?:signature|credential)',
+  'totp',
+  'pin_?(?:code|number)',
+  '(?:pre|re|o)?auth(?:n|z|entication|orization)?(?!_(?:types?|providers?|methods?|modes?|schemes?|status|enabled|required|errors?|failed|failure|level|flow|strategy|ur[li]|endpoint|domain|host|service|version)(?:_|$))',
 ]
 
-const SECRET = new RegExp(`${PARTS.join('|')}|^(?:${WHOLE.join('|')})$`, 'i')
+/** Names that are secret as a whole, or as the last words. */
+const ENDS = [
+  'pass',
+  '(?:^|(?:card|sim|user|new|old|current|confirm|repeat|login|account|debit|credit)_)pin',
+  '^jwt',
+  '^(?:connect_)?sid',
+  '^two_?factor(?:_code)?',
+  '^(?:x_(?:amz|goog)_)?(?:signature|sig)',
+]
 
-/** Fields and headers that hold all cookies: `cookies` of a request, `http.request.header.cookie` of a span, and each cookie in it. */
-const COOKIES = /^(?:http\.(?:request|response)\.header\.)?(?:set[-_])?cookies?2?(?:$|\.)/i
+const SECRET = new RegExp(
+  `${ROOTS.join('|')}|(?<![a-z])(?:(?:${WORDS.join('|')})(?![a-z])|(?:${ENDS.join('|')})$)`,
+)
+
+/** Words beside `tokens` that make it a number of tokens, as language models report it. */
+const COUNTS =
+  /(?<![a-z])(?:max|min|num|number|n|total|sum|avg|average|prompt|completion|input|output|used|remaining|cached?|reasoning|usage|counts?|limit|per|budget|context|generated|predict(?:ed|ion)|audio|text|image|video|thinking|thoughts?|estimated|cost|available|spent|billed|special|stop|response|request|gen|ai|llm|model)(?![a-z])/
+
+/** Fields and headers that hold all cookies, such as `document.cookie` and `http.request.header.cookie` of a span, and each cookie in it. */
+const COOKIES = /^(?!(?:has|accept|accepts|allow|use|enable|show|is|no|num)_)(?:[a-z_]+_)?cookies?$/
+const COOKIE_MEMBER = /^(?:set[-_])?cookies?2?\./i
+
+/** Before the name of a header in the attributes of a span. */
+const HEADER_PREFIX = /^http\.(?:request|response)\.header\./i
+
+const MAX_NAME = 256
 
 export function isSecretName(name: string): boolean {
-  return SECRET.test(name)
+  const words = wordsOf(name)
+  return SECRET.test(words) || (/tokens(?![a-z])/.test(words) && words !== 'tokens' && !COUNTS.test(words))
 }
 
 export function isCookieName(name: string): boolean {
-  return COOKIES.test(name)
+  return COOKIE_MEMBER.test(name.replace(HEADER_PREFIX, '')) || COOKIES.test(wordsOf(name))
+}
+
+/** Splits a name into its words, in lower case and with an underscore between them: `new_pwd` of `newPwd`, `cvv` of `CVV2`. */
+function wordsOf(name: string): string {
+  const words = name
+    .slice(-MAX_NAME)
+    .replace(HEADER_PREFIX, '')
+    .replaceAll(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, '$1$3 $2')
+    .match(/[a-z]+/gi)
+  return words ? words.join('_').toLowerCase() : ''
 }
