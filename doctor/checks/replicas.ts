@@ -1,10 +1,13 @@
 /** Checks through the admin ports: receipts of the doctor's own posts, and the state of every replica. */
 
-import type { Receipt, RequestFlag } from '../../tunnel/src/contract.ts'
+import type { Receipt, ReplicaStatus, RequestFlag } from '../../tunnel/src/contract.ts'
+import { envelopeUrl, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import type { AdminClient } from '../admin-client.ts'
 import {
   type Check,
   type Finding,
   fail,
+  failWith,
   pass,
   type Result,
   unknown,
@@ -12,9 +15,9 @@ import {
   withAdmin,
   withDsn,
 } from '../check.ts'
-import { type Deployment, receiptToken } from '../deployment.ts'
+import { type Deployment, type Post, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import type { HttpResponse } from '../request.ts'
+import { type HttpResponse, sendIfUp } from '../request.ts'
 
 // A documentation address (RFC 5737), credentials that are valid nowhere, and headers that the tunnel accepts from a proxy.
 const SPOOFED_ADDRESS = '192.0.2.77'
@@ -140,7 +143,7 @@ export const delivery: Check = {
   verifies: 'Sentry has accepted both, and the tunnel received every byte of them.',
   remedy:
     'Look for the receipt in the log of the tunnel. /status shows pending envelopes and the circuit breakers.',
-  run: withDsn((deployment) =>
+  run: withDsn((deployment, dsn) =>
     withAdmin(async (admin, { posts }) => {
       const findings: Finding[] = []
       for (const { label, bytes, response } of posts) {
@@ -150,10 +153,64 @@ export const delivery: Check = {
           token === undefined ? NO_TOKEN : judgeReceipt(label, bytes, await admin.receipt(token))
         findings.push(finding)
       }
+      const refusal = await findRefusal(admin, posts, dsn)
+      if (refusal !== undefined) return describeRefusal(refusal, dsn)
       const [worst] = WORST_FIRST.flatMap((result) => findings.filter((each) => each.result === result))
       return worst ?? pass(findings.map(({ message }) => message).join(' '))
     })(deployment),
   ),
+}
+
+/** Returns the 4xx with which the server of the DSN has answered the doctor's posts, or others before them. */
+async function findRefusal(
+  admin: AdminClient,
+  posts: readonly Post[],
+  dsn: string,
+): Promise<number | undefined> {
+  const tokens = posts.flatMap(({ label, response }) =>
+    label === 'the error' ? (receiptToken(response) ?? []) : [],
+  )
+  const receipts = (await Promise.all(tokens.map(admin.receipt))).flatMap((found) => found ?? [])
+  const [receipt] = receipts
+  if (!receipt || receipt.outcome === 'delivered') return undefined
+  if (receipt.upstream_status !== undefined) return refusalOf(receipt.upstream_status)
+  const origin = new URL(dsn).origin // the circuit breaker was open, so that the tunnel did not try
+  const upstreams = (await admin.statuses()).flatMap((status) => status.upstreams)
+  return upstreams
+    .filter((upstream) => upstream.origin === origin && upstream.breaker.open)
+    .map(({ last_error: error }) => refusalOf(error?.status ?? 0))
+    .find((status) => status !== undefined)
+}
+
+/** A 429 is a rate limit, and the others ask to try again. */
+function refusalOf(status: number): number | undefined {
+  return status >= 400 && status < 500 && ![408, 421, 425, 429].includes(status) ? status : undefined
+}
+
+async function describeRefusal(status: number, dsn: string): Promise<Finding> {
+  const message = `The server of the DSN responds with ${status} to the error.`
+  if (status === 401 || status === 403 || status === 404) return failWith(message, KEY_REMEDY)
+  if (status !== 400) return fail(message)
+  return (await refusesAddress(dsn))
+    ? failWith(`${message} Without X-Forwarded-For it accepts it.`, COUNT_REMEDY)
+    : failWith(message, `${HOSTS_REMEDY} ${COUNT_REMEDY}`)
+}
+
+const KEY_REMEDY =
+  'The key in SENTRY_DSN is wrong, or the project does not exist: copy the DSN from the settings of the project again. If a proxy is in front of the server, it may ask for a password.'
+const HOSTS_REMEDY = 'Bugsink and other servers on Django: add the host of SENTRY_DSN to ALLOWED_HOSTS there.'
+const COUNT_REMEDY =
+  'Bugsink with USE_X_FORWARDED_FOR: Culvert sends one address, so set X_FORWARDED_FOR_PROXY_COUNT there to 1, and one more for each proxy in front of it. See docs/other-servers.md.'
+
+/** Reports whether the server accepts a post only without an address. `false` where this machine does not reach it. */
+async function refusesAddress(text: string): Promise<boolean> {
+  const dsn = parseDsn(text)
+  if (!dsn) return false
+  const url = envelopeUrl(dsn)
+  const post = (headers: Record<string, string>) =>
+    sendIfUp(url, { method: 'POST', body: Buffer.from('{}'), headers })
+  const [plain, withAddress] = [await post({}), await post({ 'x-forwarded-for': SPOOFED_ADDRESS })]
+  return plain?.status === 200 && withAddress?.status === 400
 }
 
 const WORST_FIRST: readonly Result[] = ['fail', 'warn', 'unknown']
@@ -214,6 +271,15 @@ export const tunnelState: Check = {
       const warning = warnings.find((each) => !(isProxyChecked && isAboutProxies(each)))
       if (warning !== undefined) return warn(warning)
     }
-    return pass(`${statuses.length} replicas checked.`)
+    return pass(`${statuses.length} replicas checked. ${describeCspReports(statuses)}`)
   }),
+}
+
+function describeCspReports(statuses: readonly ReplicaStatus[]): string {
+  const upstreams = statuses.flatMap((status) => status.upstreams)
+  const origins = upstreams.flatMap(({ origin, csp_reports }) => (csp_reports === 'endpoint' ? origin : []))
+  if (upstreams.length === 0) return 'CSP reports are stored in the inbox.'
+  return origins.length === 0
+    ? 'CSP reports are sent in envelopes.'
+    : `CSP reports are sent to the endpoint /security/ of ${[...new Set(origins)].join(', ')}.`
 }

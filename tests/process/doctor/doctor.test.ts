@@ -21,6 +21,7 @@ import { ROOT } from '../../support/node.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 import { hasItem } from '../../support/sentry/received-request.ts'
+import type { Answering } from '../../support/sentry/responses.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
@@ -439,6 +440,34 @@ describe('npm run doctor', requires('nginx'), () => {
         remedy: expect.stringMatching(/TRUSTED_PROXIES/),
       },
     ])
+  })
+
+  const HTML = { 'content-type': 'text/html' }
+  const REFUSALS: [string, Answering, RegExp, RegExp][] = [
+    [
+      'knows no such key',
+      { status: 403, headers: HTML, body: '<h1>403 Forbidden</h1>Project not found or key incorrect' },
+      /responds with 403/,
+      /key in SENTRY_DSN is wrong/,
+    ],
+  ]
+
+  it.each(REFUSALS)('fails when the server of the DSN %s', async (_, answer, message, remedy) => {
+    await using on = new AsyncDisposableStack()
+    const refusing = on.use(await startSentry())
+    refusing.allowUnexpected()
+    refusing.answer(answer)
+    const tunnel = on.use(await startOurTunnel({ SENTRY_DSN: refusing.dsn() }))
+    const own = on.use(await startPage(refusing.dsn()))
+    const nginx = on.use(await startNginx({ tunnels: addresses([tunnel]), web: own.address, env: ROUTES }))
+    const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([tunnel]))
+    const delivery = checks.find(({ name }) => name === 'delivery')
+    expect(delivery).toMatchObject({
+      result: 'fail',
+      message: expect.stringMatching(message),
+      remedy: expect.stringMatching(remedy),
+    })
+    expect(code).toBe(1)
   })
 
   it('finds no problem when it does not know all replicas, and names what it cannot check', async () => {
