@@ -260,7 +260,7 @@ export class Walk {
 
   /** Returns the rule of the operator that redacts a value as a whole, whatever it contains. A general selector reaches only values that Sentry can do without. */
   #selectedRule(kind: ValueKind, name: string): Rule | undefined {
-    if (!this.#mayBeSelected()) return undefined
+    if (!this.#rules.selectsWhole || !this.#mayBeSelected()) return undefined
     const path = this.#path
     const isNeeded = redactableFrom(path, '') > 0
     const isImpersonal = this.#shape !== 'plain' && !isPersonal(path)

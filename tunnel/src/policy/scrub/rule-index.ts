@@ -18,6 +18,8 @@ const MAX_NAME_LENGTH = 64
 export class RuleIndex {
   readonly selected: RuleSet['selected']
   readonly numberRules: readonly Rule[]
+  /** Tells if a selected rule may redact a value as a whole. */
+  readonly selectsWhole: boolean
   readonly #textRules: readonly Rule[]
   readonly #nameRules: readonly Rule[]
   readonly #selectedRules: ReadonlySet<Rule>
@@ -29,6 +31,7 @@ export class RuleIndex {
   constructor({ everywhere, selected }: RuleSet) {
     this.selected = selected
     this.#selectedRules = new Set(selected.flatMap(({ rules }) => rules))
+    this.selectsWhole = [...this.#selectedRules].some(({ isWhole, matchesName }) => isWhole || matchesName)
     this.#needs = everywhere.reduce<number>((needs, rule) => needs | rule.needs, CHARACTERS.ESCAPE)
     this.#textRules = everywhere.filter(({ find }) => find)
     this.numberRules = everywhere.filter(({ findsNumbers }) => findsNumbers)
