@@ -28,6 +28,8 @@ export type FilterReason =
   | 'next-noise'
   | 'browser-extensions'
   | 'web-crawlers'
+  | 'legacy-browsers'
+  | 'ip-address'
   | 'localhost'
   | 'filtered-transaction'
   | 'error-message'

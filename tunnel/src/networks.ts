@@ -1,6 +1,6 @@
 /** Networks of client addresses. */
 
-import { isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 
 const PRIVATE =
   /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
@@ -22,4 +22,21 @@ export function expandIPv6(address: string): string[] {
   if (tail === undefined) return before
   const after = tail.split(':').filter(Boolean)
   return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+}
+
+/** Creates a list of addresses and CIDRs. */
+export function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}
+
+export function contains(list: BlockList, address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }

@@ -53,9 +53,13 @@ describe('The categories of an item', () => {
     },
   )
 
-  it('of type profile_chunk depend on its platform', () => {
+  it('of profiles depend on their platform', () => {
     expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'javascript' }))).toEqual(['profile_chunk_ui'])
     expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'python' }))).toEqual(['profile_chunk'])
+    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'cocoa' }))).toEqual(['profile_chunk_ui'])
+    expect(categoriesOf(itemOf('profile', 2, { platform: 'android' }))).toContain('profile_ui')
+    expect(categoriesOf(itemOf('profile', 2, { platform: 'node' }))).toContain('profile_backend')
+    expect(categoriesOf(itemOf('profile', 2))).toEqual(['profile', 'transaction'])
   })
 })
 
@@ -163,6 +167,14 @@ describe('The count limit of items', () => {
     expect(codeOf(() => checkItems(times(count + 1, itemOf(type))))).toBe('item-too-many')
   })
 
+  it.each([
+    ['replay_recording', 'replay_video'],
+    ['statsd', 'metric_buckets'],
+  ])('counts %s apart from %s', (one, other) => {
+    expect(codeOf(() => checkItems([itemOf(one), itemOf(other)]))).toBe('taken')
+    expect(codeOf(() => checkItems([itemOf(one), ...times(2, itemOf(other))]))).toBe('item-too-many')
+  })
+
   it('allows only one container of spans', () => {
     const container = itemOf('span', 2, { item_count: 1 })
     expect(codeOf(() => checkItems(times(2, container)))).toBe('item-too-many')
@@ -171,7 +183,6 @@ describe('The count limit of items', () => {
   it.each([
     ['event', 'transaction'],
     ['feedback', 'transaction'],
-    ['replay_recording', 'replay_video'],
     ['profile', 'profile_chunk'],
   ])('rejects %s beside %s', (one, other) => {
     expect(codeOf(() => checkItems([itemOf(one), itemOf(other)]))).toBe('item-too-many')

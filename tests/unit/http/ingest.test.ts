@@ -41,8 +41,21 @@ function createIngest() {
   const memory = new MemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
-  const off = { nextNoise: true, browserExtensions: false, webCrawlers: false, localhost: false }
-  const filters = new Filters({ ...off, healthChecks: false, csp: [], errorMessages: [], releases: [] })
+  const off = {
+    nextNoise: true,
+    browserExtensions: false,
+    webCrawlers: false,
+    localhost: false,
+    legacyBrowsers: false,
+  }
+  const filters = new Filters({
+    ...off,
+    healthChecks: false,
+    csp: [],
+    errorMessages: [],
+    releases: [],
+    addresses: [],
+  })
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const ingest = new Ingest({

@@ -12,21 +12,25 @@ const OFF: FilterSettings = {
   nextNoise: false,
   browserExtensions: false,
   webCrawlers: false,
+  legacyBrowsers: false,
   localhost: false,
   healthChecks: false,
   csp: [],
   errorMessages: [],
   releases: [],
+  addresses: [],
 }
 const ON: FilterSettings = {
   nextNoise: true,
   browserExtensions: true,
   webCrawlers: true,
+  legacyBrowsers: true,
   localhost: true,
   healthChecks: true,
   csp: CSP_FILTERS,
   errorMessages: ['*'],
   releases: ['*'],
+  addresses: ['0.0.0.0/0'],
 }
 
 const event = (payload: object): Part => ({ header: { type: 'event' }, payload: JSON.stringify(payload) })
@@ -38,9 +42,13 @@ const thrown = (value: string, frames: object[] = [], type = 'Error') =>
   event({ exception: { values: [{ type, value, stacktrace: { frames } }] } })
 const frame = (abs_path: string) => ({ abs_path, function: 'f', lineno: 1 })
 
-function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: string) {
+function sift(settings: Partial<FilterSettings>, parts: Part[], userAgent?: string, address?: string) {
   const filters = new Filters({ ...OFF, ...settings })
-  const { items } = filters.filter(readEnvelope(envelopeOf({}, parts), filters.reads), userAgent, 'project')
+  const { items } = filters.filter(
+    readEnvelope(envelopeOf({}, parts), filters.reads),
+    { userAgent, address },
+    'project',
+  )
   const [reason] = items.values()
   return reason && { dropped: typesOf(items.keys()), reason }
 }
@@ -132,6 +140,148 @@ describe('browser-extensions', () => {
       { filename: 'chrome-extension://abc/x.js' },
     ])
     expect(reasonOf({ browserExtensions: true }, part)).toBe('browser-extensions')
+  })
+})
+
+describe('legacy-browsers', () => {
+  const legacyBrowsers = { legacyBrowsers: true }
+  const IE11 = 'Mozilla/5.0 (Windows NT 6.3; Trident/7.0; rv:11.0) like Gecko'
+  const OLD = [
+    IE11,
+    'Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.0; Trident/4.0)',
+    'Mozilla/5.0 (compatible; MSIE 9.0; Windows Phone OS 7.5; Trident/5.0; IEMobile/9.0; NOKIA; Lumia 710)',
+    'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.10136',
+    'Mozilla/5.0 (Windows NT 6.1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/41.0.2228.0 Safari/537.36',
+    'Mozilla/5.0 (Windows NT 6.1; WOW64; rv:52.0) Gecko/20100101 Firefox/52.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_3) AppleWebKit/537.75.14 (KHTML, like Gecko) Version/7.0.3 Safari/7046A194A',
+    'Opera/9.80 (X11; Linux i686; Ubuntu/14.10) Presto/2.12.388 Version/12.16',
+    'Mozilla/5.0 (Windows NT 6.1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/28.0.1500.45 Safari/537.36 OPR/15.0.1147.61',
+    'Opera/9.80 (J2ME/MIDP; Opera Mini/8.0.35158/36.2534; U; en) Presto/2.12.423 Version/12.16',
+    'Mozilla/5.0 (Linux; U; Android 3.2; nl-nl; GT-P6800 Build/HTJ85B) AppleWebKit/534.13 (KHTML, like Gecko) Version/4.0 Safari/534.13',
+  ]
+  const CURRENT = [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
+    'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 10_0 like Mac OS X) AppleWebKit/602.1.50 (KHTML, like Gecko) Version/10.0 Mobile/14A346 Safari/602.1',
+    'Mozilla/5.0 (Linux; Android 9; SM-G960F) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/10.1 Chrome/60.0.0.0 Mobile Safari/537.36',
+    'Mozilla/5.0 (Linux; U; Android 4.1.1; en-gb; Build/KLP) AppleWebKit/534.30 (KHTML, like Gecko) Version/4.0 Safari/534.30',
+    'sentry.python/2.40.0',
+  ]
+
+  it.each(OLD)('filters an error of %s', (agent) => {
+    const part = event({ message: 'x', request: { headers: { 'User-Agent': agent } } })
+    expect(reasonOf(legacyBrowsers, part)).toBe('legacy-browsers')
+    expect(reasonOf(legacyBrowsers, event({ message: 'x' }), agent)).toBe('legacy-browsers')
+    expect(reasonOf({}, part)).toBeUndefined()
+  })
+
+  it.each(CURRENT)('does not filter an error of %s', (agent) => {
+    const part = event({ message: IE11, request: { headers: [['user-agent', agent]] } })
+    expect(reasonOf(legacyBrowsers, part, agent)).toBeUndefined()
+  })
+
+  it('reads the name and version of the browser of logs and spans', () => {
+    const log = (name: string, version: string): Part => ({
+      header: { type: 'log', item_count: 1 },
+      payload: JSON.stringify({
+        items: [
+          {
+            body: 'x',
+            attributes: { 'browser.name': { value: name }, 'browser.version': { value: version } },
+          },
+        ],
+      }),
+    })
+    expect(reasonOf(legacyBrowsers, log('Firefox', '52.0'))).toBe('legacy-browsers')
+    expect(reasonOf(legacyBrowsers, log('Firefox', '145.0'))).toBeUndefined()
+    expect(reasonOf(legacyBrowsers, log('Chrome Mobile', '20.0'))).toBeUndefined()
+  })
+})
+
+describe('FILTER_ADDRESSES', () => {
+  const addresses = { addresses: ['198.51.100.0/24', '2001:db8::/48'] }
+
+  it.each(['198.51.100.7', '2001:db8::1'])('filters everything of %s that Relay filters', (address) => {
+    for (const type of ['event', 'session', 'span', 'raw_security'])
+      expect(sift(addresses, [{ header: { type }, payload: '{}' }], undefined, address)?.reason).toBe(
+        'ip-address',
+      )
+    expect(
+      sift(addresses, [{ header: { type: 'client_report' }, payload: '{}' }], '', address),
+    ).toBeUndefined()
+  })
+
+  it.each(['198.51.101.7', '2001:db8:1::1', undefined])('does not filter an error of %s', (address) => {
+    expect(sift(addresses, [event({ message: '198.51.100.7' })], undefined, address)).toBeUndefined()
+  })
+})
+
+describe('A filter reads what Sentry makes of an event', () => {
+  const raw = (payload: string): Part => ({ header: { type: 'event' }, payload })
+  const messages = { errorMessages: ['Hello world', 'E: gone'] }
+
+  it.each([
+    ['parameters', { logentry: { message: 'Hello %s', params: ['world'] } }],
+    ['parameters in braces', { logentry: { message: 'Hello {}', params: ['world'] } }],
+    ['numbered parameters', { logentry: { message: '{1} {0}', params: ['world', 'Hello'] } }],
+    ['named parameters', { logentry: { message: 'Hello %(who)s', params: { who: 'world' } } }],
+    ['named parameters in braces', { logentry: { message: 'Hello {who}', params: { who: 'world' } } }],
+    ['a formatted message', { message: { message: 'x', formatted: 'Hello world' } }],
+    ['a log entry that is a text', { logentry: 'Hello world' }],
+    ['the interface of old SDKs', { 'sentry.interfaces.Message': { message: 'Hello world' } }],
+    ['a list of exceptions', { exception: [{ type: 'E', value: 'gone' }] }],
+    ['a single exception', { exception: { type: 'E', value: 'gone' } }],
+    ['exceptions of old SDKs', { 'sentry.interfaces.Exception': [{ type: 'E', value: 'gone' }] }],
+  ])('%s', (_, payload) => {
+    expect(reasonOf(messages, event(payload))).toBe('error-message')
+  })
+
+  it.each([
+    ['a parameter is missing', { logentry: { message: 'Hello %s %s', params: ['world'] } }],
+    ['there are no parameters', { logentry: { message: 'Hello %s' } }],
+  ])('a message as it is if %s', (_, payload) => {
+    expect(reasonOf(messages, event(payload))).toBeUndefined()
+    expect(reasonOf({ errorMessages: ['Hello %s*'] }, event(payload))).toBe('error-message')
+  })
+
+  it.each([
+    [
+      { browserExtensions: true },
+      String.raw`{"exception":{"values":[{"value":"can\u0027t access dead object"}]}}`,
+    ],
+    [
+      { browserExtensions: true },
+      String.raw`{"exception":{"values":[{"value":"x","stacktrace":{"frames":[{"abs_path":"chrome\u002dextension:\/\/x\/y.js"}]}}]}}`,
+    ],
+    [{ errorMessages: ['gone'] }, String.raw`{"m\u0065ssage":"gone"}`],
+    [{ localhost: true }, String.raw`{"request":{"\u0075rl":"http:\/\/localhost\/"}}`],
+  ])('escapes of JSON: %j', (settings, payload) => {
+    expect(reasonOf(settings, raw(payload))).toBeDefined()
+  })
+
+  it('a release without the blanks around it', () => {
+    expect(reasonOf({ releases: ['shop@1'] }, event({ release: ' shop@1\n' }))).toBe('release-version')
+  })
+
+  it.each([
+    'http://127.1/',
+    'http://2130706433/',
+    'http://0x7f.0.0.1/',
+    'http://0177.0.0.1:3000/x',
+    'http://１２７.0.0.1/',
+    'http://LOCALHOST/',
+    'http://loc%61lhost/',
+    'http://shop.localhost/',
+    'file:///x',
+  ])('%s as a page of localhost', (url) => {
+    expect(reasonOf({ localhost: true }, event({ request: { url } }))).toBe('localhost')
+  })
+
+  it('the last frame that is not anonymous, though it has no path', () => {
+    const frames = [frame('chrome-extension://x/y.js'), { function: 'f' }]
+    expect(reasonOf({ browserExtensions: true }, thrown('x', frames))).toBeUndefined()
   })
 })
 
@@ -451,9 +601,7 @@ describe('A payload', () => {
         ...one,
         payload: [payload.subarray(0, cut), payload.subarray(cut)],
       }))
-      expect([...filters.filter({ ...whole, items }, undefined, 'project').items.values()]).toEqual([
-        'next-noise',
-      ])
+      expect([...filters.filter({ ...whole, items }, {}, 'project').items.values()]).toEqual(['next-noise'])
     }
   })
 

@@ -34,6 +34,22 @@ describe('A glob', () => {
     ],
     ['**', 'anything'],
     ['ünï*', 'ÜNÏcode'],
+    ['a?c', 'a💩c'],
+    ['[!a]x', '💩x'],
+    ['[💩-💫]x', '💪x'],
+    ['ß', 'ẞ'],
+    ['[]x', 'x'],
+    ['[!]x', 'x'],
+    ['[a-c-e]', 'd'],
+    ['[a-]', '-'],
+    ['[-a]', '-'],
+    ['[\\]]x', ']x'],
+    ['[a\\-c]x', '-x'],
+    ['[{]', '{'],
+    ['{a\\,b,c}', 'a,b'],
+    ['{\\{,\\}}', '{'],
+    ['{[,]x,b}', ',x'],
+    ['{a,}', 'a'],
   ])('%j matches %j', (glob, text) => {
     expect(matches(glob, text)).toBe(true)
   })
@@ -51,6 +67,15 @@ describe('A glob', () => {
     ['\\*', 'a'],
     ['a.b', 'axb'],
     ['[^a]', 'b'],
+    ['[!a]', 'A'],
+    ['[a-c-e]', '-'],
+    ['[a\\-c]x', 'bx'],
+    ['[a\\-c]x', '^x'],
+    ['{a\\,b,c}', 'b'],
+    ['{\\{,\\}}', '{}'],
+    ['{a,}', ''],
+    ['a*b*c', 'acb'],
+    ['*ab*ab', 'cab'],
   ])('%j does not match %j', (glob, text) => {
     expect(matches(glob, text)).toBe(false)
   })
@@ -61,6 +86,10 @@ describe('A glob', () => {
     expect(compileGlobs(['a', 'b'])?.('ab')).toBe(false)
   })
 
+  it('with a range in the wrong order is an error', () => {
+    expect(() => compileGlobs(['[z-a]'])).toThrow()
+  })
+
   it('is not compiled from an empty list', () => {
     expect(compileGlobs([])).toBeUndefined()
   })
@@ -68,5 +97,6 @@ describe('A glob', () => {
   it('matches adversarial texts without delay', { timeout: 2_000 }, () => {
     const glob = compileGlobs(['*Uncaught *: ChunkLoadError: Loading chunk *'])
     expect(glob?.('Uncaught '.repeat(100_000))).toBe(false)
+    expect(compileGlobs([`*${'a*'.repeat(20)}b`])?.('a'.repeat(100_000))).toBe(false)
   })
 })

@@ -18,11 +18,13 @@ const OFF = {
   nextNoise: false,
   browserExtensions: false,
   webCrawlers: false,
+  legacyBrowsers: false,
   localhost: false,
   healthChecks: false,
   csp: [],
   errorMessages: [],
   releases: [],
+  addresses: [],
 }
 
 type Span = { span_id: string; attributes: Record<string, { value: unknown }> }
@@ -113,7 +115,7 @@ describe('A page load without a route', () => {
   const filter = (texts: string[], envelopeHeader: object = withoutTrace) => {
     const filters = new Filters({ ...OFF, nextNoise: true })
     const envelope = readEnvelope(envelopeOfSpans(envelopeHeader, texts), filters.reads)
-    return filters.filter(envelope, undefined, 'project').items.size
+    return filters.filter(envelope, {}, 'project').items.size
   }
 
   it('is filtered when its trace has no transaction name, as on a prerendered not-found page', () => {
@@ -153,7 +155,7 @@ describe('A span of a filtered segment', () => {
       const bytes = envelopeOf({ trace: { trace_id: traceId } }, [
         { header: { type }, payload: JSON.stringify(payload) },
       ])
-      return [...filters.filter(readEnvelope(bytes, filters.reads), undefined, project).items.values()]
+      return [...filters.filter(readEnvelope(bytes, filters.reads), {}, project).items.values()]
     }
     const paint = { trace_id: traceId, span_id: 'a680159b6050d139', segment_id: spanId }
     expect(filter('span', paint)).toEqual([])
@@ -171,7 +173,7 @@ describe('A span of a filtered segment', () => {
       const bytes = envelopeOf({ trace: { trace_id } }, [
         { header: { type }, payload: JSON.stringify({ trace_id, ...payload }) },
       ])
-      return filters.filter(readEnvelope(bytes, filters.reads), undefined, 'project').items.size
+      return filters.filter(readEnvelope(bytes, filters.reads), {}, 'project').items.size
     }
     const segment = { is_segment: true, span_id: 'b97561332a2b3116', data: { transaction: '/404' } }
     const paint = { span_id: 'a680159b6050d139', segment_id: segment.span_id }

@@ -36,6 +36,8 @@ const SETTINGS: {
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],
   'web-crawlers': ['FILTERS'],
+  'legacy-browsers': ['FILTERS'],
+  'ip-address': ['FILTER_ADDRESSES'],
   localhost: ['FILTERS'],
   'filtered-transaction': ['FILTERS'],
   'error-message': ['FILTER_ERROR_MESSAGES'],

@@ -225,11 +225,13 @@ function readFilters(settings: SettingsReader): FilterSettings {
     nextNoise: settings.read('DROP_NEXT_NOISE'),
     browserExtensions: on.includes('browser-extensions'),
     webCrawlers: on.includes('web-crawlers'),
+    legacyBrowsers: on.includes('legacy-browsers'),
     localhost: on.includes('localhost'),
     healthChecks: on.includes('health-checks'),
     csp: settings.read('CSP_FILTERS'),
     errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
     releases: readGlobs(settings, 'FILTER_RELEASES'),
+    addresses: settings.read('FILTER_ADDRESSES'),
   }
 }
 

@@ -42,6 +42,7 @@ type Group = { name: string; itemBytes: number; totalBytes?: number; count: numb
 const EVENTS: Group = { name: 'events', itemBytes: MIB, count: 1 }
 const ATTACHMENTS: Group = { name: 'attachments', itemBytes: 200 * MIB, count: 30 }
 const REPLAYS: Group = { name: 'replay recordings', itemBytes: 10 * MIB, count: 1 }
+const VIDEOS: Group = { ...REPLAYS, name: 'replay videos' }
 const SESSIONS: Group = { name: 'sessions', itemBytes: 10 * MIB, count: 100 }
 const REPORTS: Group = { name: 'client reports', itemBytes: 100 * KIB, count: 100 }
 const PROFILES: Group = { name: 'profiles', itemBytes: 50 * MIB, count: 1 }
@@ -51,6 +52,7 @@ const METRICS: Group = { name: 'metrics', itemBytes: 12 * MIB, count: 1, meanByt
 const SPANS: Group = { name: 'spans', itemBytes: 12 * MIB, count: 1, meanBytes: 10 * MIB }
 const LONE_SPANS: Group = { name: 'standalone spans', itemBytes: 10 * MIB, totalBytes: 12 * MIB, count: 25 }
 const BUCKETS: Group = { name: 'metric buckets', itemBytes: MIB, count: 1 }
+const STATSD: Group = { ...BUCKETS, name: 'statsd metrics' }
 
 /**
  * `categories` are the data categories whose limits apply to the type (from `quantities` in
@@ -70,7 +72,7 @@ const TYPES: ReadonlyMap<string, ItemType> = new Map(
     client_report: { categories: [], group: REPORTS },
     replay_event: { categories: ['replay'], group: EVENTS },
     replay_recording: { categories: ['replay'], group: REPLAYS },
-    replay_video: { categories: ['replay'], group: REPLAYS },
+    replay_video: { categories: ['replay'], group: VIDEOS },
     profile: { categories: ['profile', 'transaction'], group: PROFILES },
     profile_chunk: { categories: ['profile_chunk'], group: PROFILES },
     check_in: { categories: ['monitor'], group: CHECK_INS },
@@ -80,13 +82,17 @@ const TYPES: ReadonlyMap<string, ItemType> = new Map(
     raw_security: { categories: ['security'], group: EVENTS },
     security: { categories: ['security'], group: EVENTS },
     nel: { categories: [] },
-    statsd: { categories: ['metric_bucket'], group: BUCKETS },
+    statsd: { categories: ['metric_bucket'], group: STATSD },
     metric_buckets: { categories: ['metric_bucket'], group: BUCKETS },
     form_data: { categories: [], group: EVENTS },
     unreal_report: { categories: ['error'], group: ATTACHMENTS },
   }),
 )
-const BROWSER_PROFILE_CHUNK = ['profile_chunk_ui']
+const UI_PROFILE_CHUNK = ['profile_chunk_ui']
+const UI_PROFILE = ['profile', 'transaction', 'profile_ui']
+const BACKEND_PROFILE = ['profile', 'transaction', 'profile_backend']
+/** Platforms whose profiles are of user interfaces (`ProfileType` in Relay). */
+const UI_PLATFORMS: readonly unknown[] = ['javascript', 'cocoa', 'android']
 const NO_CATEGORIES: readonly string[] = []
 
 export const ITEM_TYPES: ReadonlySet<string> = new Set(TYPES.keys())
@@ -94,12 +100,16 @@ export const ITEM_TYPES: ReadonlySet<string> = new Set(TYPES.keys())
 /** All known categories; others in a limit are ignored. */
 export const CATEGORY_NAMES: ReadonlySet<string> = new Set([
   ...[...TYPES.values()].flatMap(({ categories }) => categories),
-  ...BROWSER_PROFILE_CHUNK,
+  ...UI_PROFILE_CHUNK,
+  ...UI_PROFILE,
+  ...BACKEND_PROFILE,
 ])
 
-/** Returns the categories of an item; a profile chunk's depends on its platform. */
+/** Returns the categories of an item; those of a profile depend on its platform. */
 export function categoriesOf({ type, header }: Item): readonly string[] {
-  if (type === 'profile_chunk' && header.platform === 'javascript') return BROWSER_PROFILE_CHUNK
+  const isOfUi = UI_PLATFORMS.includes(header.platform)
+  if (type === 'profile_chunk' && isOfUi) return UI_PROFILE_CHUNK
+  if (type === 'profile' && typeof header.platform === 'string') return isOfUi ? UI_PROFILE : BACKEND_PROFILE
   return TYPES.get(type)?.categories ?? NO_CATEGORIES
 }
 

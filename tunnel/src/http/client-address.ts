@@ -1,8 +1,9 @@
 /** Client address and request ID, from trusted proxies only. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { BlockList, isIP, type Socket } from 'node:net'
+import { type BlockList, isIP, type Socket } from 'node:net'
 import type { RequestFlag } from '../contract.ts'
+import { blockList, contains } from '../networks.ts'
 import type { Client } from '../pipeline.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 
@@ -51,25 +52,9 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
   }
 }
 
-function blockList(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return list
-}
-
 /** Removes the prefix of an IPv4 address on a dual-stack socket (`::ffff:192.0.2.1`). */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:/i, '')
-}
-
-function contains(list: BlockList, address: string): boolean {
-  const family = isIP(address)
-  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 const NO_ADDRESS: { address?: string; flag?: RequestFlag } = {}

@@ -13,12 +13,14 @@ import {
 } from './filter-rules.ts'
 import type { Filterable } from './filterable.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
+import { isLegacyBrowser } from './legacy-browsers.ts'
 
 export type FilterSettings = {
   /** Not-found and incomplete transactions and redirect signals of Next.js. */
   nextNoise: boolean
   browserExtensions: boolean
   webCrawlers: boolean
+  legacyBrowsers: boolean
   localhost: boolean
   healthChecks: boolean
   csp: readonly CspFilterName[]
@@ -26,6 +28,8 @@ export type FilterSettings = {
   errorMessages: readonly string[]
   /** Globs, matched against the whole release. */
   releases: readonly string[]
+  /** Addresses and networks of clients, as CIDRs. */
+  addresses: readonly string[]
 }
 
 export type Filter = {
@@ -64,6 +68,7 @@ export function chosenFilters(settings: FilterSettings): Filter[] {
     ...(messages ? [messageFilter(messages)] : []),
     ...(settings.localhost ? [LOCALHOST] : []),
     ...(settings.browserExtensions ? [EXTENSIONS] : []),
+    ...(settings.legacyBrowsers ? [LEGACY_BROWSERS] : []),
     ...(settings.webCrawlers ? [CRAWLERS] : []),
     ...(settings.healthChecks ? [HEALTH] : []),
     ...settings.csp.map(cspFilter),
@@ -112,7 +117,7 @@ const NEXT_NOISE: Filter[] = [
 const LOCALHOST: Filter = {
   reason: 'localhost',
   types: LOCATED_TYPES,
-  hint: /localhost|127\.0\.0\.1|::1|file:/i,
+  hint: /url|address|host/i, // 127.0.0.1 has many spellings
   matches: ({ url, address, hosts }) =>
     isLocalUrl(url) || address === '127.0.0.1' || address === '::1' || hosts.some(isLocalHostHeader),
 }
@@ -122,14 +127,13 @@ const EXTENSION_HINT = new RegExp(
   'i',
 )
 
-// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame with a path
+// relay-filter/src/browser_extensions.rs: the first exception's value, or its last frame that is not anonymous
 const EXTENSIONS: Filter = {
   reason: 'browser-extensions',
   types: ['event'],
   hint: EXTENSION_HINT,
   matches: ({ exceptions: [first] }) => {
-    const last =
-      first?.places.findLast((place) => !['<anonymous>', '[native code]', ''].includes(place)) ?? ''
+    const last = first?.places.findLast((place) => !['<anonymous>', '[native code]'].includes(place)) ?? ''
     return BROWSER_EXTENSION_VALUE.test(first?.value ?? '') || BROWSER_EXTENSION_FRAME.test(last)
   },
 }
@@ -140,6 +144,13 @@ const CRAWLERS: Filter = {
   types: FILTERABLE_TYPES.filter((type) => type !== 'profile_chunk'), // names no user agent
   hint: /user[-_]agent|browser\.name/i,
   matches: ({ userAgent }) => isWebCrawler(userAgent),
+}
+
+// relay-filter/src/legacy_browsers.rs
+const LEGACY_BROWSERS: Filter = {
+  ...CRAWLERS,
+  reason: 'legacy-browsers',
+  matches: ({ userAgent, browserVersion }) => isLegacyBrowser(userAgent, browserVersion),
 }
 
 // relay-filter/src/transaction_name.rs with Sentry's globs for health checks
@@ -155,7 +166,7 @@ function messageFilter(globs: Matcher): Filter {
   return {
     reason: 'error-message',
     types: ['event', 'feedback'],
-    hint: /"(message|formatted|exception)"/,
+    hint: /message|logentry|exception/i,
     matches: ({ message, exceptions }) =>
       [message, ...exceptions.map(({ type, value }) => [type, value].filter(Boolean).join(': '))].some(
         (candidate) => candidate !== '' && globs(candidate),

@@ -1,6 +1,7 @@
 /** Fields that filters read, from the payload of each item type (`Filterable` in relay-filter/src/interface.rs). */
 
-import { type Json, list, object, text } from '../envelope/json.ts'
+import { isObject, type Json, list, object, scalarText, text } from '../envelope/json.ts'
+import { formatMessage } from './message-format.ts'
 
 /** Missing texts are empty. */
 export type Filterable = {
@@ -17,6 +18,8 @@ export type Filterable = {
   /** `Host` and `X-Forwarded-Host` of the reported request. */
   hosts: readonly string[]
   userAgent: string
+  /** Version of a browser of which `userAgent` is only the name. */
+  browserVersion: string
   exceptions: readonly Exception[]
   /** Blocked URL and source file of a CSP report. */
   cspSources: readonly string[]
@@ -46,6 +49,7 @@ const EMPTY: Filterable = {
   address: '',
   hosts: [],
   userAgent: '',
+  browserVersion: '',
   exceptions: [],
   cspSources: [],
 }
@@ -63,25 +67,43 @@ export const READERS: ReadonlyMap<string, Read> = new Map([
   ['sessions', readSession],
   ['span', readSpan],
   ['raw_security', readCspReport],
-  ['profile_chunk', (payload) => ({ ...EMPTY, release: text(object(payload).release) })],
+  ['profile_chunk', (payload) => ({ ...EMPTY, release: releaseOf(object(payload).release) })],
 ])
+
+/** Relay takes a number for a release, and trims it. */
+function releaseOf(release: unknown): string {
+  return scalarText(release).trim()
+}
 
 /** Reads an event, a replay or feedback. */
 function readEvent(payload: unknown): Filterable {
   const event = object(payload)
-  const logentry = object(event.logentry)
   const request = object(event.request)
   const headers = headersOf(request.headers)
   return {
     ...EMPTY,
-    release: text(event.release),
-    message: text(logentry.formatted) || text(logentry.message) || text(event.message),
+    release: releaseOf(event.release),
+    message: readMessage(event.logentry ?? event['sentry.interfaces.Message'] ?? event.message),
     url: text(request.url),
     address: text(object(event.user).ip_address),
     hosts: ['host', 'x-forwarded-host'].flatMap((name) => headers.get(name) ?? []),
     userAgent: headers.get('user-agent') ?? '',
-    exceptions: list(object(event.exception).values).map(object).map(readException),
+    exceptions: valuesOf(event.exception ?? event['sentry.interfaces.Exception'])
+      .map(object)
+      .map(readException),
   }
+}
+
+/** A message is a text, or an object with parameters that may not be formatted yet. */
+function readMessage(message: unknown): string {
+  if (!isObject(message)) return text(message)
+  return text(message.formatted) || formatMessage(text(message.message), message.params)
+}
+
+/** Exceptions and the like are in `values`, in a list, or alone. */
+function valuesOf(value: unknown): readonly unknown[] {
+  if (!isObject(value)) return list(value)
+  return 'values' in value ? list(value.values) : [value]
 }
 
 function readTransaction(payload: unknown): Filterable {
@@ -122,7 +144,7 @@ function headersOf(headers: unknown): Map<string, string> {
 
 function readSession(payload: unknown): Filterable {
   const { release, user_agent, ip_address } = object(object(payload).attrs)
-  return { ...EMPTY, release: text(release), userAgent: text(user_agent), address: text(ip_address) }
+  return { ...EMPTY, release: releaseOf(release), userAgent: text(user_agent), address: text(ip_address) }
 }
 
 /** Reads a CSP report in the form of `report-uri`, which the tunnel writes, or of the Reporting API. */
@@ -149,7 +171,7 @@ function readSpan(payload: unknown): Filterable {
       text(data['sentry.segment.name']) || text(data['sentry.transaction']) || text(data.transaction),
     origin: text(span.origin),
     op: text(span.op),
-    release: text(data['sentry.release']) || text(data.release),
+    release: releaseOf(data['sentry.release'] || data.release),
     url: text(data['url.full']),
     address: text(data['client.address']),
     userAgent: text(data['user_agent.original']),
@@ -173,9 +195,13 @@ export function readElement(payload: unknown): Filterable {
     transaction: attribute('sentry.segment.name'),
     origin: attribute('sentry.origin'),
     op: attribute('sentry.op'),
-    release: attribute('sentry.release'),
+    release: releaseOf(attribute('sentry.release')),
     userAgent:
       attribute('user_agent.original') || attribute('browser.name') || attribute('sentry.browser.name'),
+    browserVersion:
+      attribute('user_agent.original') === ''
+        ? attribute('browser.version') || attribute('sentry.browser.version')
+        : '',
     span: {
       traceId: text(element.trace_id),
       spanId: text(element.span_id),

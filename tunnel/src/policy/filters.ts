@@ -1,30 +1,33 @@
 /** Filters: items of Next.js that the SDK drops in the browser, and Sentry's inbound filters that can be switched on. */
 
+import type { BlockList } from 'node:net'
 import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { FilterReason } from '../contract.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
 import { type Item, isContainer, type Layout, withDependants } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import type { Envelope } from '../envelope/reader.ts'
+import { blockList, contains } from '../networks.ts'
 import type { Stage } from '../pipeline.ts'
 import { DroppedSegments } from './dropped-segments.ts'
 import { chosenFilters, FILTERABLE_TYPES, type Filter, type FilterSettings } from './filter-list.ts'
 import { isWebCrawler } from './filter-rules.ts'
 import { type Filterable, READERS, type Read, readElement } from './filterable.ts'
+import { isLegacyBrowser } from './legacy-browsers.ts'
 
 /** Removes the items, and the elements of containers, that a filter matches. */
 export function filterStage(filters: Filters): Stage {
   return function filter(ctx) {
-    const { items, elements } = filters.filter(
-      ctx.envelope,
-      ctx.incoming.headers['user-agent'],
-      ctx.project.key,
-    )
+    const sender = { userAgent: ctx.incoming.headers['user-agent'], address: ctx.client.address }
+    const { items, elements } = filters.filter(ctx.envelope, sender, ctx.project.key)
     for (const [item, reason] of items) ctx.remove([item], reason)
     for (const { item, parts, ranges } of elements) ctx.removeElements(item, parts, ranges)
     return undefined
   }
 }
+
+/** Sender of an envelope. */
+type Sender = { userAgent?: string | undefined; address?: string | undefined }
 
 type Filtered = {
   /** Items to remove, dependants included. */
@@ -41,6 +44,16 @@ type FilteredElements = {
   ranges: readonly Range[]
 }
 
+/** A security report has no user agent that a filter reads, but it has a sender. */
+const SENT_TYPES = [...FILTERABLE_TYPES, 'raw_security', 'security']
+
+function typesOfSender(reason: FilterReason): readonly string[] {
+  return reason === 'ip-address' ? SENT_TYPES : FILTERABLE_TYPES
+}
+
+/** Escape of a character that a hint may look for, as in `can\u0027t` and `chrome:\/\/`. */
+const ASCII_ESCAPE = /\\(?:u00[2-7]|\/)/i
+
 /** More than a container of 1,000 spans has; each of its elements is small. */
 const MAX_CONTAINER_VALUES = 100_000
 
@@ -49,22 +62,26 @@ export class Filters {
   readonly reads: (type: string) => boolean
   readonly #filters: readonly Filter[]
   readonly #webCrawlers: boolean
+  readonly #legacyBrowsers: boolean
+  readonly #addresses: BlockList
   readonly #segments = new DroppedSegments()
 
   constructor(settings: FilterSettings) {
     this.#filters = chosenFilters(settings)
     this.#webCrawlers = settings.webCrawlers
+    this.#legacyBrowsers = settings.legacyBrowsers
+    this.#addresses = blockList(settings.addresses)
     const types = new Set(this.#filters.flatMap((filter) => filter.types))
     this.reads = (type) => types.has(type)
   }
 
   /** Finds what to remove. `project` keeps the traces of projects apart. */
-  filter(envelope: Envelope, userAgent: string | undefined, project: string): Filtered {
-    const isOfCrawler = this.#webCrawlers && isWebCrawler(userAgent)
+  filter(envelope: Envelope, sender: Sender, project: string): Filtered {
+    const ofSender = this.#reasonOfSender(sender)
     const items = new Map<Item, FilterReason>()
     const elements: FilteredElements[] = []
     for (const item of envelope.items) {
-      if (isOfCrawler && FILTERABLE_TYPES.includes(item.type)) items.set(item, 'web-crawlers')
+      if (ofSender && typesOfSender(ofSender).includes(item.type)) items.set(item, ofSender)
       else if (this.reads(item.type)) {
         const found = this.#filterItem(item, envelope, project)
         if (typeof found === 'string') items.set(item, found)
@@ -72,6 +89,12 @@ export class Filters {
       }
     }
     return { items: withDependants(envelope.items, items), elements }
+  }
+
+  #reasonOfSender({ userAgent = '', address = '' }: Sender): FilterReason | undefined {
+    if (contains(this.#addresses, address)) return 'ip-address'
+    if (this.#legacyBrowsers && isLegacyBrowser(userAgent, '')) return 'legacy-browsers'
+    return this.#webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : undefined
   }
 
   #filterItem(item: Item, envelope: Envelope, project: string): FilterReason | FilteredElements | undefined {
@@ -94,7 +117,7 @@ export class Filters {
     )
     if (filters.length === 0) return filters
     const text = bytes.toString('latin1')
-    return filters.filter(({ hint }) => hint.test(text))
+    return ASCII_ESCAPE.test(text) ? filters : filters.filter(({ hint }) => hint.test(text))
   }
 
   /** Returns the reason to drop each; the spans of a segment are dropped together. */

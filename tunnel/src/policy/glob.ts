@@ -1,62 +1,65 @@
-/** Relay's globs (relay-common/src/glob): `*` `?` `[..]` `[!..]` `{a,b}`, backslash escapes, case-insensitive. */
+/**
+ * Relay's globs (relay-pattern): `*` `?` `[..]` `[!..]` `{a,b}`, backslash escapes, case-insensitive. What Relay would not accept, such as a
+ * bracket that is not closed, stands for itself.
+ */
 
 export type Matcher = (text: string) => boolean
 
-/** Compiles globs to one matcher of whole texts, whose time is linear in the text; `undefined` for no globs. */
+/** Compiles globs to one matcher of whole texts, whose time is linear in the text; `undefined` for no globs. Throws for a range like `[z-a]`. */
 export function compileGlobs(globs: readonly string[]): Matcher | undefined {
-  const matchers = globs.flatMap(expandBraces).map(compileGlob)
-  return matchers.length === 0 ? undefined : (text) => matchers.some((matches) => matches(text))
+  const patterns = globs.flatMap(expandBraces).map(patternOf)
+  return globs.length === 0 ? undefined : (text) => patterns.some((pattern) => pattern.test(text))
 }
 
-/** Expands `a{b,c}` to `ab` and `ac`. */
+const CLASS = String.raw`\[(?:\\.|[^\\\]])*\]`
+const BRACES = new RegExp(String.raw`^((?:\\.|${CLASS}|[^\\{])*)\{((?:\\.|${CLASS}|[^\\}])*)\}(.*)$`, 'su')
+const CHOICE = new RegExp(String.raw`(?:\\.|${CLASS}|[^\\,])+`, 'gsu')
+
+/** Expands `a{b,c}` to `ab` and `ac`. Empty choices are ignored. */
 function expandBraces(glob: string): string[] {
-  const [whole, before = '', choices, after = ''] = /^((?:\\.|[^\\{])*)\{([^}]*)\}(.*)$/s.exec(glob) ?? []
-  if (whole === undefined || choices === undefined) return [glob]
-  return choices.split(',').flatMap((choice) => expandBraces(`${before}${choice}${after}`))
+  const [, before, choices, after] = BRACES.exec(glob) ?? []
+  if (before === undefined || choices === undefined) return [glob]
+  return (choices.match(CHOICE) ?? []).flatMap((choice) => expandBraces(`${before}${choice}${after}`))
 }
 
-/** Part of a glob between stars. Each element matches one character, so that the length is known. */
-type Piece = { at: RegExp; length: number }
+const TOKEN = /\\(.)|(\*+)|(\?)|\[(!?)((?:\\.|[^\\\]])*)\]|(.)/gsu
 
-/** Finds each piece once, leftmost. Backtracking could not find more, and would take minutes on a hostile text. */
-function compileGlob(glob: string): Matcher {
-  const [first, ...others] = splitAtStars(glob)
-  const last = others.pop()
-  if (!first) return () => false
-  if (!last) return (text) => text.length === first.length && standsAt(first, text, 0)
-  return (text) => {
-    const end = text.length - last.length
-    if (end < first.length || !standsAt(first, text, 0) || !standsAt(last, text, end)) return false
-    let from = first.length
-    for (const piece of others) {
-      from = findAfter(piece, text, from)
-      if (from < 0) return false
-    }
-    return from <= end
-  }
-}
-
-const TOKEN = /\\(.)|(\*+)|(\?)|\[(!?)([^\]]+)\]|(.)/gs
-
-function splitAtStars(glob: string): Piece[] {
-  const pieces = [[] as string[]]
+/**
+ * Translates a glob to a pattern that finds each part between stars once, leftmost. To find it again could not help, and would take minutes
+ * on a hostile text: a lookahead does not backtrack.
+ */
+function patternOf(glob: string): RegExp {
+  const pieces = ['']
+  const append = (source: string) => pieces.push((pieces.pop() ?? '') + source)
   for (const [, escaped, stars, any, not, set, char] of glob.matchAll(TOKEN)) {
-    if (stars) pieces.push([])
-    else if (any) pieces.at(-1)?.push('.')
-    else if (set) pieces.at(-1)?.push(`[${not ? '^' : ''}${set.replace(/[\\^\]]/g, '\\$&')}]`)
-    else pieces.at(-1)?.push(RegExp.escape(escaped ?? char ?? ''))
+    if (stars) pieces.push('')
+    else if (any) append('[^]')
+    else if (set !== undefined) append(classOf(not === '!', set))
+    else append(RegExp.escape(escaped ?? char ?? ''))
   }
-  return pieces.map((elements) => ({ at: new RegExp(elements.join(''), 'gis'), length: elements.length }))
+  const [first, ...others] = pieces
+  const last = others.pop()
+  if (last === undefined) return first === '' ? /(?!)/ : new RegExp(`^${first}$`, 'iu')
+  const between = others.map((piece, index) => `(?=([^]*?${piece}))\\${index + 1}`).join('')
+  return new RegExp(`^${first}${between}[^]*${last}$`, 'iu')
 }
 
-function standsAt({ at, length }: Piece, text: string, start: number): boolean {
-  at.lastIndex = start
-  return at.exec(text.slice(0, start + length))?.index === start
-}
-
-/** Returns the end of the first match at or after `from`; -1 for none. */
-function findAfter({ at, length }: Piece, text: string, from: number): number {
-  at.lastIndex = from
-  const found = at.exec(text)
-  return found ? found.index + length : -1
+/** Translates the content of brackets. After a range, a dash extends it: `[a-c-e]` is `[a-e]`. */
+function classOf(isNegated: boolean, set: string): string {
+  const ranges: [from: string, to: string][] = []
+  let isOpen = false // after the dash of a range
+  for (const [token] of set.matchAll(/\\?./gsu)) {
+    const last = ranges.at(-1)
+    const character = token.replace(/^\\(?=.)/s, '')
+    if (token === '-' && last && !isOpen) isOpen = true
+    else {
+      if (last && isOpen) last[1] = character
+      else ranges.push([character, character])
+      isOpen = false
+    }
+  }
+  if (isOpen) ranges.push(['-', '-'])
+  if (ranges.length === 0) return ''
+  const code = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`
+  return `[${isNegated ? '^' : ''}${ranges.map(([from, to]) => `${code(from)}-${code(to)}`).join('')}]`
 }

@@ -72,6 +72,14 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'A crawler sent it, according to its User-Agent.',
     fix: 'Remove web-crawlers from FILTERS to receive such events.',
   },
+  'legacy-browsers': {
+    sentence: 'A browser sent it that is too old, according to its User-Agent.',
+    fix: 'Remove legacy-browsers from FILTERS to receive such events.',
+  },
+  'ip-address': {
+    sentence: 'Its client address is in FILTER_ADDRESSES.',
+    fix: 'Remove the address or network from FILTER_ADDRESSES to receive such events.',
+  },
   localhost: {
     sentence: 'It was sent from a page on localhost.',
     fix: 'Remove localhost from FILTERS to receive such events.',

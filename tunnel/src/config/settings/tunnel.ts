@@ -45,9 +45,14 @@ export const TUNNEL = {
       "Drops what Next.js raises internally: Next.js's not-found page, incomplete page loads, and its redirect and not-found signals.",
     ),
     FILTERS: setting(
-      is.someOf('browser-extensions', 'web-crawlers', 'localhost', 'health-checks'),
+      is.someOf('browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks'),
       [],
       "Sentry's inbound filters that the tunnel applies, separated by spaces or commas.",
+    ),
+    FILTER_ADDRESSES: setting(
+      is.networks,
+      [],
+      'Client addresses and networks like `198.51.100.0/24` whose items are dropped, separated by spaces or commas.',
     ),
     FILTER_ERROR_MESSAGES: setting(
       is.lines,

@@ -13,6 +13,7 @@ type Rejected = {
 const FILTERS: Readonly<Record<string, string>> = {
   'browser-extensions': 'browser-extensions',
   'web-crawlers': 'web-crawlers',
+  'legacy-browsers': 'legacy-browsers',
   localhost: 'localhost',
   'filtered-transaction': 'health-checks',
 }
