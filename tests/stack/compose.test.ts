@@ -176,28 +176,31 @@ describe('A tunnel in a container', requires('docker'), () => {
 })
 
 describe('The compose files', requires('docker'), () => {
-  it.each([[], ['-f', 'deploy/tls.yml'], ['-f', 'deploy/tunnel-origin.yml'], ['-f', 'deploy/two-nginx.yml']])(
-    'start without warnings with %j',
-    async (...more) => {
-      const args = [
-        'compose',
-        '--env-file',
-        '/dev/null',
-        '--profile',
-        '*',
-        '-f',
-        'docker-compose.yml',
-        ...more,
-        'config',
-        '--quiet',
-      ]
-      const env = { PATH: process.env.PATH, HOME: process.env.HOME, TLS_FOLDER: '/tls' }
-      expect(await callDocker(args, { env })).toEqual({
-        stdout: '',
-        stderr: '',
-      })
-    },
-  )
+  it.each([
+    [],
+    ['-f', 'deploy/tls.yml'],
+    ['-f', 'deploy/tunnel-origin.yml'],
+    ['-f', 'deploy/two-nginx.yml'],
+    ['-f', 'deploy/bugsink.yml'],
+  ])('start without warnings with %j', async (...more) => {
+    const args = [
+      'compose',
+      '--env-file',
+      '/dev/null',
+      '--profile',
+      '*',
+      '-f',
+      'docker-compose.yml',
+      ...more,
+      'config',
+      '--quiet',
+    ]
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, TLS_FOLDER: '/tls' }
+    expect(await callDocker(args, { env })).toEqual({
+      stdout: '',
+      stderr: '',
+    })
+  })
 })
 
 /** Returns the envelope in the inbox that belongs to this response. */

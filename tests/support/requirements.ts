@@ -46,12 +46,15 @@ export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..')
 /** Image that runs when nats-server is not installed. */
 export const NATS_IMAGE = process.env.NATS_IMAGE || 'nats:2'
 
+const BUGSINK_IMAGE = 'bugsink/bugsink:2'
+
 /**
- * `proc`: the /proc file system of Linux. `strace`: strace is installed and may trace. `nats`: a server from the PATH or from its image;
+ * `bugsink`: an engine with its image. `proc`: the /proc file system of Linux. `strace`: strace is installed and may trace. `nats`: a server from the PATH or from its image;
  * `nats-server`: from the PATH. `netns`: `ip` can create network namespaces. `mount`: a file system can be mounted.
  */
 export type Requirement =
   | 'docker'
+  | 'bugsink'
   | 'chromium'
   | 'firefox'
   | 'webkit'
@@ -75,6 +78,7 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   docker: once(
     () => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(missingImages(process.env)),
   ),
+  bugsink: once(() => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(lacking(BUGSINK_IMAGE))),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),
   webkit: () => {

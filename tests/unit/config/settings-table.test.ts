@@ -54,6 +54,7 @@ describe('The table of settings', () => {
 
 const COMPOSE_FILES = [
   'docker-compose.yml',
+  'deploy/bugsink.yml',
   'deploy/released.yml',
   'deploy/tls.yml',
   'deploy/tunnel-origin.yml',

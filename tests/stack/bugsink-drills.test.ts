@@ -1,0 +1,145 @@
+/** Real Bugsink as the server: what arrives after an outage, beside a wrong key, over a quota, and of CSP reports. */
+
+import { randomUUID } from 'node:crypto'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { describe, expect } from 'vitest'
+import { type Bugsink, startBugsink } from '../support/docker/bugsink.ts'
+import { envelopeOf } from '../support/envelopes.ts'
+import { it as base } from '../support/fixtures.ts'
+import { endWith, perFile } from '../support/lifetime.ts'
+import { type Answered, post } from '../support/post.ts'
+import { requires } from '../support/requirements.ts'
+import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
+
+const QUOTA = 300
+
+const it = base.extend('bugsink', perFile, async ({}, lifetime) =>
+  endWith(lifetime, await startBugsink({ MAX_EVENTS_PER_PROJECT_PER_5_MINUTES: String(QUOTA) })),
+)
+
+const ENCODERS = {
+  gzip: gzipSync,
+  br: brotliCompressSync,
+  plain: (bytes: Buffer) => bytes,
+} as const
+type Encoding = keyof typeof ENCODERS
+
+function errorWith(dsn: string, id: string, message: string): Buffer {
+  const payload = {
+    event_id: id,
+    level: 'error',
+    message,
+    platform: 'javascript',
+    timestamp: Date.now() / 1000,
+  }
+  const parts = [{ header: { type: 'event' }, payload: JSON.stringify(payload) }]
+  return envelopeOf({ event_id: id, dsn, sent_at: new Date().toISOString() }, parts)
+}
+
+const newId = () => randomUUID().replaceAll('-', '')
+
+/** Posts an error from an address of the internet. */
+async function report(
+  tunnel: Tunnel,
+  dsn: string,
+  { encoding = 'plain', message = 'a drill' }: { encoding?: Encoding; message?: string } = {},
+): Promise<{ id: string; heard: Answered; ms: number }> {
+  const id = newId()
+  const body = ENCODERS[encoding](errorWith(dsn, id, message))
+  const start = performance.now()
+  const heard = await post(tunnel.url, {
+    headers: {
+      'x-forwarded-for': '203.0.113.7',
+      ...(encoding !== 'plain' && { 'content-encoding': encoding }),
+    },
+    body,
+  })
+  return { id, heard, ms: performance.now() - start }
+}
+
+/** Resolves when Bugsink has stored all of these. */
+async function stored(bugsink: Bugsink, ids: readonly string[]): Promise<void> {
+  const missing = async () => {
+    const events = new Set(await bugsink.events())
+    return ids.filter((id) => !events.has(id))
+  }
+  await expect.poll(missing, { interval: 1_000, timeout: 120_000 }).toEqual([])
+}
+
+describe('With a real Bugsink', requires('bugsink'), () => {
+  it('every error of an outage arrives, however it was compressed, and also scrubbed', async ({
+    bugsink,
+  }) => {
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: bugsink.dsn(), SCRUB: 'default' } })
+    await bugsink.stop()
+    const sent: string[] = []
+    for (let i = 0; i < 10; i++)
+      for (const encoding of ['gzip', 'br', 'plain'] as const) {
+        const { id, heard } = await report(tunnel, bugsink.dsn(), {
+          encoding,
+          message: `of an outage: ${i} by jane@shop.example, ${'x'.repeat(40_000)}`,
+        })
+        expect(heard).toMatchObject({ status: 200, outcome: 'spooled' })
+        sent.push(id)
+      }
+    await bugsink.start()
+    await stored(bugsink, sent)
+    const scrubbed = await bugsink.manage(
+      'from events.models import Event; print(sum("jane@" in e.get_raw_data() for e in Event.objects.all()))',
+    )
+    expect(scrubbed).toBe('0')
+  })
+
+  it('the address of the visitor arrives', async ({ bugsink }) => {
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: bugsink.dsn() } })
+    const { id } = await report(tunnel, bugsink.dsn())
+    await stored(bugsink, [id])
+    const address = await bugsink.manage(
+      `from events.models import Event; print(Event.objects.get(event_id="${id}").remote_addr)`,
+    )
+    expect(address).toBe('203.0.113.7')
+  })
+
+  it('a CSP report makes an issue, also when it is the first post', async ({ bugsink }) => {
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: bugsink.dsn() } })
+    const report = {
+      'document-uri': 'https://shop.example/cart',
+      'blocked-uri': 'https://evil.example/x.js',
+      'effective-directive': 'script-src-elem',
+      'violated-directive': 'script-src-elem',
+    }
+    const heard = await post(tunnel.url, {
+      path: '/monitoring/reports?p=1',
+      headers: { host: 'shop.example', 'content-type': 'application/csp-report' },
+      body: JSON.stringify({ 'csp-report': report }),
+    })
+    expect(heard.status).toBeLessThan(300)
+    const issues = () =>
+      bugsink.manage(
+        'from issues.models import Issue; print(Issue.objects.filter(calculated_type="CSP").count())',
+      )
+    await expect.poll(issues, { interval: 1_000, timeout: 120_000 }).toBe('1')
+  })
+
+  it('transactions are no degradation, and a quota stop is one, with its end', async ({ bugsink }) => {
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: bugsink.dsn() } })
+    await report(tunnel, bugsink.dsn())
+    const limits = async () => (await (await tunnel.admin('/status')).json()).limits
+    expect(await limits()).toMatchObject([
+      { category: 'transaction', standing: true },
+      { category: 'span', standing: true },
+    ])
+    await expect
+      .poll(
+        async () => {
+          await Promise.all(Array.from({ length: 40 }, () => report(tunnel, bugsink.dsn())))
+          return (await limits()).filter(({ standing = false }) => !standing)
+        },
+        { interval: 1_000, timeout: 120_000 },
+      )
+      .toMatchObject([{ category: 'all' }])
+    const { heard } = await report(tunnel, bugsink.dsn())
+    expect(heard.status).toBe(429)
+    expect(heard.headers['x-sentry-rate-limits']).toMatch(/^\d+:error:/)
+  })
+})
