@@ -15,6 +15,7 @@ import {
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { referencePages } from './docs/reference-pages.ts'
 import { renderTable } from './docs/tables.ts'
+import { findLoops } from './dsn-loop.ts'
 import {
   ensurePassword,
   ROOT,
@@ -31,9 +32,10 @@ docs/configuration.md describes each setting.
   --docs   write the generated pages of docs/ and of the Helm chart instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
-function printSettings(env: Environment): void {
+async function printSettings(env: Environment): Promise<void> {
   warnOfMisspelt(env)
   rejectWrongSettings(env, 'Culvert would not start with these settings')
+  for (const sentence of await findLoops(env)) console.error(sentence)
   const shown = effectiveSettings(env)
   const width = Math.max(...SETTING_NAMES.map(({ length }) => length))
   console.log(
@@ -145,9 +147,9 @@ function acceptedBy({ values = '', unit = '' }: Setting): string {
 }
 
 if (import.meta.main)
-  await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs'] }, (flags) => {
+  await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs'] }, async (flags) => {
     if (flags.has('docs')) return writeGeneratedPages()
     const env = readEnvironment()
     ensurePassword(env)
-    printSettings(withKeptPassword(env))
+    await printSettings(withKeptPassword(env))
   })

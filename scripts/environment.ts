@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
 import { findMisspelt } from '../tunnel/src/config/misspelt-settings.ts'
+import { findOwnDsns } from '../tunnel/src/config/own-dsns.ts'
 import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
 import { readPageSettings, SettingsReader } from '../tunnel/src/config/settings-reader.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
@@ -147,7 +148,10 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
   const problems: string[] = []
   const settings = new SettingsReader(env, problems)
   for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
-  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env)])) // some settings concern both
+  const shared = new SettingsReader(env, [])
+  const published = [shared.read('HTTP_PORT'), shared.read('TUNNEL_ORIGIN_PORT')].map(String)
+  const own = findOwnDsns(shared.read('SENTRY_DSN'), published)
+  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env), ...own])) // some settings concern several
   if (problems.length > 0)
     throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }

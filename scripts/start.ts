@@ -3,6 +3,7 @@
 import { isLocal } from '../tunnel/src/config/addresses.ts'
 import { INBOX, INBOX_DSN, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
 import { engineProblem, pullImages, runDocker } from './docker.ts'
+import { findLoops } from './dsn-loop.ts'
 import {
   type Config,
   ensurePassword,
@@ -58,6 +59,9 @@ async function start(flags: Flags): Promise<void> {
     const describe = run === runTunnelOnly ? welcomeTunnel : welcome
     output.print(describe(config, keptPassword(given), originForServers))
     output.release()
+    void findLoops(config.env).then((sentences) => {
+      for (const sentence of sentences) console.error(sentence)
+    })
     if (config.app && run !== runTunnelOnly) void isUp(`${siteUrl(config)}/`, { method: 'HEAD' }) // nginx logs it when the app does not respond
   }
 

@@ -13,6 +13,7 @@ import { startTunnel, type Tunnel } from '../support/tunnel/tunnel.ts'
 
 const QUOTA = 300
 
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of other fixtures from the pattern
 const it = base.extend('bugsink', perFile, async ({}, lifetime) =>
   endWith(lifetime, await startBugsink({ MAX_EVENTS_PER_PROJECT_PER_5_MINUTES: String(QUOTA) })),
 )

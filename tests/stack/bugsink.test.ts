@@ -14,6 +14,7 @@ const it = base
     const override = writeOverride(folder, bugsinkPort)
     return { env: { COMPOSE_FILE: `docker-compose.yml:deploy/bugsink.yml:${override}`, LAB: 'on' } }
   })
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of other fixtures from the pattern
   .extend('chromium', perFile, async ({}, lifetime) => endWith(lifetime, await startChromium()))
   .extend('visitor', async ({ chromium }, lifetime) => endWith(lifetime, await chromium.visitor()))
 

@@ -12,6 +12,12 @@ export function hostOf(address: string): string {
   return address.replace(/:?\d+$/, '').toLowerCase()
 }
 
+/** Returns whether connections to `authority` reach a listener at `address`. */
+export function leadsTo(authority: string, address: string): boolean {
+  const isReached = isLocal(address) ? isLocal(authority) : hostOf(address) === hostOf(authority)
+  return isReached && portOf(address) === portOf(authority)
+}
+
 /** Returns whether the host stands for the machine that asks: in a container that is the container itself. */
 export function isLocal(address: string): boolean {
   return LOCAL_HOST.test(hostOf(address))

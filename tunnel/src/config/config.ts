@@ -12,6 +12,7 @@ import { type NatsAddress, parseNatsCredentials } from '../spool/jetstream/nats-
 import type { ProxySettings } from '../upstream/client.ts'
 import type { UpstreamEncoding } from '../upstream/compression.ts'
 import { readAdminToken } from './admin-token.ts'
+import { findOwnDsns } from './own-dsns.ts'
 import type { SpoolPlace } from './parsers.ts'
 import { readQuota, readScrub, readStorm } from './policies.ts'
 import { LOOPBACK } from './settings/processes.ts'
@@ -123,10 +124,22 @@ export function readConfig(env: Environment) {
     fromFile: settings.fromFile,
   }
   const { problems } = settings
+  problems.push(...findOwnDsns(dsns, listenersOf(config)))
   if (clashes(config))
     problems.push(`ADMIN_PORT: "${config.adminPort}" is PORT already; write another one for the admin port`)
   if (problems.length > 0) throw new BadSettings(problems)
   return config
+}
+
+function listenersOf({ host, port, adminHost, adminPort }: Config): string[] {
+  const listeners: [string, number][] = [
+    [host, port],
+    [adminHost, adminPort],
+  ]
+  return listeners.flatMap(([name, number]) => {
+    const shown = EVERYWHERE.includes(name) ? '' : name.includes(':') ? `[${name}]:` : `${name}:`
+    return number === 0 ? [] : `${shown}${number}`
+  })
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

@@ -10,7 +10,8 @@ import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
 import { THROTTLE_SECONDS } from '../policy/throttle.ts'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
-import { hostOf, isLocal, portOf } from './addresses.ts'
+import { hostOf, isLocal, leadsTo, portOf } from './addresses.ts'
+import { findOwnDsns } from './own-dsns.ts'
 import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Environment } from './settings.ts'
 import { readPageSettings, readSharedSettings, SettingsReader } from './settings-reader.ts'
@@ -75,6 +76,7 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   if (config.listenTls.length > 0 && !(config.tlsCertificate && config.tlsKey))
     problems.push('LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too')
   problems.push(...addressProblems(config))
+  problems.push(...findOwnDsns(dsns, [...config.listen, ...config.listenTls, config.innerListen]))
   return config
 }
 
@@ -92,12 +94,6 @@ function addressProblems({ app, innerListen, listen, listenTls }: NginxConfig): 
       `APP_URL: nginx itself listens at http://${app}; write the address of your app, or choose another port for nginx`,
     )
   return problems
-}
-
-/** Returns whether connections to `authority` reach a listener at `address`. */
-function leadsTo(authority: string, address: string): boolean {
-  const isReached = isLocal(address) ? isLocal(authority) : hostOf(address) === hostOf(authority)
-  return isReached && portOf(address) === portOf(authority)
 }
 
 /** Returns the address of a name server as nginx writes it. */

@@ -1,0 +1,31 @@
+/** Finds DSNs whose server is a Culvert, by asking it: the public name of a site is in no setting. */
+
+import { isLocal } from '../tunnel/src/config/addresses.ts'
+import { describeOwnDsn } from '../tunnel/src/config/own-dsns.ts'
+import type { Environment } from '../tunnel/src/config/settings.ts'
+import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
+import { formatDsn, identifiersOf, originOf } from '../tunnel/src/envelope/dsn.ts'
+
+const TIMEOUT_MS = 3_000
+
+/** Returns a warning for each DSN that leads to a Culvert. Servers that do not respond, and those of this machine, are left out. */
+export async function findLoops(env: Environment, request: typeof fetch = fetch): Promise<string[]> {
+  const settings = new SettingsReader(env, [])
+  const [path = '/'] = settings.read('TUNNEL_PATHS')
+  const asked = settings
+    .read('SENTRY_DSN')
+    .filter((dsn) => identifiersOf(dsn).o === undefined && !isLocal(`${dsn.host}:1`))
+  const answers = await Promise.all(asked.map((dsn) => isCulvert(`${originOf(dsn)}${path}`, request)))
+  return asked.flatMap((dsn, i) => (answers[i] ? `Warning: ${describeOwnDsn(formatDsn(dsn))}.` : []))
+}
+
+/** A tunnel answers a GET with its own JSON. */
+async function isCulvert(url: string, request: typeof fetch): Promise<boolean> {
+  try {
+    const response = await request(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const { code, request_id: id } = (await response.json()) as Record<string, unknown>
+    return code === 'method-unknown' && typeof id === 'string'
+  } catch {
+    return false
+  }
+}
