@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { pauseThread } from '../../../tunnel/src/spool/sqlite/locks.ts'
+import { LockWait, pauseThread } from '../../../tunnel/src/spool/sqlite/locks.ts'
 import { WriteAheadLog } from '../../../tunnel/src/spool/sqlite/write-ahead-log.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
@@ -41,24 +41,27 @@ beforeEach(async () => {
   other = openConnection()
   other.exec('PRAGMA journal_mode = WAL; CREATE TABLE rows (bytes BLOB)')
   other.exec(ROW)
-  log = new WriteAheadLog(openConnection(), file, MAX_BYTES, { now: () => 1_000_000 + waitedMs, pause })
+  const clock = { now: () => 1_000_000 + waitedMs, pause }
+  const lockWait = new LockWait(clock)
+  lockWait.begin()
+  log = new WriteAheadLog(openConnection(), file, MAX_BYTES, lockWait, clock.now)
 })
 
 afterEach(() => scope.disposeAsync())
 
-it('is moved into the file when another replica commits within ten seconds', () => {
+it('is moved into the file when another replica commits within five seconds', () => {
   other.exec('BEGIN IMMEDIATE')
-  afterMs(9_000, () => other.exec('COMMIT'))
+  afterMs(4_500, () => other.exec('COMMIT'))
   expect(log.checkpoint('TRUNCATE')).toBe(true)
   expect(log.isLong()).toBe(false)
 })
 
-it('is short when another replica has moved it into the file within ten seconds', async () => {
+it('is short when another replica has moved it into the file within five seconds', async () => {
   other.exec('BEGIN; SELECT count(*) FROM rows')
   const checkpointer = startCheckpointer()
   const observer = openConnection()
   await until(async () => isCheckpointed(observer))
-  afterMs(9_000, () => {
+  afterMs(4_500, () => {
     other.exec('COMMIT')
     checkpointer.wait()
   })
@@ -75,7 +78,7 @@ it('is short when a slow checkpoint of another replica follows a reader', () => 
     const deadline = Date.now() + WORKER_MS
     while (!isCheckpointed(observer) && Date.now() < deadline) pauseThread(1)
   })
-  afterMs(9_000, () => {
+  afterMs(4_500, () => {
     other.exec('COMMIT')
     checkpointer?.wait()
   })
@@ -87,7 +90,7 @@ it('is short when a slow commit of another replica follows a reader', () => {
   other.exec('BEGIN; SELECT count(*) FROM rows')
   const writer = openConnection()
   afterMs(500, () => writer.exec('BEGIN IMMEDIATE'))
-  afterMs(9_000, () => {
+  afterMs(4_500, () => {
     writer.exec('COMMIT')
     other.exec('COMMIT')
   })
@@ -118,9 +121,9 @@ describe('Stays long', () => {
     expectOneWait({ betweenMs: [1_000, 1_500] })
   })
 
-  it('after ten seconds of one transaction of another replica', () => {
+  it('after five seconds of one transaction of another replica', () => {
     other.exec('BEGIN IMMEDIATE')
-    expectOneWait({ betweenMs: [10_000, 10_500] })
+    expectOneWait({ betweenMs: [5_000, 5_500] })
   })
 })
 

@@ -49,6 +49,7 @@ async function putBack(source: DamagedSpool, spoolFile: string, damaged: string)
   const store = new SqliteStore(spoolFile, bounds, crypto.randomUUID())
   let [recovered, known, oldest] = [0, 0, Infinity]
   const putBatch = (batch: readonly FoundEntry[]) => {
+    store.lockWait.begin()
     store.log.shorten('TRUNCATE')
     const restored = store.commit(() => batch.filter(({ entry, body }) => store.restore(entry, body)))
     recovered += restored.length

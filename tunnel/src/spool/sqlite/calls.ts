@@ -2,7 +2,7 @@
 
 import type { HistoryTable } from '../../telemetry/history-table.ts'
 import type { EntryAdmin } from './admin.ts'
-import { hasErrorCode } from './locks.ts'
+import { hasErrorCode, LockHeld } from './locks.ts'
 import type { RateLimitTable } from './shared/rate-limits.ts'
 import type { ValueTable } from './shared/values.ts'
 import type { Reserve } from './space.ts'
@@ -63,9 +63,21 @@ export class CallRunner {
     this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
   }
 
-  /** Returns when all calls are on disk. */
+  /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
   run(calls: readonly Call[]): Result[] {
-    return this.#split(calls).flatMap((batch) => this.#runTogether(batch))
+    this.#store.lockWait.begin()
+    const isReading = ({ name }: Call) => READING.includes(name)
+    const writes = calls.filter((call) => !isReading(call))
+    const results = this.#split(writes).flatMap((batch) => this.#runTogether(batch))
+    return [...results, ...calls.filter(isReading).map((call) => this.#read(call))]
+  }
+
+  #read(call: Call): Result {
+    try {
+      return { number: call.number, value: this.#store.view(() => this.#perform(call)) }
+    } catch (error) {
+      return failure(call, error)
+    }
   }
 
   /** When one of the calls fails, each gets its own transaction. */
@@ -73,10 +85,7 @@ export class CallRunner {
     const isShort = this.#store.log.shorten(this.#checkpointMode())
     const ofWrites = this.#hasRoomForLog() ? undefined : new LogFull()
     const ofGrowth = ofWrites ?? (calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined)
-    const rejectionOf = (call: Call) => {
-      if (isGrowing(call)) return ofGrowth
-      return READING.includes(call.name) ? undefined : ofWrites
-    }
+    const rejectionOf = (call: Call) => (isGrowing(call) ? ofGrowth : ofWrites)
     const accepted = calls.filter((call) => !rejectionOf(call))
     const rejected = calls.flatMap((call) => {
       const error = rejectionOf(call)
@@ -85,6 +94,7 @@ export class CallRunner {
     try {
       return [...rejected, ...this.#commit(accepted)]
     } catch (error) {
+      if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
       const [only] = accepted
       if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
       else if (only && accepted.length === 1 && !isDiskFull(error)) return [...rejected, failure(only, error)]

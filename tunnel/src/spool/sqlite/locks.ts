@@ -3,25 +3,86 @@
 import { DatabaseSync } from 'node:sqlite'
 
 export const SQLITE_BUSY = 5
-/** Longest wait for other replicas. */
-export const BUSY_MS = 10_000
+/** Longest wait for other replicas: commits and checkpoints of a slow disk take seconds. */
+export const BUSY_MS = 5_000
+const AWAY_MS = 100
 const PATIENT_MS = 10
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4))
 
+/** Milliseconds since some start, and a pause that blocks the thread. */
+export type BlockingClock = { now: () => number; pause: (ms: number) => void }
+
+const CLOCK: BlockingClock = { now: () => performance.now(), pause: pauseThread }
+
+/** Another replica has a lock, and does not release it: it is paused, or its disk hangs. */
+export class LockHeld extends Error {
+  override readonly message =
+    'another replica has locked the file and does not release it; resume or kill the one that is paused (docker ps, kubectl get pods)'
+}
+
 /**
- * Runs `work` again while the file is locked, and blocks meanwhile. Throws after 10 s. The random pauses shrink with time: SQLite's own
- * grow to 100 ms, which starves the longest waiter, and some locks have none.
+ * Wait of one batch of calls for the locks of other replicas, which blocks the thread: 5 s for all of them together. While a lock is held
+ * for longer, later batches wait only 0.1 s.
  */
-export function retryWhileBusy<T>(work: () => T): T {
-  for (const startedAt = performance.now(); ; ) {
-    try {
-      return work()
-    } catch (error) {
-      const waitedMs = performance.now() - startedAt
-      if (!hasErrorCode(error, [SQLITE_BUSY]) || waitedMs > BUSY_MS) throw error
-      pauseThread(Math.max(0.1, 1 - waitedMs / PATIENT_MS) * (0.5 + Math.random()))
+export class LockWait {
+  readonly #clock: BlockingClock
+  #leftMs = 0
+  #isAway = false
+
+  constructor(clock = CLOCK) {
+    this.#clock = clock
+  }
+
+  /** Begins the wait of the next batch. */
+  begin(): void {
+    this.#leftMs = this.#isAway ? AWAY_MS : BUSY_MS
+  }
+
+  isOver(): boolean {
+    return this.#leftMs <= 0
+  }
+
+  /** Pauses for about `ms`. Returns for how long. */
+  pause(ms: number): number {
+    const startedAt = this.#clock.now()
+    this.#clock.pause(ms)
+    const pausedMs = this.#clock.now() - startedAt
+    this.#leftMs -= pausedMs
+    return pausedMs
+  }
+
+  /** Notes that a lock was held for the whole wait. */
+  giveUp(): void {
+    this.#isAway = true
+  }
+
+  /**
+   * Runs `work` again while the file is locked. Throws `LockHeld` when the wait is over. The random pauses shrink with time: SQLite's own
+   * grow to 100 ms, which starves the longest waiter, and some locks have none.
+   */
+  run<T>(work: () => T): T {
+    for (let pausedMs = 0; ; ) {
+      try {
+        const result = work()
+        this.#isAway = false
+        return result
+      } catch (error) {
+        if (!hasErrorCode(error, [SQLITE_BUSY])) throw error
+        if (this.isOver()) {
+          this.giveUp()
+          throw new LockHeld()
+        }
+        pausedMs += this.pause(Math.max(0.1, 1 - pausedMs / PATIENT_MS) * (0.5 + Math.random()))
+      }
     }
   }
+}
+
+/** Runs `work` again while the file is locked, for 5 s. Throws `LockHeld` after that. */
+export function retryWhileBusy<T>(work: () => T): T {
+  const wait = new LockWait()
+  wait.begin()
+  return wait.run(work)
 }
 
 export function pauseThread(ms: number): void {

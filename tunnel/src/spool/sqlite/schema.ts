@@ -50,6 +50,8 @@ const RATE_LIMITS = `CREATE TABLE IF NOT EXISTS rate_limits (
   PRIMARY KEY (project, category)
 ) STRICT, WITHOUT ROWID`
 
+const ADDED_TABLES = [RATE_LIMITS, HISTORY_TABLE, VALUES_TABLE]
+
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Opens the file, creates it or brings its schema up to date. `newId` names a new file. A newer schema is left as it is. */
@@ -58,7 +60,7 @@ export function openDatabase(file: string, newId: string): DatabaseSync {
   try {
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
-    migrate(db, newId)
+    if (!retryWhileBusy(() => isCurrent(db))) migrate(db, newId)
     return db
   } catch (error) {
     db.close()
@@ -66,21 +68,30 @@ export function openDatabase(file: string, newId: string): DatabaseSync {
   }
 }
 
+/** Returns `true` for a file that needs no change. A paused replica may hold the lock that a change needs. */
+function isCurrent(db: DatabaseSync): boolean {
+  if (versionOf(db) < SCHEMA_VERSION) return false
+  const has = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+  const tables = ADDED_TABLES.flatMap((statement) => /EXISTS (\w+)/.exec(statement)?.[1] ?? [])
+  return tables.every((name) => has.get(name)) && missingColumns(db).length === 0
+}
+
+function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA user_version').get()?.user_version)
+}
+
 function migrate(db: DatabaseSync, newId: string): void {
   retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may create one file
-  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  const version = versionOf(db)
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
-  addColumns(db)
-  db.exec(RATE_LIMITS)
-  db.exec(HISTORY_TABLE)
-  db.exec(VALUES_TABLE)
+  for (const [name, type] of missingColumns(db)) db.exec(`ALTER TABLE envelopes ADD COLUMN ${name} ${type}`)
+  for (const statement of ADDED_TABLES) db.exec(statement)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')
 }
 
-function addColumns(db: DatabaseSync): void {
+function missingColumns(db: DatabaseSync): [name: string, type: string][] {
   const has = db.prepare("SELECT 1 FROM pragma_table_info('envelopes') WHERE name = ?")
-  for (const [name, type] of Object.entries(NULLABLE_COLUMNS))
-    if (!has.get(name)) db.exec(`ALTER TABLE envelopes ADD COLUMN ${name} ${type}`)
+  return Object.entries(NULLABLE_COLUMNS).filter(([name]) => !has.get(name))
 }

@@ -15,7 +15,7 @@ import {
   SELECTED,
   type StoredEntry,
 } from './entry-row.ts'
-import { retryWhileBusy } from './locks.ts'
+import { LockWait } from './locks.ts'
 import { openDatabase } from './schema.ts'
 import { RateLimitTable } from './shared/rate-limits.ts'
 import { ValueTable } from './shared/values.ts'
@@ -31,6 +31,7 @@ export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
 export class SqliteStore {
   readonly id: string
   readonly log: WriteAheadLog
+  readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
   readonly rateLimits: RateLimitTable
   readonly values: ValueTable
@@ -51,12 +52,22 @@ export class SqliteStore {
     this.history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
-    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes)
+    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, this.lockWait)
+  }
+
+  /** Runs `work`, which writes nothing, in a transaction that needs no lock of writers. */
+  view<T>(work: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return work()
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    }
   }
 
   /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
   commit<T>(work: () => T): T {
-    retryWhileBusy(() => this.#db.exec('BEGIN IMMEDIATE'))
+    this.lockWait.run(() => this.#db.exec('BEGIN IMMEDIATE'))
     try {
       const result = work()
       this.#usage.write()

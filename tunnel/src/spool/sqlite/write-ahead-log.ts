@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { PAGE_BYTES } from './entry-row.ts'
-import { BUSY_MS, hasErrorCode, pauseThread, SQLITE_BUSY } from './locks.ts'
+import { hasErrorCode, type LockWait, SQLITE_BUSY } from './locks.ts'
 
 const READER_MS = 1_000
 const IMPATIENT_MS = 5_000 // after a long wait, so that calls do not wait one after the other
@@ -11,27 +11,30 @@ const IMPATIENT_MS = 5_000 // after a long wait, so that calls do not wait one a
 /** Modes of sqlite.org/pragma.html#pragma_wal_checkpoint. `RESTART` leaves the log its space on the disk. */
 export type CheckpointMode = 'RESTART' | 'TRUNCATE'
 
-/** Milliseconds since some start, and a pause that blocks the thread. */
-export type BlockingClock = { now: () => number; pause: (ms: number) => void }
-
-const CLOCK: BlockingClock = { now: () => performance.now(), pause: pauseThread }
-
 export class WriteAheadLog {
   readonly #db: DatabaseSync
   readonly #spoolFile: string
   readonly #file: string
   readonly #pages: StatementSync
   readonly #maxBytes: number
-  readonly #clock: BlockingClock
+  readonly #now: () => number
+  readonly #lockWait: LockWait
   #impatientUntil = 0
 
-  constructor(db: DatabaseSync, spoolFile: string, maxBytes: number, clock = CLOCK) {
+  constructor(
+    db: DatabaseSync,
+    spoolFile: string,
+    maxBytes: number,
+    lockWait: LockWait,
+    now = () => performance.now(),
+  ) {
     this.#db = db
     this.#spoolFile = spoolFile
     this.#file = walFileOf(spoolFile)
     this.#pages = db.prepare('PRAGMA page_count')
     this.#maxBytes = maxBytes
-    this.#clock = clock
+    this.#lockWait = lockWait
+    this.#now = now
   }
 
   isLong(): boolean {
@@ -50,24 +53,27 @@ export class WriteAheadLog {
 
   /**
    * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
-   * connections do for ten: on a slow disk, their checkpoints and commits take seconds. For a reader only the pauses between attempts
-   * count, since an attempt may take seconds, too.
+   * connections do until the wait of the batch is over: on a slow disk, their checkpoints and commits take seconds. For a reader only the
+   * pauses between attempts count, since an attempt may take seconds, too. After that it tries only once.
    */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
-    const startedAt = this.#clock.now()
     for (let readerMs = 0; ; ) {
       const obstacle = this.#moveIntoFile(mode)
       if (obstacle === 'full disk') return false
-      if (obstacle === undefined || (wasLong && !this.isLong())) return true // another replica has done it
-      const now = this.#clock.now()
+      if (obstacle === undefined || (wasLong && !this.isLong())) {
+        this.#impatientUntil = 0
+        return true // or another replica has done it
+      }
+      const now = this.#now()
       if (now < this.#impatientUntil) return false
-      if (readerMs > READER_MS || now - startedAt > BUSY_MS) {
-        this.#impatientUntil = now + IMPATIENT_MS
+      if (readerMs > READER_MS || this.#lockWait.isOver()) {
+        this.#impatientUntil = obstacle === 'reader' ? now + IMPATIENT_MS : Infinity
+        if (obstacle !== 'reader') this.#lockWait.giveUp()
         return false
       }
-      this.#clock.pause(1 + Math.random())
-      if (obstacle === 'reader') readerMs += this.#clock.now() - now
+      const pausedMs = this.#lockWait.pause(1 + Math.random())
+      if (obstacle === 'reader') readerMs += pausedMs
     }
   }
 
