@@ -23,13 +23,12 @@ import type { Projects } from './projects.ts'
 import { Rejection } from './rejections.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
-import { NatsAway } from './spool/jetstream/nats-url.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { type OpenSpoolFile, openSqliteSpool } from './spool/sqlite/client.ts'
 import { defaultBound } from './spool/sqlite/space.ts'
-import { openUnreachable } from './spool/unreachable.ts'
+import { openUnreachable, StoreAway } from './spool/unreachable.ts'
 import {
   type BreakerChange,
   type DeliveryAttempt,
@@ -73,13 +72,13 @@ export type ForwardingDeps = {
 const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
-/** Rejects with a readable message when the spool cannot be opened. A NATS server that is away, too old or without room is retried meanwhile. */
+/** Rejects with a readable message when the spool cannot be opened. A store that is away is opened later: a NATS server that does not answer, is too old or without room, or a locked file. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
   const { config, projects, limits, clock, onNotice } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, deps)
   const store = await open().catch((problem) => {
-    if (problem instanceof NatsAway) return openUnreachable({ open, problem, onNotice })
+    if (problem instanceof StoreAway) return openUnreachable({ open, problem, onNotice })
     throw problem
   })
   const spool = new MonitoredSpool({ ...deps, store })

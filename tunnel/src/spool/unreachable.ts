@@ -1,7 +1,10 @@
-/** Spool whose server cannot be reached or used yet. It rejects puts until it is open. */
+/** Spool whose server or file cannot be used yet. It rejects puts until it is open. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
+
+/** Error of a store that cannot hold the spool yet. The tunnel starts without it, and opens it later. */
+export class StoreAway extends Error {}
 
 type UnreachableSpoolDeps = {
   /** Opens the spool. Rejects after some attempts. */

@@ -16,7 +16,9 @@ import type {
   SpoolEntry,
   StoredBody,
 } from '../spool.ts'
+import { StoreAway } from '../unreachable.ts'
 import { listDamaged } from './damaged-files.ts'
+import { LockHeld } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
@@ -31,8 +33,8 @@ export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
 const openInWorker: OpenSpoolFile = (options) => new WorkerClient(options)
 
 /**
- * Opens the file, or creates it. Rejects when a newer release wrote it, or when it is damaged and another replica has it open. `onNotice`
- * receives messages for the operator.
+ * Opens the file, or creates it. Rejects when it is damaged and another replica has it open, and with `StoreAway` while another replica
+ * keeps it locked. `onNotice` receives messages for the operator.
  */
 export async function openSqliteSpool(
   file: string,
@@ -45,7 +47,11 @@ export async function openSqliteSpool(
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
   const space = divideSpace(bounds.bytes, folder)
   const worker = openFile({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
-  const { id, notice } = await worker.opened
+  const { id, notice } = await worker.opened.catch((error) => {
+    throw error instanceof LockHeld || error.name === LockHeld.name
+      ? new StoreAway(`SPOOL_URL: ${error.message}`)
+      : error
+  })
   if (notice) onNotice(notice)
   const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
   const { entryBytes: maxBytes, rowBytes } = space

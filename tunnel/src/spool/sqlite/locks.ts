@@ -16,6 +16,7 @@ const CLOCK: BlockingClock = { now: () => performance.now(), pause: pauseThread 
 
 /** Another replica has a lock, and does not release it: it is paused, or its disk hangs. */
 export class LockHeld extends Error {
+  override readonly name = 'LockHeld' // also after it was sent by another thread
   override readonly message =
     'another replica has locked the file and does not release it; resume or kill the one that is paused (docker ps, kubectl get pods)'
 }
