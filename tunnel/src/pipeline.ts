@@ -60,7 +60,7 @@ export class Context {
   readonly ownLimits: { seconds: number; categories: string[] }[] = []
   /** The loss of the envelope is reported to Sentry. The transport of `sdk.js` reports it otherwise. */
   isLossReported = false
-  /** Runs after the outcome is recorded and before the response is sent, unless the envelope was rejected. */
+  /** Runs after the outcome is recorded, unless the envelope was rejected. The response does not wait for it. It does not reject. */
   afterOutcome: (() => Promise<void>) | undefined
   /** Attempts that may still read the body after the response. */
   readonly pendingAttempts: Promise<unknown>[] = []

@@ -13,7 +13,7 @@ import { type ClientResolver, createClientResolver } from './http/client-address
 import { Ingest } from './http/ingest.ts'
 import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
-import { INBOX_BOUNDS, Inbox } from './inbox/inbox.ts'
+import { InboxClient, type OpenInboxFile } from './inbox/inbox-client.ts'
 import { LeftOverOutage } from './inbox/left-over-outage.ts'
 import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
@@ -51,7 +51,7 @@ export type Services = PolicyServices & {
   throttle: Throttle
   /** Absent in inbox mode. */
   sentry: Forwarding | undefined
-  inbox: Inbox | undefined
+  inbox: InboxClient | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
   /** Absent in inbox mode. */
@@ -73,14 +73,27 @@ export type Services = PolicyServices & {
 const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
 const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
-/** Clocks, log output, the folder of the SDK and the thread of the spool's file, which tests replace. */
-type Surroundings = Partial<Pick<Services, 'now' | 'clock'> & { logOutput: LogOutput; sdkFolder: string }> &
+/** Clocks, log output, the folder of the SDK and the threads of the spool's and the inbox's file, which tests replace. */
+type Surroundings = Partial<
+  Pick<Services, 'now' | 'clock'> & {
+    logOutput: LogOutput
+    sdkFolder: string
+    openInboxFile: OpenInboxFile
+  }
+> &
   Pick<ForwardingDeps, 'openSpoolFile'>
 
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
   config: Config,
-  { now = Date.now, clock = () => performance.now(), logOutput, sdkFolder, openSpoolFile }: Surroundings = {},
+  {
+    now = Date.now,
+    clock = () => performance.now(),
+    logOutput,
+    sdkFolder,
+    openSpoolFile,
+    openInboxFile,
+  }: Surroundings = {},
 ): Promise<Services> {
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
@@ -91,7 +104,7 @@ export async function openServices(
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
   const sentry = config.forward ? await openForwardingOrExit({ ...shared, openSpoolFile }) : undefined
-  const inbox = await openInboxOrExit(config, log, now)
+  const inbox = await openInboxOrExit(config, log, (file) => InboxClient.open(file, now, openInboxFile))
   const { outage, leftOver } = createOutage({ ...shared, inbox })
   const names = projects.all.map(({ name }) => name)
   const metrics = new Metrics({
@@ -250,10 +263,10 @@ function logHealthChange({ logger }: Log, { writable, problem }: SpoolHealth): v
 async function openInboxOrExit(
   { inboxFile }: Config,
   { logger }: Log,
-  now: () => number,
-): Promise<Inbox | undefined> {
+  open: (file: string) => Promise<InboxClient>,
+): Promise<InboxClient | undefined> {
   const problem = `INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`
-  const inbox = await orExit(problem, () => (inboxFile ? new Inbox(inboxFile, INBOX_BOUNDS, now) : undefined))
+  const inbox = await orExit(problem, async () => (inboxFile ? open(inboxFile) : undefined))
   inbox
     ?.summariseOld()
     .catch((err) => logger.warn({ err }, 'older envelopes in the inbox are not summarised'))

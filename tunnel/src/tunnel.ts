@@ -98,7 +98,7 @@ export function createTunnel(services: Services): Tunnel {
     services.sharedBundles?.stop()
     await Promise.race([Promise.all([history?.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
     await sentry?.spool.close()
-    inbox?.close()
+    await inbox?.close()
     await stopNow(adminServer)
     log.logger.info('stopped')
     await log.close()

@@ -1,7 +1,7 @@
 /** The spool on a NATS server whose connection ends for good. */
 
 import { expect, it } from 'vitest'
-import { NatsAway } from '../../../tunnel/src/spool/jetstream/nats-url.ts'
+import { StoreAway } from '../../../tunnel/src/spool/unreachable.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { startNatsProxy } from '../../support/nats/proxy.ts'
 import { requires } from '../../support/requirements.ts'
@@ -13,13 +13,13 @@ const STREAM_INFO = '"subjects_filter"' // in the first request to streams that 
 const PUT_MS = 20_000 // 5 s; the machine may be busy
 
 it.each(['CONNECT {', '$JS.API.INFO', 'STREAM.CREATE', STREAM_INFO])(
-  'opening the spool rejects with NatsAway when the connection ends at %s',
+  'opening the spool rejects with StoreAway when the connection ends at %s',
   OPTIONS,
   async (text) => {
     await using nats = await startNats()
     await using proxy = await startNatsProxy(nats.server)
     proxy.dieAfter(text)
-    await expect(openSpoolOn(proxy)).rejects.toThrow(NatsAway)
+    await expect(openSpoolOn(proxy)).rejects.toThrow(StoreAway)
   },
 )
 

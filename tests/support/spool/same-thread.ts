@@ -4,6 +4,9 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
+import { type InboxCalls, inboxCalls } from '../../../tunnel/src/inbox/inbox-calls.ts'
+import type { OpenInboxFile } from '../../../tunnel/src/inbox/inbox-client.ts'
 import type { Calls } from '../../../tunnel/src/spool/sqlite/calls.ts'
 import type { OpenSpoolFile } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { SpoolFile } from '../../../tunnel/src/spool/sqlite/spool-file.ts'
@@ -14,19 +17,44 @@ export const openInThisThread: OpenSpoolFile = (options) => {
   return {
     opened: Promise.resolve(file),
     /** Copies arguments, results and errors, and transfers bytes, as messages between threads do. */
-    async call<Name extends keyof Calls>(name: Name, ...args: Parameters<Calls[Name]>) {
+    async call<Name extends keyof Calls>(
+      name: Name,
+      ...args: Parameters<Calls[Name]>
+    ): Promise<Awaited<ReturnType<Calls[Name]>>> {
       const transfer = args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
       const call = structuredClone({ number: 0, name, args }, { transfer })
       await nextTurn()
       if (isClosed) throw new Error('the spool is closed')
       const [result] = file.run([call])
       if (result?.error) throw structuredClone(result.error)
-      return structuredClone(result?.value) as ReturnType<Calls[Name]>
+      return structuredClone(result?.value) as Awaited<ReturnType<Calls[Name]>>
     },
     async close() {
       await nextTurn() // calls of this turn run first
       isClosed = true
       file.close()
+    },
+  }
+}
+
+/** Inbox in the test's thread, with the clock of the test. */
+export const openInboxInThisThread: OpenInboxFile = (file, now) => {
+  const inbox = new Inbox(file, INBOX_BOUNDS, now)
+  const calls = inboxCalls(inbox)
+  return {
+    opened: Promise.resolve({ id: inbox.id }),
+    async call<Name extends keyof InboxCalls>(
+      name: Name,
+      ...args: Parameters<InboxCalls[Name]>
+    ): Promise<Awaited<ReturnType<InboxCalls[Name]>>> {
+      const transfer = args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
+      const given = structuredClone(args, { transfer })
+      await nextTurn()
+      const method: (...given: unknown[]) => unknown = Reflect.get(calls, name as PropertyKey)
+      return structuredClone(await method(...given)) as Awaited<ReturnType<InboxCalls[Name]>>
+    },
+    async close() {
+      inbox.close()
     },
   }
 }

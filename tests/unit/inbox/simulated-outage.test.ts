@@ -7,10 +7,12 @@ import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import type { SimulatedOutageStatus } from '../../../tunnel/src/contract/inbox.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
+import { InboxClient } from '../../../tunnel/src/inbox/inbox-client.ts'
 import { InboxUpstream, inboxHeaders } from '../../../tunnel/src/inbox/inbox-upstream.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { openInboxInThisThread } from '../../support/spool/same-thread.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
@@ -169,7 +171,9 @@ describe('A simulated outage', () => {
   })
 
   it('lets no envelope into the inbox while it lasts', async () => {
-    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
+    const inbox = started.adopt(await InboxClient.open(file, Date.now, openInboxInThisThread), (it) =>
+      it.close(),
+    )
     const memory = new MemoryBudget(1024 * 1024, 1024)
     const onError = (error: unknown) => Promise.reject(error)
     const upstream = new InboxUpstream({ inbox, memory, onError })
@@ -177,22 +181,24 @@ describe('A simulated outage', () => {
     const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
     const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
     const send = () => upstream.send(undefined, outgoing, headers).final
-    inbox.outage.begin(60_000)
+    await inbox.outage.begin(60_000)
     expect({ isOpen: upstream.isOpen(), mayProbe: upstream.mayProbe() }).toEqual({
       isOpen: true,
       mayProbe: false,
     })
     expect(await send()).toMatchObject({ kind: 'undecided', status: 503 })
-    expect(inbox.count()).toBe(0)
-    inbox.outage.end()
+    expect(await inbox.count()).toBe(0)
+    await inbox.outage.end()
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } }) // it is there already
-    expect(inbox.count()).toBe(1)
-    expect(inbox.outage.delivered()).toBe(1)
+    expect(await inbox.count()).toBe(1)
+    expect(await inbox.outage.delivered()).toBe(1)
   })
 
   it('delivers envelopes after one read of its state has failed', async () => {
-    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, Date.now), (it) => it.close())
+    const inbox = started.adopt(await InboxClient.open(file, Date.now, openInboxInThisThread), (it) =>
+      it.close(),
+    )
     const onError = vi.fn()
     const memory = new MemoryBudget(1024 * 1024, 1024)
     const upstream = new InboxUpstream({ inbox, memory, onError })
@@ -201,9 +207,7 @@ describe('A simulated outage', () => {
     const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
     const send = () => upstream.send(undefined, outgoing, headers).final
     const failure = new Error('database is locked')
-    vi.spyOn(inbox.outage, 'remainingMs').mockImplementationOnce(() => {
-      throw failure
-    })
+    vi.spyOn(inbox.outage, 'remainingMs').mockRejectedValueOnce(failure)
     expect(await send()).toMatchObject({ kind: 'undecided', reason: 'inbox' })
     expect(onError).toHaveBeenCalledExactlyOnceWith(failure)
     expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { HISTORY_RANGES } from '../contract/history.ts'
 import type { Rejections, ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { InboxClient } from '../inbox/inbox-client.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
@@ -30,7 +30,7 @@ type AdminDeps = {
   metrics: Metrics
   /** Absent without a spool and without an inbox. */
   history: HistoryRecorder | undefined
-  inbox: Inbox | undefined
+  inbox: InboxClient | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
   /** Absent in inbox mode. */

@@ -1,7 +1,8 @@
 /** Routes of the inbox: list, read and delete envelopes, and simulate an outage of Sentry. */
 
 import { type Context, Hono } from 'hono'
-import type { Inbox, PageQuery } from '../inbox/inbox.ts'
+import type { PageQuery } from '../inbox/inbox.ts'
+import type { InboxClient } from '../inbox/inbox-client.ts'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
@@ -13,7 +14,7 @@ const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 
 export function createInboxAdmin(
-  inbox: Inbox,
+  inbox: InboxClient,
   outage: SimulatedOutage | undefined,
   auditLog: AuditLog,
 ): Hono {
@@ -31,14 +32,14 @@ export function createInboxAdmin(
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
   return app
 
-  function list(c: Context): object {
-    const page = inbox.list(...readPageQuery(c))
+  async function list(c: Context): Promise<object> {
+    const page = await inbox.list(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
     return page
   }
 
-  function listGroups(c: Context): object {
-    const page = inbox.groups(...readPageQuery(c))
+  async function listGroups(c: Context): Promise<object> {
+    const page = await inbox.groups(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
     return page
   }
@@ -64,21 +65,21 @@ export function createInboxAdmin(
     return status
   }
 
-  function read(c: Context): Response {
+  async function read(c: Context): Promise<Response> {
     const id = c.req.param('id') ?? ''
     const first = readNumber(c, 'first', MAX_FIRST_BYTES, 'of bytes ')
-    const envelope = inbox.read(id, first)
+    const envelope = await inbox.read(id, first)
     if (!envelope) throw notFound()
-    if (first !== undefined) c.header('x-envelope-bytes', String(inbox.size(id)))
+    if (first !== undefined) c.header('x-envelope-bytes', String(await inbox.size(id)))
     auditLog.record(c, 'inbox-read', { id })
     return download(c, envelope)
   }
 
-  function deleteOne(c: Context): object {
+  async function deleteOne(c: Context): Promise<object> {
     const id = c.req.param('id') ?? ''
-    if (!inbox.delete(id)) throw notFound()
+    if (!(await inbox.delete(id))) throw notFound()
     auditLog.recordChange(c, 'inbox-delete', { id, envelopes: 1 })
-    return { deleted: 1, left: inbox.count() }
+    return { deleted: 1, left: await inbox.count() }
   }
 
   async function deleteAll(c: Context): Promise<object> {
@@ -86,7 +87,7 @@ export function createInboxAdmin(
       throw new RequestError(400, 'Add ?all to delete everything, or name one envelope: DELETE /inbox/<id>.')
     const deleted = await inbox.deleteAll()
     auditLog.recordChange(c, 'inbox-delete', { envelopes: deleted })
-    return { deleted, left: inbox.count() }
+    return { deleted, left: await inbox.count() }
   }
 }
 

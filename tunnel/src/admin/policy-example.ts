@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import type { InboxEntry } from '../contract/inbox.ts'
 import type { ScrubChange, ScrubExample } from '../contract/policies.ts'
 import type { Item } from '../envelope/items.ts'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { InboxClient } from '../inbox/inbox-client.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing } from '../policy/scrub.ts'
 import { Rejection } from '../rejections.ts'
@@ -19,10 +19,10 @@ const MAX_CHANGES = 50
 
 type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
-type Deps = { scrub: Config['scrub']; inbox: Inbox | undefined; auditLog: AuditLog }
+type Deps = { scrub: Config['scrub']; inbox: InboxClient | undefined; auditLog: AuditLog }
 
 export class PolicyExamples {
-  readonly #inbox: Inbox | undefined
+  readonly #inbox: InboxClient | undefined
   readonly #auditLog: AuditLog
   /** Absent without scrubbing. It counts nothing. */
   readonly #scrubbing: Scrubbing | undefined
@@ -44,7 +44,7 @@ export class PolicyExamples {
     const inbox = this.#inbox
     if (!inbox)
       throw new RequestError(404, 'The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.')
-    const { entries } = inbox.list(MAX_ENVELOPES)
+    const { entries } = await inbox.list(MAX_ENVELOPES)
     this.#forgetOthers(new Set(entries.map(({ id }) => id)))
     for (const [index, entry] of entries.entries()) {
       const found = this.#searched.get(entry.id) ?? (await this.#search(entry, inbox, scrubbing))
@@ -59,11 +59,11 @@ export class PolicyExamples {
   /** Searches an envelope, in a turn of the event loop of its own. */
   async #search(
     { id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>,
-    inbox: Inbox,
+    inbox: InboxClient,
     scrubbing: Scrubbing,
   ): Promise<Changes> {
     await nextTurn()
-    const envelope = bytes <= MAX_ENVELOPE_BYTES ? inbox.read(id) : undefined
+    const envelope = bytes <= MAX_ENVELOPE_BYTES ? await inbox.read(id) : undefined
     const found = envelope ? findChanges(envelope, scrubbing) : { changes: [], total: 0 }
     this.#searched.set(id, found)
     return found

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'
 import { copyToInboxStage, storeInInboxStage } from '../inbox/enqueue.ts'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { InboxClient } from '../inbox/inbox-client.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import {
   accepted,
@@ -60,7 +60,7 @@ type IngestServices = OutcomeServices &
     /** Absent in inbox mode: nothing is forwarded. */
     sentry: ForwardServices['sentry'] | undefined
     upstreamEncoding: ForwardServices['upstreamEncoding']
-    inbox: Inbox | undefined
+    inbox: InboxClient | undefined
     /** Absent with a Sentry. */
     outage: SimulatedOutage | undefined
     replica: string
@@ -111,6 +111,7 @@ export class Ingest {
   readonly #reportStages: readonly Stage[]
   #requests = 0
   #inFlight = 0
+  #unfinished = 0
   #onIdle: PromiseWithResolvers<void> | undefined
 
   constructor(services: IngestServices) {
@@ -149,11 +150,12 @@ export class Ingest {
       return await this.#run(ctx, stages)
     } finally {
       this.#inFlight--
-      if (this.#inFlight === 0) this.#onIdle?.resolve()
+      this.#noteIdle()
     }
   }
 
   async #run(ctx: Context, stages: readonly Stage[]): Promise<HttpResponse> {
+    let isUnfinished = false
     try {
       try {
         let outcome: Outcome | undefined
@@ -164,17 +166,39 @@ export class Ingest {
         }
         if (!outcome) throw new Error('no stage has ended the pipeline')
         const response = respond(ctx, outcome, this.#services)
-        if (ctx.afterOutcome) await ctx.afterOutcome()
+        if (ctx.afterOutcome) {
+          isUnfinished = true
+          void this.#finish(ctx, ctx.afterOutcome())
+        }
         return response
       } finally {
-        const released = ctx.releaseBodies()
+        const released = isUnfinished ? undefined : ctx.releaseBodies()
         if (released) await released
       }
     } catch (error) {
       return respond(ctx, rejected(ctx, error, this.#services), this.#services)
     } finally {
-      ctx.parser?.release()
+      if (!isUnfinished) ctx.parser?.release()
     }
+  }
+
+  /** Releases what a request holds when `work`, for which its response does not wait, has ended. */
+  async #finish(ctx: Context, work: Promise<void>): Promise<void> {
+    this.#unfinished++
+    try {
+      await work
+      await ctx.releaseBodies()
+    } catch (error) {
+      this.#services.onBug(error, ctx.client.requestId)
+    } finally {
+      ctx.parser?.release()
+      this.#unfinished--
+      this.#noteIdle()
+    }
+  }
+
+  #noteIdle(): void {
+    if (this.#inFlight + this.#unfinished === 0) this.#onIdle?.resolve()
   }
 
   #createContext(incoming: IncomingMessage, client: Omit<ResolvedClient, 'isPeerTrusted'>): Context {
@@ -189,9 +213,9 @@ export class Ingest {
     return this.#inFlight
   }
 
-  /** Resolves when no request is being handled. */
+  /** Resolves when no request is being handled, and what follows the responses is done. */
   async idle(): Promise<void> {
-    if (this.#inFlight === 0) return
+    if (this.#inFlight + this.#unfinished === 0) return
     this.#onIdle ??= Promise.withResolvers()
     await this.#onIdle.promise
   }

@@ -6,14 +6,15 @@ import type { Item } from '../envelope/items.ts'
 import { networkOf } from '../networks.ts'
 import type { Context, Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
-import type { Inbox, NewEntry } from './inbox.ts'
+import type { NewEntry } from './inbox.ts'
+import type { InboxClient } from './inbox-client.ts'
 import { summarise } from './summary.ts'
 
 /** Size of the largest envelope that the inbox stores. */
 export const ENTRY_BYTES = 32 * 1024 * 1024 // an entry is one value of a row, and held in memory with SQLite's copy of it
 
 /** Stores the envelope in the inbox. Rejects it when the inbox cannot store it. */
-export function storeInInboxStage(inbox: Inbox, memory: MemoryBudget): Stage {
+export function storeInInboxStage(inbox: InboxClient, memory: MemoryBudget): Stage {
   const queue = new InboxQueue(inbox, memory)
   return async function storeInInbox(ctx) {
     await queue.add(ctx)
@@ -21,29 +22,40 @@ export function storeInInboxStage(inbox: Inbox, memory: MemoryBudget): Stage {
   }
 }
 
-/** Stores a copy of a forwarded envelope once its outcome is known, which a failure does not change. */
-export function copyToInboxStage(inbox: Inbox, memory: MemoryBudget, onBug: OnBug): Stage {
+/**
+ * Stores a copy of a forwarded envelope once its outcome is known. The response does not wait for it, and a failure does not change it. While
+ * 256 copies wait for a slow disk or a locked file, no more are made.
+ */
+export function copyToInboxStage(inbox: InboxClient, memory: MemoryBudget, onBug: OnBug): Stage {
   const queue = new InboxQueue(inbox, memory)
   return function copyToInbox(ctx) {
-    ctx.afterOutcome = () =>
-      queue.add(ctx).catch((error) => {
-        if (!(error instanceof Rejection)) onBug(error, ctx.client.requestId)
-      })
+    if (queue.length < MAX_COPIES)
+      ctx.afterOutcome = () =>
+        queue.add(ctx).catch((error) => {
+          if (!(error instanceof Rejection)) onBug(error, ctx.client.requestId)
+        })
     return undefined
   }
 }
+
+const MAX_COPIES = 256 // each holds the body of its envelope
 
 type OnBug = (error: unknown, requestId: string) => void
 
 /** Stores one envelope at a time. */
 class InboxQueue {
-  readonly #inbox: Inbox
+  readonly #inbox: InboxClient
   readonly #memory: MemoryBudget
   #last: Promise<void> = Promise.resolve()
+  #length = 0
 
-  constructor(inbox: Inbox, memory: MemoryBudget) {
+  constructor(inbox: InboxClient, memory: MemoryBudget) {
     this.#inbox = inbox
     this.#memory = memory
+  }
+
+  get length(): number {
+    return this.#length
   }
 
   /** Rejects with a `Rejection` when the envelope cannot be stored. */
@@ -55,7 +67,12 @@ class InboxQueue {
         'envelope-too-large',
         `Decompressed, it is larger than the ${ENTRY_BYTES} bytes that the inbox accepts.`,
       )
-    const stored = this.#last.then(() => this.#store(ctx, ranges, bytes))
+    this.#length++
+    const stored = this.#last
+      .then(() => this.#store(ctx, ranges, bytes))
+      .finally(() => {
+        this.#length--
+      })
     this.#last = stored.catch(() => undefined)
     return stored
   }
@@ -71,27 +88,27 @@ class InboxQueue {
       const stored = items.map((item) => itemWithout(item, ranges))
       const summary = summarise({ id, event_id: eventId }, stored, whole)
       const types = items.map(({ type }) => type)
-      this.#write({ id, time, eventId, types, summary, envelope: whole }, networkOf(client.address))
+      await this.#write({ id, time, eventId, types, summary, envelope: whole }, networkOf(client.address))
     } finally {
       this.#memory.release(2 * bytes)
     }
   }
 
-  #write(entry: NewEntry, network: string): void {
+  async #write(entry: NewEntry, network: string): Promise<void> {
     try {
-      this.#inbox.keep(entry, network)
+      await this.#inbox.keep(entry, network)
     } catch (error) {
       throw new Rejection('inbox-full', error instanceof Error ? error.message : 'unknown')
     }
   }
 }
 
-/** Reads a body of `bytes` into one buffer. */
+/** Reads a body of `bytes` into one buffer, which can be transferred to another thread. */
 export async function wholeOf(
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
   bytes: number,
 ): Promise<Buffer> {
-  const whole = Buffer.allocUnsafe(bytes)
+  const whole = Buffer.allocUnsafeSlow(bytes)
   let at = 0
   for await (const chunk of body) at += chunk.copy(whole, at)
   return whole.subarray(0, at)

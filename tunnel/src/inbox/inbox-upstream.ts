@@ -7,12 +7,12 @@ import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
 import type { DeliveryAttempt } from '../upstream/client.ts'
 import type { DeliveryResult } from '../upstream/request.ts'
 import { wholeOf } from './enqueue.ts'
-import type { Inbox } from './inbox.ts'
+import type { InboxClient } from './inbox-client.ts'
 import { readStored } from './stored.ts'
 import { summarise } from './summary.ts'
 
 type InboxUpstreamDeps = {
-  inbox: Inbox
+  inbox: InboxClient
   memory: MemoryBudget
   onError: (error: unknown) => void
 }
@@ -32,6 +32,8 @@ export function inboxHeaders({ receipt, network }: Sender): string[] {
 export class InboxUpstream implements DeliveryUpstreams {
   readonly #deps: InboxUpstreamDeps
   #last: Promise<unknown> = Promise.resolve()
+  #isOpen = true
+  #isReading = false
 
   constructor(deps: InboxUpstreamDeps) {
     this.#deps = deps
@@ -44,8 +46,25 @@ export class InboxUpstream implements DeliveryUpstreams {
     return { soon: final, final, drop: () => {} }
   }
 
+  /** Returns the state that was read last, and reads it again: it is in a file that several replicas share. */
   isOpen(): boolean {
-    return this.#deps.inbox.outage.remainingMs() > 0
+    if (!this.#isReading) void this.#noteState()
+    return this.#isOpen
+  }
+
+  async #noteState(): Promise<void> {
+    this.#isReading = true
+    try {
+      this.#isOpen = await this.#readState()
+    } catch {
+      // The next call tries again.
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  async #readState(): Promise<boolean> {
+    return (await this.#deps.inbox.outage.remainingMs()) > 0
   }
 
   /** Allows no attempt during the outage, so that the delivery begins at its end, without a backoff. */
@@ -67,7 +86,7 @@ export class InboxUpstream implements DeliveryUpstreams {
     const { memory, onError } = this.#deps
     memory.reserve(2 * outgoing.bytes)
     try {
-      if (this.isOpen()) return { kind: 'undecided', reason: 'simulated outage', status: 503 }
+      if (await this.#readState()) return { kind: 'undecided', reason: 'simulated outage', status: 503 }
       return await this.#store(outgoing, sender)
     } catch (error) {
       onError(error)
@@ -79,15 +98,15 @@ export class InboxUpstream implements DeliveryUpstreams {
 
   async #store(outgoing: OutgoingBody, { receipt: { id, time }, network }: Sender): Promise<DeliveryResult> {
     const { inbox } = this.#deps
-    if (inbox.size(id) !== undefined) return ACCEPTED // the spool did not learn of its delivery
+    if ((await inbox.size(id)) !== undefined) return ACCEPTED // the spool did not learn of its delivery
     const envelope = await wholeOf(outgoing.content(), outgoing.bytes)
     const read = readStored(envelope)
     if (!read) return reply(400)
     const { items, eventId = null } = read
     const summary = summarise({ id, event_id: eventId }, items, envelope)
     const types = items.map(({ type }) => type)
-    inbox.keep({ id, time, eventId, types, summary, envelope }, network)
-    inbox.outage.countDelivered()
+    await inbox.keep({ id, time, eventId, types, summary, envelope }, network)
+    await inbox.outage.countDelivered()
     return ACCEPTED
   }
 }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from '../contract/inbox.ts'
-import { retryWhileBusy } from '../spool/sqlite/locks.ts'
+import { LockWait, retryWhileBusy } from '../spool/sqlite/locks.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
 import { OUTAGE_TABLE, OutageTable } from './outage-table.ts'
@@ -21,7 +21,7 @@ export type NewEntry = {
   eventId: string | null
   types: readonly string[]
   summary: Summary
-  envelope: Buffer
+  envelope: Uint8Array
 }
 
 /** Position in the list, and what to select. */
@@ -44,7 +44,6 @@ export const INBOX_BOUNDS: InboxBounds = {
 
 type Row = Record<string, SQLOutputValue>
 
-const BUSY_MS = 5_000 // several replicas share the file
 const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
 const MAX_TYPE_LENGTH = 64
 const DELETE_BATCH = 50 // envelopes in one turn of the event loop
@@ -73,6 +72,7 @@ export class Inbox {
   }
   readonly outage: OutageTable
   readonly #db: DatabaseSync
+  readonly #lockWait = new LockWait()
   readonly #statements: ReturnType<typeof prepare>
   readonly #summaries: Summaries
   readonly #history: HistoryTable
@@ -82,10 +82,10 @@ export class Inbox {
   /** Opens the file, or creates it. `now` is in milliseconds since 1970. */
   constructor(file: string, bounds: InboxBounds, now: () => number) {
     mkdirSync(dirname(file), { recursive: true })
-    this.#db = new DatabaseSync(file, { timeout: BUSY_MS })
-    retryWhileBusy(() => this.#db.exec('PRAGMA journal_mode = WAL')) // the timeout does not apply here
+    this.#db = new DatabaseSync(file)
+    retryWhileBusy(() => this.#db.exec('PRAGMA journal_mode = WAL'))
     this.#db.exec('PRAGMA synchronous = FULL')
-    migrate(this.#db)
+    if (!retryWhileBusy(() => isCurrent(this.#db))) migrate(this.#db)
     this.#statements = prepare(this.#db)
     this.#summaries = new Summaries(this.#db)
     this.id = this.#summaries.inbox
@@ -115,8 +115,7 @@ export class Inbox {
 
   /** Throws when an envelope is larger than the share of one client address. */
   checkSize(bytes: number, network: string): void {
-    if (bytes > this.#bounds.bytes * this.#shareOf(network))
-      throw new Error('It is larger than the share of one client address in the inbox.')
+    checkEntrySize(this.#bounds, bytes, network)
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
@@ -149,14 +148,14 @@ export class Inbox {
 
   /** Returns `false` when there is no such envelope. */
   delete(id: string): boolean {
-    return this.#statements.deleteOne.run(id).changes > 0
+    return this.write(() => this.#statements.deleteOne.run(id)).changes > 0
   }
 
   /** Deletes the envelopes that are stored now, in batches. Returns their number. */
   async deleteAll(): Promise<number> {
     const newest = this.#statements.newestSeq.get()?.seq ?? null
     for (let deleted = 0; ; await nextTurn()) {
-      const { changes } = this.#statements.deleteBatch.run(newest)
+      const { changes } = this.write(() => this.#statements.deleteBatch.run(newest))
       deleted += Number(changes)
       if (changes < DELETE_BATCH) return deleted
     }
@@ -196,9 +195,15 @@ export class Inbox {
     this.#db.close()
   }
 
+  /** Runs `work`, which may have to wait for other replicas. */
+  write<T>(work: () => T): T {
+    this.#lockWait.begin()
+    return this.#lockWait.run(work)
+  }
+
   /** Runs `work` in one transaction. */
   #commit(work: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE')
+    this.write(() => this.#db.exec('BEGIN IMMEDIATE'))
     try {
       work()
       this.#db.exec('COMMIT')
@@ -208,15 +213,13 @@ export class Inbox {
     }
   }
 
-  #shareOf(network: string): number {
-    return network === '' ? 1 : this.#bounds.addressShare
-  }
-
   #trim(network: string): void {
     const { deleteOld, ofNetwork, deleteOldestOf, total, deleteOldest } = this.#statements
     deleteOld.run(this.#now() - this.#bounds.ageMs)
     if (network !== '')
-      this.#deleteBeyond(this.#shareOf(network), ofNetwork.get(network), () => deleteOldestOf.get(network))
+      this.#deleteBeyond(shareOf(this.#bounds, network), ofNetwork.get(network), () =>
+        deleteOldestOf.get(network),
+      )
     this.#deleteBeyond(1, total.get(), () => deleteOldest.get())
   }
 
@@ -227,6 +230,16 @@ export class Inbox {
     for (; envelopes > maxEnvelopes || bytes > maxBytes; envelopes--)
       bytes -= Number(deleteNext()?.bytes ?? bytes)
   }
+}
+
+/** Throws when an envelope is larger than the share of one client address. */
+export function checkEntrySize(bounds: InboxBounds, bytes: number, network: string): void {
+  if (bytes > bounds.bytes * shareOf(bounds, network))
+    throw new Error('It is larger than the share of one client address in the inbox.')
+}
+
+function shareOf({ addressShare }: InboxBounds, network: string): number {
+  return network === '' ? 1 : addressShare
 }
 
 /** Returns the bytes of a summary. The types, a JSON list, are stored twice. */
@@ -270,9 +283,17 @@ const INDEXES = `
   CREATE INDEX IF NOT EXISTS inbox_usage ON inbox (bytes, summary_bytes);
   CREATE INDEX IF NOT EXISTS inbox_usage_by_network ON inbox (network, bytes, summary_bytes)`
 
+/** Counts the changes of the schema, which are additive. */
+const SCHEMA_VERSION = 1
+
+/** Returns `true` for a file that needs no change. A paused replica may hold the lock that a change needs. */
+function isCurrent(db: DatabaseSync): boolean {
+  return Number(db.prepare('PRAGMA user_version').get()?.user_version) >= SCHEMA_VERSION
+}
+
 /** Creates the schema. */
 function migrate(db: DatabaseSync): void {
-  db.exec('BEGIN IMMEDIATE') // several replicas may open the file at once
+  retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may open the file at once
   db.exec(SCHEMA)
   const columns = db.prepare("SELECT name FROM pragma_table_info('inbox')").all()
   for (const [name, type] of Object.entries(ADDED_COLUMNS))
@@ -282,5 +303,6 @@ function migrate(db: DatabaseSync): void {
   createSummaries(db)
   db.exec(HISTORY_TABLE)
   db.exec(OUTAGE_TABLE)
+  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
 }

@@ -6,13 +6,13 @@ import { INBOX } from '../envelope/dsn.ts'
 import { createProjects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
-import type { Inbox } from './inbox.ts'
+import type { InboxClient } from './inbox-client.ts'
 import { InboxUpstream } from './inbox-upstream.ts'
 import { OutageSpool, type OutageSpoolDeps } from './outage-spool.ts'
 
 type LeftOverDeps = Omit<OutageSpoolDeps, 'projects' | 'onError'> & {
   /** Absent with `INBOX=off`: the envelopes wait until they expire. */
-  inbox: Inbox | undefined
+  inbox: InboxClient | undefined
   logger: Pick<Logger, 'info' | 'warn'>
 }
 

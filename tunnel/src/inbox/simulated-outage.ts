@@ -11,12 +11,12 @@ import { Rejection } from '../rejections.ts'
 import { createSpoolEntry } from '../spool/entry.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import { ENTRY_BYTES } from './enqueue.ts'
-import type { Inbox } from './inbox.ts'
+import type { InboxClient } from './inbox-client.ts'
 import { InboxUpstream, inboxHeaders } from './inbox-upstream.ts'
 import { OutageSpool, type OutageSpoolDeps } from './outage-spool.ts'
 import { MAX_OUTAGE_MS } from './outage-table.ts'
 
-type OutageDeps = OutageSpoolDeps & { inbox: Inbox }
+type OutageDeps = OutageSpoolDeps & { inbox: InboxClient }
 
 export const MAX_OUTAGE_SECONDS = MAX_OUTAGE_MS / 1000
 const SUMMARY_BYTES = 64 * 1024 // at most
@@ -48,21 +48,22 @@ export class SimulatedOutage {
   async begin(seconds: number): Promise<SimulatedOutageStatus | undefined> {
     const { pending } = await this.#open().then(() => this.status())
     const { outage } = this.#deps.inbox
-    if (outage.begin(seconds * 1000)) {
-      if (pending === 0) outage.reset()
-    } else if (outage.remainingMs() === 0) return undefined
+    if (await outage.begin(seconds * 1000)) {
+      if (pending === 0) await outage.reset()
+    } else if ((await outage.remainingMs()) === 0) return undefined
     return this.status()
   }
 
-  end(): Promise<SimulatedOutageStatus> {
-    this.#deps.inbox.outage.end()
+  async end(): Promise<SimulatedOutageStatus> {
+    await this.#deps.inbox.outage.end()
     return this.status()
   }
 
   async status(): Promise<SimulatedOutageStatus> {
     const { outage } = this.#deps.inbox
     const { envelopes: pending } = await this.totals()
-    return { remaining_ms: outage.remainingMs(), pending, delivered: outage.delivered() }
+    const [remaining_ms, delivered] = await Promise.all([outage.remainingMs(), outage.delivered()])
+    return { remaining_ms, pending, delivered }
   }
 
   /** Returns the number of pending envelopes. */
@@ -73,7 +74,8 @@ export class SimulatedOutage {
 
   /** Returns a stage that spools the envelope during an outage. */
   stage(): Stage {
-    return (ctx) => (this.#deps.inbox.outage.remainingMs() > 0 ? this.#hold(ctx) : undefined)
+    const { outage } = this.#deps.inbox
+    return async (ctx) => ((await outage.remainingMs()) > 0 ? this.#hold(ctx) : undefined)
   }
 
   /** Opens the spool of an outage that any replica has begun. */

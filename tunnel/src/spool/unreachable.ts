@@ -3,7 +3,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Spool } from './spool.ts'
 
-/** Error of a store that cannot hold the spool yet. The tunnel starts without it, and opens it later. */
+/**
+ * Error of a store that cannot hold the spool yet: a NATS server that does not answer, has no leader or no room, or is too old, or a file
+ * that another replica keeps locked. The tunnel starts without the spool, and opening is tried again.
+ */
 export class StoreAway extends Error {}
 
 type UnreachableSpoolDeps = {

@@ -1,7 +1,5 @@
 /** Address of a NATS server, parsed from `SPOOL_URL`. */
 
-import { StoreAway } from '../unreachable.ts'
-
 export type NatsAddress = {
   /** `host:port` of each server of the cluster. */
   servers: string[]
@@ -55,9 +53,3 @@ function readLogin(text: string): NatsAddress['credentials'] | null {
     return null
   }
 }
-
-/**
- * Error of a NATS server that cannot hold the spool yet: it does not answer, has no leader or no room, or is too old. The tunnel starts
- * without the spool, and opening is tried again.
- */
-export class NatsAway extends StoreAway {}

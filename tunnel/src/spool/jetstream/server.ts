@@ -3,8 +3,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
+import { StoreAway } from '../unreachable.ts'
 import { classOf } from './codec.ts'
-import { describeNats, type NatsAddress, NatsAway } from './nats-url.ts'
+import { describeNats, type NatsAddress } from './nats-url.ts'
 import {
   codeOf,
   messageOf,
@@ -58,7 +59,7 @@ export class Server {
     void this.#watchConnection()
   }
 
-  /** Rejects with `NatsAway` when no usable server answers, and with another error when it refuses the credentials, or would lose entries. */
+  /** Rejects with `StoreAway` when no usable server answers, and with another error when it refuses the credentials, or would lose entries. */
   static async open(address: NatsAddress, settings: StreamSettings): Promise<Server> {
     const place = describeNats(address)
     const denial = address.credentials
@@ -78,7 +79,7 @@ export class Server {
       const { version = '' } = nc.info ?? {}
       const [major = 0, minor = 0] = version.split('.').map(Number)
       if (major < 2 || (major === 2 && minor < 10))
-        throw new NatsAway(
+        throw new StoreAway(
           `SPOOL_URL: ${place} runs nats-server ${version}, which cannot sync each message (sync_interval: always); install 2.10 or newer`,
         )
       const options = { timeout: ANSWER_MS }
@@ -222,8 +223,8 @@ function isAnswer(error: unknown): boolean {
   return (code !== FULL || isFull(error)) && (code !== DELETE_FAILED || isGone(error))
 }
 
-function describeAbsence(place: string, error: unknown): NatsAway {
-  return new NatsAway(
+function describeAbsence(place: string, error: unknown): StoreAway {
+  return new StoreAway(
     `SPOOL_URL: no NATS server with JetStream answers at ${place} (${messageOf(error)}); start one, or correct the address`,
   )
 }

@@ -17,6 +17,7 @@ import type {
   SpoolTotals,
   StoredBody,
 } from '../spool.ts'
+import { StoreAway } from '../unreachable.ts'
 import { BundleBucket } from './bundles.ts'
 import {
   CLASSES,
@@ -30,7 +31,7 @@ import {
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { HistoryBuckets } from './history.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
-import { type NatsAddress, NatsAway } from './nats-url.ts'
+import type { NatsAddress } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
@@ -47,7 +48,7 @@ const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
-/** Rejects with `NatsAway` when no usable server answers, and with another error when its streams would lose entries. */
+/** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. */
 export async function openJetStreamSpool(
   address: NatsAddress,
   bounds: Omit<Settings, 'replicas'>,
@@ -58,7 +59,7 @@ export async function openJetStreamSpool(
   const spool = new JetStreamSpool(server, settings, now)
   await spool.start().catch(async (error) => {
     await spool.close()
-    throw new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
+    throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
   })
   return spool
 }

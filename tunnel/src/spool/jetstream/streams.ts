@@ -13,8 +13,8 @@ import {
 import { Kvm } from '@nats-io/kv'
 import { Objm } from '@nats-io/obj'
 import { nanos } from '@nats-io/transport-node'
+import { StoreAway } from '../unreachable.ts'
 import { CLASSES, NAME, type PriorityClass, subjectsOf } from './codec.ts'
-import { NatsAway } from './nats-url.ts'
 
 export type StreamSettings = {
   /** Bytes of all classes together; `undefined` keeps the bounds of streams that exist, and is 5 GiB for new ones. */
@@ -123,9 +123,9 @@ function bytesOf({ bytes = DEFAULT_BYTES }: StreamSettings, share: number): numb
 function describeError(error: unknown, { name, max_bytes }: Wanted): Error {
   const code = codeOf(error)
   if (code === undefined || code === NO_LEADER || code === NO_PEERS)
-    return new NatsAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
+    return new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
   if (code === NO_STORAGE)
-    return new NatsAway(
+    return new StoreAway(
       `SPOOL_URL: the server has no room for the stream ${name} of ${max_bytes} bytes; lower SPOOL_BYTES, or raise its max_file_store`,
     )
   return new Error(`SPOOL_URL: the server does not create the stream ${name}: ${messageOf(error)}`)

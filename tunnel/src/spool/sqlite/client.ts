@@ -22,15 +22,13 @@ import { LockHeld } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
-import { type SpoolFileCaller, WorkerClient } from './threads/worker-client.ts'
+import { openSpoolWorker, type SpoolFileCaller } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
-
-const openInWorker: OpenSpoolFile = (options) => new WorkerClient(options)
 
 /**
  * Opens the file, or creates it. Rejects when it is damaged and another replica has it open, and with `StoreAway` while another replica
@@ -40,7 +38,7 @@ export async function openSqliteSpool(
   file: string,
   bounds: SpoolBounds,
   onNotice: (notice: string) => void = () => {},
-  openFile: OpenSpoolFile = openInWorker,
+  openFile: OpenSpoolFile = openSpoolWorker,
 ): Promise<Spool> {
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 export const SQLITE_BUSY = 5
 /** Longest wait for other replicas: commits and checkpoints of a slow disk take seconds. */
 export const BUSY_MS = 5_000
-const AWAY_MS = 100
+const AWAY_MS = 0 // one attempt
 const PATIENT_MS = 10
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4))
 
@@ -23,7 +23,7 @@ export class LockHeld extends Error {
 
 /**
  * Wait of one batch of calls for the locks of other replicas, which blocks the thread: 5 s for all of them together. While a lock is held
- * for longer, later batches wait only 0.1 s.
+ * for longer, later batches try once.
  */
 export class LockWait {
   readonly #clock: BlockingClock

@@ -1,0 +1,96 @@
+/** Inbox in a thread of its own, so that the thread of the requests never waits for its file. */
+
+import type { InboxGroups, InboxPage } from '../contract/inbox.ts'
+import { type FileCaller, WorkerClient } from '../spool/sqlite/threads/worker-client.ts'
+import type { HistoryStore } from '../telemetry/history.ts'
+import { checkEntrySize, INBOX_BOUNDS, type NewEntry, type PageQuery } from './inbox.ts'
+import type { InboxCalls, OpenedInbox } from './inbox-calls.ts'
+
+export type InboxCaller = FileCaller<InboxCalls, OpenedInbox>
+
+/** Opens the file. `now` is in milliseconds since 1970; a thread of its own has the system's clock. */
+export type OpenInboxFile = (file: string, now: () => number) => InboxCaller
+
+const openInWorker: OpenInboxFile = (file) =>
+  new WorkerClient<InboxCalls, OpenedInbox>(new URL('./inbox-worker.ts', import.meta.url), file)
+
+export class InboxClient {
+  /** Equal for all replicas that share the file. */
+  readonly id: string
+  /** Stores the history in inbox mode, in which there is no spool. */
+  readonly history: HistoryStore = {
+    add: (rows) => this.#caller.call('addHistory', rows),
+    read: (step, from) => this.#caller.call('readHistory', step, from),
+  }
+  readonly #caller: InboxCaller
+
+  private constructor(id: string, caller: InboxCaller) {
+    this.id = id
+    this.#caller = caller
+  }
+
+  /** Opens the file, or creates it. Rejects when that fails. */
+  static async open(file: string, now: () => number, openFile = openInWorker): Promise<InboxClient> {
+    const caller = openFile(file, now)
+    const { id } = await caller.opened
+    return new InboxClient(id, caller)
+  }
+
+  /** Stores an envelope, whose bytes are transferred. See `Inbox.keep`. */
+  keep({ envelope, ...entry }: NewEntry, network: string): Promise<void> {
+    return this.#caller.call('keep', entry, network, envelope)
+  }
+
+  /** Throws when an envelope is larger than the share of one client address. */
+  checkSize(bytes: number, network: string): void {
+    checkEntrySize(INBOX_BOUNDS, bytes, network)
+  }
+
+  list(limit: number, query: PageQuery = {}): Promise<InboxPage> {
+    return this.#caller.call('list', limit, query)
+  }
+
+  groups(limit: number, query: PageQuery = {}): Promise<InboxGroups> {
+    return this.#caller.call('groups', limit, query)
+  }
+
+  /** Returns an envelope, or its `first` bytes. */
+  async read(id: string, first?: number): Promise<Buffer<ArrayBuffer> | undefined> {
+    const bytes = await this.#caller.call('read', id, first)
+    return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  size(id: string): Promise<number | undefined> {
+    return this.#caller.call('size', id)
+  }
+
+  count(): Promise<number> {
+    return this.#caller.call('count')
+  }
+
+  delete(id: string): Promise<boolean> {
+    return this.#caller.call('delete', id)
+  }
+
+  deleteAll(): Promise<number> {
+    return this.#caller.call('deleteAll')
+  }
+
+  summariseOld(): Promise<void> {
+    return this.#caller.call('summariseOld')
+  }
+
+  /** See `OutageTable`. */
+  readonly outage = {
+    begin: (ms: number): Promise<boolean> => this.#caller.call('beginOutage', ms),
+    end: (): Promise<void> => this.#caller.call('endOutage'),
+    remainingMs: (): Promise<number> => this.#caller.call('outageMs'),
+    delivered: (): Promise<number> => this.#caller.call('delivered'),
+    countDelivered: (): Promise<void> => this.#caller.call('countDelivered'),
+    reset: (): Promise<void> => this.#caller.call('resetOutage'),
+  }
+
+  close(): Promise<void> {
+    return this.#caller.close()
+  }
+}
