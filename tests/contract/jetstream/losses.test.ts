@@ -59,8 +59,8 @@ async function storeThree(spool: Spool): Promise<void> {
 /** Starts replicas one after the other, and returns how many lost entries each counts. */
 async function lostAfter(nats: Nats, absenceMs: number, replicas = 1): Promise<(number | undefined)[]> {
   const spools: Spool[] = []
-  for (let n = 0; n < replicas; n++)
-    spools.push(await openSpoolOn(nats, PLENTY, () => Date.now() + absenceMs))
+  const now = () => Date.now() + absenceMs
+  for (let n = 0; n < replicas; n++) spools.push(await openSpoolOn(nats, PLENTY, now, now))
   const lost = await Promise.all(spools.map(async (spool) => (await spool.totals()).lost))
   await Promise.all(spools.map((spool) => spool.close()))
   return lost

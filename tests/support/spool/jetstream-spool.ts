@@ -57,7 +57,8 @@ export function openSpoolOn(
   { server }: Pick<Nats, 'server'>,
   bounds: SpoolBounds = PLENTY,
   now: () => number = Date.now,
+  serverNow?: () => number,
 ): Promise<Spool> {
   const address = { servers: [server], tls: false, replicas: 1, credentials: undefined }
-  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, now)
+  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, now, serverNow)
 }

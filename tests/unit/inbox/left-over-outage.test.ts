@@ -54,7 +54,7 @@ describe('Envelopes that a simulated outage has left', () => {
     const left = 'A simulated outage has left 2 envelopes in '
     expect(await warnings(tunnel)).toEqual([expect.stringMatching(`^${left}.*${remedy}`)])
     tunnel.advanceTime(3 * HOUR_MS)
-    tunnel.advanceClock(60_000) // to the next check
+    tunnel.advanceClock(3 * HOUR_MS)
     const finalOutcomes = async () => (await (await tunnel.admin('/figures')).json()).final_outcomes
     await expect.poll(finalOutcomes).toMatchObject([{ final_outcome: 'expired', count: 2 }])
     expect(await warnings(tunnel)).toEqual([])

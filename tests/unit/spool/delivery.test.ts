@@ -39,6 +39,9 @@ describe('Deliverer', () => {
   let spendProbe: () => void
   let spareConnections: () => number
   let random: number
+  /** Milliseconds by which the wall clock was set. */
+  let steppedMs: number
+  let notices: string[]
 
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
 
@@ -55,9 +58,12 @@ describe('Deliverer', () => {
     spendProbe = () => {}
     spareConnections = () => 64
     random = 1
+    steppedMs = 0
+    notices = []
     deliverer = new Deliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
-      ...{ now: Date.now, clock: () => performance.now(), random: () => random },
+      ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => random },
+      onNotice: (notice) => notices.push(notice),
     })
   })
 
@@ -200,6 +206,42 @@ describe('Deliverer', () => {
     const tried = attempts.length
     await pass(MINUTE)
     expect(attempts).toHaveLength(tried)
+  })
+
+  describe('expires no entry early', () => {
+    it('after the clock was set forward, and says that it was', async () => {
+      isOpen = () => true // Sentry is away
+      const { key } = await spool.add()
+      start()
+      await pass(20 * MINUTE)
+      steppedMs = 25 * 60 * MINUTE
+      await pass(20 * MINUTE)
+      expect(ends).toEqual([])
+      expect(notices).toEqual([expect.stringContaining('set forward by 1500 min')])
+      await pass(21 * MINUTE)
+      expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
+    })
+
+    it('after it was set back and forward again', async () => {
+      isOpen = () => true
+      start()
+      await pass(MINUTE)
+      steppedMs = -120 * MINUTE
+      await pass(MINUTE)
+      await spool.add()
+      steppedMs = 0
+      await pass(MAX_AGE - 2 * MINUTE)
+      expect(ends).toEqual([])
+    })
+
+    it('in the first minutes after a start, when the clock may be wrong', async () => {
+      isOpen = () => true
+      await spool.add()
+      steppedMs = 25 * 60 * MINUTE // since the entry was stored
+      start()
+      await pass(9 * MINUTE)
+      expect(ends).toEqual([])
+    })
   })
 
   it('holds rate-limited entries until the limit ends, and delivers the others meanwhile', async () => {

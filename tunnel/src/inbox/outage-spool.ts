@@ -42,7 +42,10 @@ export class OutageSpool {
   static async open(deps: OutageSpoolDeps, upstreams: DeliveryUpstreams): Promise<OutageSpool> {
     const store = await openSqliteSpool(deps.file, BOUNDS)
     const spool = new MonitoredSpool({ ...deps, store, onHealthChange: () => {} })
-    const deliverer = new Deliverer({ ...deps, spool: store, upstreams, random: Math.random })
+    const deliverer = new Deliverer({
+      ...{ ...deps, spool: store, upstreams, random: Math.random },
+      onNotice: () => {}, // of the clock, which the spool of Sentry reports
+    })
     return new OutageSpool(spool, deliverer, deps)
   }
 

@@ -11,6 +11,7 @@ import { ServerErrors } from './server-errors.ts'
 import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
 import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
+import { WallClock } from './wall-clock.ts'
 
 type DeliveryDeps = {
   spool: Spool
@@ -26,6 +27,8 @@ type DeliveryDeps = {
   clock: () => number
   /** Number from 0 up to 1, for jitter. */
   random: () => number
+  /** Receives messages for the operator. */
+  onNotice: (notice: string) => void
 }
 
 type DeliveryListener = {
@@ -45,6 +48,8 @@ const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
 const EXPIRY_MS = 10_000
+/** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
+const FIRST_EXPIRY_MS = 10 * 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
@@ -63,10 +68,14 @@ export class Deliverer {
     onSettled: () => {},
   }
   #draining: Promise<void> | undefined
+  readonly #wallClock: WallClock
+  readonly #startedAt: number
   #expiryDue = 0
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
+    this.#wallClock = new WallClock(deps)
+    this.#startedAt = deps.clock()
     const byOrigin = Map.groupBy(deps.projects.all, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
@@ -172,7 +181,7 @@ export class Deliverer {
   async #read(lease: Lease): Promise<OutgoingBody | undefined> {
     const { spool, now } = this.#deps
     try {
-      return await buildStoredBody(await spool.read(lease), lease.bytes, now() - lease.received)
+      return await buildStoredBody(await spool.read(lease), lease.bytes, Math.max(0, now() - lease.received))
     } catch (error) {
       if (await this.#mayBePending(lease)) throw error
       return undefined
@@ -252,7 +261,9 @@ export class Deliverer {
   async #expire(): Promise<void> {
     const { spool, clock, now, maxAgeMs } = this.#deps
     this.#expiryDue = clock() + EXPIRY_MS
-    for (const entry of await spool.expire(now() - maxAgeMs))
+    const aheadMs = this.#wallClock.aheadMs()
+    if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
+    for (const entry of await spool.expire(now() - aheadMs - maxAgeMs))
       this.#listener.onFinalOutcome(entry, 'expired', undefined)
   }
 }

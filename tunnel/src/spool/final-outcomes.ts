@@ -40,7 +40,7 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
         receipt,
         final_outcome: finalOutcome,
         time,
-        waited_ms: time - received,
+        waited_ms: Math.max(0, time - received),
         project: project?.name ?? 'unknown',
         category,
         replica,

@@ -134,6 +134,13 @@ export type SpoolDisk = {
   damagedFiles: string[]
 }
 
+/**
+ * Longest time until a postponed entry is due, and longest lease. Later times were written before the clock was set back: such entries are due.
+ * Of a longer rate limit, the caller leaves the category out of its demand.
+ */
+export const LONGEST_DELAY_MS = 2 * 60 * 1000
+export const LONGEST_LEASE_MS = 30 * 60 * 1000
+
 /** Time for which a bundle of the SDK is kept after a replica last wrote it: a day, and the hour until it does so again. */
 export const BUNDLES_KEPT_MS = 25 * 60 * 60 * 1000
 
@@ -163,7 +170,7 @@ export type Spool = {
   extend(lease: Lease, leaseMs: number): Promise<Lease>
   /** Removes an entry after its final outcome. `false`: the lease was lost, or the entry evicted, and another replica reports it. */
   finish(lease: Lease): Promise<boolean>
-  /** Releases a lease. The entry is due at `at`, for every replica. */
+  /** Releases a lease. The entry is due at `at`, for every replica, and two minutes from now at the latest. */
   postpone(lease: Lease, at: number): Promise<void>
   /** Removes the entries that arrived before `before`, and returns them. */
   expire(before: number): Promise<SpoolEntry[]>

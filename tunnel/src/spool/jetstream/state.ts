@@ -21,6 +21,9 @@ import { BACKSTOP_MS, codeOf } from './streams.ts'
 /** Time of each pause by project, in milliseconds since 1970. */
 type Paused = Record<string, number>
 
+/** Clock of this machine in milliseconds since 1970, and a function that reads the server's from its response, which tests replace. */
+export type Clocks = { now: () => number; timeOf?: ((info: StreamInfo) => number) | undefined }
+
 /** Entries of one class, and the time at which its stream was created. */
 type Seen = { created: number; entries: number }
 
@@ -38,6 +41,8 @@ const VALUES = 'values.'
 const MAX_NETWORKS = 10_000
 
 export class State {
+  readonly #now: () => number
+  readonly #timeOf: (info: StreamInfo) => number
   readonly #server: Server
   readonly #messages: Messages
   readonly #shares: Omit<SpoolBounds, 'bytes'>
@@ -50,12 +55,16 @@ export class State {
   #infos: StreamInfo[] = []
   #paused: Paused = {}
   #lookedAt = -Infinity
+  /** Milliseconds by which the server's clock is ahead of the monotonic one of this process. */
+  #serverOffset: number | undefined
   #turns = 0
   #seen: Seen[] = []
   #notedAt = -Infinity
   #lost = 0
 
-  constructor(server: Server, messages: Messages, shares: Omit<SpoolBounds, 'bytes'>) {
+  constructor(server: Server, messages: Messages, shares: Omit<SpoolBounds, 'bytes'>, clocks: Clocks) {
+    this.#now = clocks.now
+    this.#timeOf = clocks.timeOf ?? readTime
     this.#server = server
     this.#messages = messages
     this.#shares = shares
@@ -71,6 +80,11 @@ export class State {
     return Math.round(sumOf(bounds) / CLASSES.length)
   }
 
+  /** Returns the time of the server in milliseconds since 1970, so that a wrong clock of one machine does no harm to the others. */
+  serverNow(): number {
+    return this.#serverOffset === undefined ? this.#now() : Math.round(performance.now() + this.#serverOffset)
+  }
+
   /** Asks the server, unless the last answer is younger than `ageMs`. */
   async look(ageMs: number): Promise<void> {
     if (performance.now() - this.#lookedAt < ageMs) return
@@ -79,6 +93,8 @@ export class State {
     )
     const [paused, ...infos] = await Promise.all([this.#onBucket((bucket) => bucket.get(PAUSED)), ...asked])
     this.#lookedAt = performance.now()
+    const times = infos.map(this.#timeOf).filter(Number.isFinite)
+    if (times.length > 0) this.#serverOffset = Math.max(...times) - this.#lookedAt
     this.#paused = paused?.json<Paused>() ?? {}
     this.#infos = infos
     const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
@@ -266,6 +282,10 @@ async function putRevision(bucket: KV, key: string, value: string, revision: num
     if (codeOf(error) !== WRONG_REVISION) throw error
     return false
   }
+}
+
+function readTime({ ts = '' }: StreamInfo): number {
+  return Date.parse(ts)
 }
 
 function isInForce({ until }: SharedLimit, now: number): boolean {

@@ -2,20 +2,22 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import type {
-  EntryFilter,
-  EntryRef,
-  Lease,
-  ListedEntry,
-  PageQuery,
-  ProjectDemand,
-  PutResult,
-  Spool,
-  SpoolBody,
-  SpoolBounds,
-  SpoolEntry,
-  SpoolTotals,
-  StoredBody,
+import {
+  type EntryFilter,
+  type EntryRef,
+  type Lease,
+  type ListedEntry,
+  LONGEST_DELAY_MS,
+  type PageQuery,
+  type ProjectDemand,
+  type PutResult,
+  type SharedLimit,
+  type Spool,
+  type SpoolBody,
+  type SpoolBounds,
+  type SpoolEntry,
+  type SpoolTotals,
+  type StoredBody,
 } from '../spool.ts'
 import { StoreAway } from '../unreachable.ts'
 import { BundleBucket } from './bundles.ts'
@@ -33,7 +35,7 @@ import { HistoryBuckets } from './history.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
 import { Server } from './server.ts'
-import { ALL, State } from './state.ts'
+import { ALL, type Clocks, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 
 type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
@@ -46,6 +48,7 @@ const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
+const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
 /** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. */
@@ -53,10 +56,11 @@ export async function openJetStreamSpool(
   address: NatsAddress,
   bounds: Omit<Settings, 'replicas'>,
   now: () => number,
+  timeOf?: Clocks['timeOf'],
 ): Promise<Spool> {
   const settings = { ...bounds, replicas: address.replicas }
   const server = await Server.open(address, settings)
-  const spool = new JetStreamSpool(server, settings, now)
+  const spool = new JetStreamSpool(server, settings, { now, timeOf })
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -66,8 +70,8 @@ export async function openJetStreamSpool(
 
 class JetStreamSpool implements Spool {
   readonly history: HistoryBuckets
-  readonly limits: Spool['limits'] = () => this.#state.limits(this.#now())
-  readonly addLimits: Spool['addLimits'] = (limits) => this.#state.addLimits(limits, this.#now())
+  readonly limits: Spool['limits'] = () => this.#limits()
+  readonly addLimits: Spool['addLimits'] = (limits) => this.#addLimits(limits)
   readonly values: Spool['values'] = {
     get: (key) => this.#state.value(key),
     put: (key, value, revision) => this.#state.putValue(key, value, revision),
@@ -80,13 +84,13 @@ class JetStreamSpool implements Spool {
   readonly #closing = new AbortController()
   readonly bundles: BundleBucket
 
-  constructor(server: Server, settings: Settings, now: () => number) {
+  constructor(server: Server, settings: Settings, clocks: Clocks) {
     this.#server = server
     this.#messages = new Messages(server)
-    this.#consumers = new Consumers(server, now)
-    this.#state = new State(server, this.#messages, settings)
+    this.#state = new State(server, this.#messages, settings, clocks)
+    this.#consumers = new Consumers(server, () => this.#state.serverNow())
     this.history = new HistoryBuckets(server, settings.replicas)
-    this.#now = now
+    this.#now = clocks.now
     this.bundles = new BundleBucket(server.js, settings.replicas)
   }
 
@@ -113,7 +117,9 @@ class JetStreamSpool implements Spool {
     if (reason) return { kind: 'full', reason }
     const until = this.#now() + leaseMs
     const mark = randomUUID()
-    const stored: Entry = { ...entry, mark, ...(leaseMs > 0 && { due: until }) }
+    const received = this.#toServer(entry.received)
+    const due = leaseMs > 0 && { due: this.#state.serverNow() + leaseMs }
+    const stored: Entry = { ...entry, mark, received, ...due }
     this.#state.add(entry)
     let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
@@ -141,7 +147,10 @@ class JetStreamSpool implements Spool {
       if (taken.length >= limit) break
       taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
     }
-    return taken.map(({ entry, id, attempts, until }) => ({ ...toSpoolEntry(entry), id, attempts, until }))
+    return taken.map(({ entry, id, attempts, until }) => ({
+      ...this.#localise(toSpoolEntry(entry)),
+      ...{ id, attempts, until: this.#toLocal(until) },
+    }))
   }
 
   async read({ id, key }: SpoolEntry & EntryRef): Promise<StoredBody> {
@@ -152,9 +161,8 @@ class JetStreamSpool implements Spool {
   }
 
   async extend(lease: Lease, leaseMs: number): Promise<Lease> {
-    const until = this.#now() + leaseMs
-    this.#consumers.extend(lease.id, until)
-    return { ...lease, until }
+    this.#consumers.extend(lease.id, this.#state.serverNow() + leaseMs)
+    return { ...lease, until: this.#now() + leaseMs }
   }
 
   /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
@@ -165,16 +173,18 @@ class JetStreamSpool implements Spool {
 
   /** Notifies all replicas when the lease is that of a put, since any of them may have fetched the message. */
   async postpone({ id, key }: Lease, at: number): Promise<void> {
-    if (await this.#consumers.postpone(id, at)) return
-    const retry: Retry = { which: { entry: { id, key } }, due: at, isPutOver: true }
+    const due = this.#state.serverNow() + Math.min(at - this.#now(), LONGEST_DELAY_MS)
+    if (await this.#consumers.postpone(id, due)) return
+    const retry: Retry = { which: { entry: { id, key } }, due, isPutOver: true }
     this.#consumers.retry(retry)
     this.#server.nc.publish(RETRIES, JSON.stringify(retry))
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
+    const end = this.#toServer(before)
     return removeByClass(async (priority) => {
       const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
-      return oldest !== undefined && oldest < before ? this.#removeWithin(priority, {}, REMOVED, before) : []
+      return oldest !== undefined && oldest < end ? this.#removeWithin(priority, {}, REMOVED, end) : []
     })
   }
 
@@ -192,13 +202,13 @@ class JetStreamSpool implements Spool {
       .flat()
       .sort((a, b) => sign * (a.place - b.place))
       .slice(0, query.limit)
-      .map(({ entry, id, place }) => this.#consumers.describe(entry, id, place))
+      .map(({ entry, id, place }) => this.#describe(entry, id, place))
   }
 
   async find({ id, key }: EntryRef): Promise<ListedEntry | undefined> {
     const stored = await this.#messages.get(id)
     if (stored?.entry.key !== key) return undefined
-    return this.#consumers.describe(stored.entry, id, id)
+    return this.#describe(stored.entry, id, id)
   }
 
   /** Each replica delivers again what it has put off itself. */
@@ -217,7 +227,7 @@ class JetStreamSpool implements Spool {
       const { id, key } = which.entry
       const stored = await this.#messages.get(id)
       const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
-      return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
+      return stored && isOurs ? [this.#localise(toSpoolEntry(stored.entry))] : []
     }
     return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
   }
@@ -270,7 +280,7 @@ class JetStreamSpool implements Spool {
       const some = found.splice(0, REMOVED_AT_A_TIME)
       const removed = await Promise.allSettled(some.map(({ id, entry }) => this.#remove(id, entry, signal)))
       const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
-      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
+      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#localise(toSpoolEntry(entry))))
       const failed = removed.find((each) => each.status === 'rejected')
       if (failed && ours.length === 0) throw failed.reason
       if (failed) break // what was removed has to be told
@@ -279,7 +289,36 @@ class JetStreamSpool implements Spool {
   }
 
   #countLost(ageMs: number): Promise<void> {
-    return this.#state.countLost(this.#now(), ageMs).catch(() => undefined) // a later call counts it
+    return this.#state.countLost(this.#state.serverNow(), ageMs).catch(() => undefined) // a later call counts it
+  }
+
+  async #limits(): Promise<SharedLimit[]> {
+    const limits = await this.#state.limits(this.#toServer(this.#now()))
+    return limits.map((limit) => ({ ...limit, until: this.#toLocal(limit.until) }))
+  }
+
+  #addLimits(limits: readonly SharedLimit[]): Promise<void> {
+    const shared = limits.map((limit) => ({ ...limit, until: this.#toServer(limit.until) }))
+    return this.#state.addLimits(shared, this.#toServer(this.#now()))
+  }
+
+  #describe(entry: Entry, id: number, place: number): ListedEntry {
+    const { due, ...listed } = this.#consumers.describe(entry, id, place)
+    return { ...this.#localise(listed), ...(due !== undefined && { due: this.#toLocal(due) }) }
+  }
+
+  /** Times in the streams are those of the server, where the clock of this machine differs from its. */
+  #toServer(time: number): number {
+    const aheadMs = this.#state.serverNow() - this.#now()
+    return Math.abs(aheadMs) < CLOCKS_DIFFER_MS ? time : time + Math.round(aheadMs)
+  }
+
+  #toLocal(time: number): number {
+    return time - (this.#toServer(time) - time)
+  }
+
+  #localise<E extends SpoolEntry>(entry: E): E {
+    return { ...entry, received: this.#toLocal(entry.received) }
   }
 
   #timeLimit(): AbortSignal {

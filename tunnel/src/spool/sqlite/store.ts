@@ -3,7 +3,16 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
-import type { Lease, ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
+import {
+  type Lease,
+  LONGEST_DELAY_MS,
+  LONGEST_LEASE_MS,
+  type ProjectDemand,
+  type PutResult,
+  type SpoolBounds,
+  type SpoolEntry,
+  type SpoolTotals,
+} from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
 import {
   COLUMNS,
@@ -80,7 +89,7 @@ export class SqliteStore {
     }
   }
 
-  /** Writes a first `put_off` that no `due` is equal to, so that the row keeps its length when it is postponed. */
+  /** Writes a first `put_off` to which the end of no lease is equal, so that the row keeps its length when it is postponed. */
   put(entry: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
     const { key, network, project } = entry
     const { known, insert } = this.#statements
@@ -96,7 +105,8 @@ export class SqliteStore {
     if (!evicted) return { kind: 'full', reason: 'bound' }
     for (const { id } of evicted) this.#remove(id)
     const until = Date.now() + leaseMs
-    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, entry.received, body ?? null)
+    const putOff = leaseMs > 0 ? entry.received : until
+    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, putOff, body ?? null)
     this.#usage.add({ ...entry, bytes })
     return { kind: 'stored', lease: { ...entry, id: Number(lastInsertRowid), attempts: 0, until }, evicted }
   }
@@ -122,7 +132,7 @@ export class SqliteStore {
     for (const { project, category } of this.#partitions()) {
       if (leases.length >= limit || room <= 0) break
       if (heldBack.get(project)?.includes(category) ?? true) continue
-      for (const row of this.#statements.due.all(project, category, now, limit - leases.length)) {
+      for (const row of this.#due(project, category, now, limit - leases.length)) {
         const entry = readEntry(row)
         if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
         if (room < 0 && leases.length > 0) break
@@ -131,6 +141,16 @@ export class SqliteStore {
       }
     }
     return leases
+  }
+
+  /** Lists due entries, and those whose time was written before the clock was set back. */
+  *#due(project: string, category: string, now: number, limit: number): Generator<Row> {
+    const rows = this.#statements.due.all(project, category, now, limit)
+    yield* rows
+    if (rows.length < limit)
+      yield* this.#statements.tooLate.all(
+        ...[project, category, now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS, limit - rows.length],
+      )
   }
 
   /** Returns `undefined` when the body is a file, or the entry is gone. */
@@ -144,7 +164,8 @@ export class SqliteStore {
   }
 
   postpone(id: number, until: number, at: number): void {
-    this.#statements.postpone.run(at, at, id, until)
+    const due = Math.min(at, Date.now() + LONGEST_DELAY_MS)
+    this.#statements.postpone.run(due, due, id, until)
   }
 
   /** Returns `false` when the lease, which ends at `until`, was lost. */
@@ -261,6 +282,9 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
+    tooLate: db.prepare(
+      `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
+    ),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
     extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
     postpone: db.prepare('UPDATE envelopes SET due = ?, put_off = ? WHERE id = ? AND due = ?'),
