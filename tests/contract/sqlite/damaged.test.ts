@@ -1,15 +1,21 @@
 /** Spool file that SQLite cannot read: it is renamed, unless another replica has it open. */
 
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { markDamaged } from '../../../tunnel/src/spool/sqlite/damaged-files.ts'
 import { OwnerLock } from '../../../tunnel/src/spool/sqlite/locks.ts'
 import { ALL, PLENTY } from '../../support/spool/entries.ts'
 import { store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
 const PAGE = 4096
+const ENTRIES = 200
+const BAD_PAGES = 12
+const LEAF_OF_TABLE = 0x0d // sqlite.org/fileformat2.html#b_tree_pages
+const TRUE_OR_FALSE = [() => true, () => false] as const
 const GARBAGE = Buffer.alloc(8192, 'garbage')
 
 describe('A damaged spool file', () => {
@@ -60,6 +66,68 @@ describe('A damaged spool file', () => {
     expect(notices).toHaveLength(1)
   })
 
+  it('takes no more entries, and delivers the others, when a running tunnel meets damaged pages', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    const stored: string[] = []
+    for (let n = 0; n < ENTRIES; n++) stored.push((await store(before, { bytes: 3_000 })).key)
+    await before.close()
+    const pages = leafPages(file)
+    const content = readFileSync(file)
+    for (const page of pages.slice(2, 2 + BAD_PAGES)) content.fill(0xa7, (page - 1) * PAGE, page * PAGE)
+    writeFileSync(file, content)
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    const delivered: string[] = []
+    for (;;) {
+      const leases = await spool.take(64, 60_000, ALL)
+      if (leases.length === 0) break
+      for (const lease of leases) {
+        const isWhole = await spool.read(lease).then(...TRUE_OR_FALSE)
+        if (isWhole && (await spool.finish(lease).catch(() => false))) delivered.push(lease.key)
+      }
+    }
+    expect(delivered.length).toBeGreaterThanOrEqual(ENTRIES - 3 * BAD_PAGES)
+    expect(stored).toEqual(expect.arrayContaining(delivered))
+    expect(new Set(delivered).size).toBe(delivered.length)
+    await expect(store(spool)).rejects.toThrow(/is damaged \(\d+ entries cannot be read: rows \d+/)
+    await expect(spool.probe()).rejects.toThrow('is damaged')
+    expect(await spool.disk?.()).toMatchObject({ problem: expect.stringContaining('is damaged') })
+  })
+
+  it('is not set aside when it was only marked, as after read errors of the disk', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    const { key } = await store(before)
+    await before.close()
+    markDamaged(file)
+    const notices: string[] = []
+    const spool = await openSqliteSpool(file, PLENTY, (notice) => notices.push(notice))
+    scope.defer(() => spool.close())
+    expect(notices).toEqual([expect.stringContaining('its file is intact')])
+    expect((await spool.take(1, 1_000, ALL)).map((lease) => lease.key)).toEqual([key])
+    expect(readdirSync(folder).filter((name) => name.includes('damaged'))).toEqual([])
+  })
+
+  it('accepts entries again when a running tunnel finds that it is intact', async () => {
+    rmSync(file)
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    for (let n = 0; n < ENTRIES; n++) await store(spool, { bytes: 3_000 })
+    using db = new DatabaseSync(file)
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const content = readFileSync(file)
+    const [page = 0] = leafPages(file).slice(ENTRIES / 2)
+    const damage = Buffer.alloc(PAGE, 0xa7)
+    writeAt(file, damage, page)
+    while ((await spool.take(64, 60_000, ALL)).length > 0);
+    await expect(store(spool)).rejects.toThrow('is damaged')
+    writeAt(file, content.subarray((page - 1) * PAGE, page * PAGE), page)
+    await spool.probe()
+    await store(spool)
+    expect(readdirSync(folder)).not.toContain('spool.db-damaged')
+  })
+
   it('is not renamed while another replica has it open', async () => {
     const other = new OwnerLock(file)
     scope.defer(() => other.close())
@@ -69,3 +137,20 @@ describe('A damaged spool file', () => {
     expect(readFileSync(file)).toEqual(GARBAGE)
   })
 })
+
+/** Returns the pages with rows of the table, in its order: `dbstat` is not part of Node's SQLite. */
+function leafPages(file: string): number[] {
+  const content = readFileSync(file)
+  const pages = Array.from({ length: content.length / PAGE }, (_, index) => index + 1)
+  return pages.filter((page) => page > 1 && content[(page - 1) * PAGE] === LEAF_OF_TABLE && holdsEntry(page))
+
+  function holdsEntry(page: number): boolean {
+    return content.subarray((page - 1) * PAGE, page * PAGE).includes('sentry.example')
+  }
+}
+
+function writeAt(file: string, bytes: Uint8Array, page: number): void {
+  const target = openSync(file, 'r+')
+  writeSync(target, bytes, 0, bytes.length, (page - 1) * PAGE)
+  closeSync(target)
+}

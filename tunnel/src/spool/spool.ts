@@ -132,6 +132,8 @@ export type SpoolDisk = {
   walBytes: number
   /** Files that were set aside because they were damaged. */
   damagedFiles: string[]
+  /** What is wrong with the file that is in use. */
+  problem?: string
 }
 
 /**

@@ -29,11 +29,11 @@ export async function describeSpool(
   }
   const disk = await spool.disk()
   try {
-    return { ...known, ...describeDisk(disk), ...(await describeDepth(spool, projects, disk)) }
+    return { ...describeDisk(disk), ...known, ...(await describeDepth(spool, projects, disk)) }
   } catch (error) {
     return {
-      ...known,
       ...describeDisk(disk),
+      ...known,
       problem: error instanceof Error ? error.message : 'unknown error',
     }
   }
@@ -41,8 +41,11 @@ export async function describeSpool(
 
 function describeDisk(disk: SpoolDisk | undefined): Partial<SpoolStatus> {
   if (!disk) return {}
-  const { freeBytes, walBytes, damagedFiles } = disk
-  return { disk_free_bytes: freeBytes, wal_bytes: walBytes, damaged_files: damagedFiles }
+  const { freeBytes, walBytes, damagedFiles, problem } = disk
+  return {
+    ...{ disk_free_bytes: freeBytes, wal_bytes: walBytes, damaged_files: damagedFiles },
+    ...(problem !== undefined && { problem }),
+  }
 }
 
 async function describeDepth(

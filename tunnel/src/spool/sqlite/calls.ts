@@ -2,6 +2,7 @@
 
 import type { HistoryTable } from '../../telemetry/history-table.ts'
 import type { EntryAdmin } from './admin.ts'
+import { isDamage } from './damaged-files.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
 import type { RateLimitTable } from './shared/rate-limits.ts'
 import type { ValueTable } from './shared/values.ts'
@@ -39,9 +40,7 @@ const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
-const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
-const SQLITE_NOTADB = 26
 
 /** The log cannot be moved into the file, or takes the whole reserve. */
 class LogFull extends Error {
@@ -50,6 +49,8 @@ class LogFull extends Error {
 }
 
 export class CallRunner {
+  /** Reason why the file must take no more entries. */
+  fault: Error | undefined
   readonly #store: SqliteStore
   readonly #reserve: Reserve
   readonly #walBytes: number
@@ -97,7 +98,8 @@ export class CallRunner {
       if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
       const [only] = accepted
       if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
-      else if (only && accepted.length === 1 && !isDiskFull(error)) return [...rejected, failure(only, error)]
+      else if (only && accepted.length === 1 && !isDiskFull(error) && !isDamage(error))
+        return [...rejected, failure(only, error)]
       return [...rejected, ...accepted.map((call) => this.#runAlone(call))]
     }
   }
@@ -134,6 +136,7 @@ export class CallRunner {
 
   /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
   #rejectionOf(isLogShort: boolean): Error | undefined {
+    if (this.fault) return this.fault
     const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
     if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
     return isLogShort ? undefined : new LogFull()
@@ -152,7 +155,21 @@ export class CallRunner {
   }
 
   #commitOne(call: Call): Result {
-    return { number: call.number, value: this.#store.commit(() => this.#perform(call)) }
+    try {
+      return { number: call.number, value: this.#store.commit(() => this.#perform(call)) }
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const value = this.#performOnDamaged(call)
+      if (value === undefined) throw error
+      return { number: call.number, value }
+    }
+  }
+
+  /** Repeats a call that has met damaged pages without them, where that is possible. */
+  #performOnDamaged({ name, args }: Call): unknown {
+    if (name === 'take') return this.#store.takeFromDamaged(...(args as Parameters<Calls['take']>))
+    if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
+    return undefined
   }
 
   #perform(call: Call): unknown {
@@ -193,10 +210,6 @@ function needsRoom(error: unknown): boolean {
 
 export function isDiskFull(error: unknown): boolean {
   return hasErrorCode(error, [SQLITE_FULL, SQLITE_IOERR])
-}
-
-export function isDamage(error: unknown): boolean {
-  return hasErrorCode(error, [SQLITE_CORRUPT, SQLITE_NOTADB])
 }
 
 /** Returns about the bytes that a call writes. */

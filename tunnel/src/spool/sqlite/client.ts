@@ -17,7 +17,7 @@ import type {
   StoredBody,
 } from '../spool.ts'
 import { StoreAway } from '../unreachable.ts'
-import { listDamaged } from './damaged-files.ts'
+import { DamagedFile, isMarkedDamaged, listDamaged } from './damaged-files.ts'
 import { LockHeld } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
@@ -149,7 +149,9 @@ class SqliteSpool implements Spool {
       statfs(this.#folder),
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
     ])
-    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0, damagedFiles: listDamaged(this.#file) }
+    const problem = isMarkedDamaged(this.#file) && { problem: new DamagedFile(this.#file, []).message }
+    const damagedFiles = listDamaged(this.#file)
+    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0, damagedFiles, ...problem }
   }
 
   async retry(filter: EntryFilter): Promise<number> {

@@ -14,6 +14,7 @@ import {
   type SpoolTotals,
 } from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
+import { isDamage } from './damaged-files.ts'
 import {
   COLUMNS,
   columnsOf,
@@ -50,6 +51,9 @@ export class SqliteStore {
   readonly #usage: Usage
   readonly #bounds: StoreBounds
   #turns = 0
+  /** Numbers of entries in damaged pages, which are left out. */
+  readonly #unreadable = new Set<number>()
+  #hasFoundDamage = false
 
   constructor(file: string, bounds: StoreBounds, newId: string) {
     this.#db = openDatabase(file, newId)
@@ -122,35 +126,135 @@ export class SqliteStore {
   take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
     const now = Date.now()
     const until = now + leaseMs
-    const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
-    for (const { project } of this.admin.paused()) {
-      if (project === undefined) return []
-      heldBack.delete(project)
-    }
     const leases: Lease[] = []
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
-    for (const { project, category } of this.#partitions()) {
+    for (const { project, category } of this.#wanted(demands)) {
       if (leases.length >= limit || room <= 0) break
-      if (heldBack.get(project)?.includes(category) ?? true) continue
       for (const row of this.#due(project, category, now, limit - leases.length)) {
         const entry = readEntry(row)
         if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
         if (room < 0 && leases.length > 0) break
-        this.#statements.lease.run(until, entry.id)
-        leases.push({ ...entry, attempts: Number(row.attempts) + 1, until })
+        leases.push(this.#lease(row, until))
       }
     }
     return leases
   }
 
+  /**
+   * Leases due entries of a file with damaged pages, in a transaction for each: SQLite commits none that has met damage. Leaves out those that
+   * cannot be read or leased.
+   */
+  takeFromDamaged(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
+    this.#hasFoundDamage = true
+    const now = Date.now()
+    const leases: Lease[] = []
+    for (const { project, category } of this.view(() => this.#wanted(demands)))
+      for (const id of this.#ids(() => this.#statements.dueIds.all(project, category, now))) {
+        if (leases.length >= limit) return leases
+        const lease = this.#ifReadable(id, () => {
+          const row = this.#statements.one.get(id)
+          return row && this.#lease(row, now + leaseMs)
+        })
+        if (lease) leases.push(lease)
+      }
+    return leases
+  }
+
+  /** Removes old entries of a file with damaged pages, as `expire` does. */
+  expireFromDamaged(before: number): StoredEntry[] {
+    this.#hasFoundDamage = true
+    const ids = PRIORITIES_DOWN.flatMap((priority) =>
+      this.#ids(() => this.#statements.olderIds.all(priority, before)),
+    )
+    return ids.flatMap((id) => {
+      const expired = this.#ifReadable(id, () => {
+        const row = this.#statements.one.get(id)
+        if (row) this.#remove(id)
+        return row && readEntry(row)
+      })
+      return expired ?? []
+    })
+  }
+
+  /** Returns partitions from which entries are wanted, and not paused. */
+  #wanted(demands: readonly ProjectDemand[]): Partition[] {
+    const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
+    for (const { project } of this.admin.paused()) {
+      if (project === undefined) return []
+      heldBack.delete(project)
+    }
+    return this.#partitions().filter(
+      ({ project, category }) => heldBack.get(project)?.includes(category) === false,
+    )
+  }
+
+  #lease(row: Row, until: number): Lease {
+    const entry = readEntry(row)
+    this.#statements.lease.run(until, entry.id)
+    return { ...entry, attempts: Number(row.attempts) + 1, until }
+  }
+
   /** Lists due entries, and those whose time was written before the clock was set back. */
   *#due(project: string, category: string, now: number, limit: number): Generator<Row> {
-    const rows = this.#statements.due.all(project, category, now, limit)
+    const { due, tooLate } = this.#statements
+    const most = limit + this.#unreadable.size
+    const rows = due
+      .all(project, category, now, most)
+      .filter(({ id }) => !this.#unreadable.has(Number(id)))
+      .slice(0, limit)
     yield* rows
     if (rows.length < limit)
-      yield* this.#statements.tooLate.all(
+      yield* tooLate.all(
         ...[project, category, now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS, limit - rows.length],
       )
+  }
+
+  /** Returns the numbers of entries in an index, without those that cannot be read; none when the index is damaged. */
+  #ids(read: () => Row[]): number[] {
+    try {
+      const ids = this.view(read).map(({ id }) => Number(id))
+      return ids.filter((id) => !this.#unreadable.has(id))
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      return []
+    }
+  }
+
+  /** Returns the result of a transaction, or `undefined` when damage prevents it, and notes the entry. */
+  #ifReadable<T>(id: number, work: () => T): T | undefined {
+    try {
+      return this.commit(work)
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      this.#unreadable.add(id)
+      return undefined
+    }
+  }
+
+  /** Returns `true` when a damaged page was skipped. */
+  hasFoundDamage(): boolean {
+    return this.#hasFoundDamage
+  }
+
+  /** Returns the numbers of entries that were left out. */
+  unreadable(): number[] {
+    return [...this.#unreadable]
+  }
+
+  forgetDamage(): void {
+    this.#hasFoundDamage = false
+    this.#unreadable.clear()
+  }
+
+  /** Returns `true` when SQLite finds no damage. */
+  isIntact(): boolean {
+    try {
+      this.#db.exec('PRAGMA shrink_memory') // the cache may hold what the disk returned wrongly
+      return this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check === 'ok'
+    } catch (error) {
+      if (isDamage(error)) return false
+      throw error
+    }
   }
 
   /** Returns `undefined` when the body is a file, or the entry is gone. */
@@ -170,7 +274,12 @@ export class SqliteStore {
 
   /** Returns `false` when the lease, which ends at `until`, was lost. */
   finish(id: number, until: number): boolean {
-    return this.#countRemoved(this.#statements.finish.get(id, until))
+    try {
+      return this.#countRemoved(this.#statements.finish.get(id, until))
+    } catch (error) {
+      if (isDamage(error)) this.#unreadable.add(id) // else it would be delivered again and again
+      throw error
+    }
   }
 
   /** Removes up to 500 entries of each priority, and returns them. */
@@ -282,6 +391,13 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
+    dueIds: db.prepare(
+      'SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT 1000',
+    ),
+    one: db.prepare(`${entries} WHERE id = ?`),
+    olderIds: db.prepare(
+      'SELECT id FROM envelopes INDEXED BY envelopes_rank WHERE priority = ? AND received < ? ORDER BY received LIMIT 500',
+    ),
     tooLate: db.prepare(
       `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
     ),
