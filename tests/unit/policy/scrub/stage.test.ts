@@ -223,6 +223,7 @@ describe('Scrubbing with other settings', () => {
         ...(encoding === 'gzip' && { 'content-encoding': encoding }),
       }
       expect((await send([], {}, { body, headers })).outcome).toBe('spooled')
+      await tunnel.services.ingest.idle() // the inbox gets its copy after the response
       const { entries } = await (await tunnel.admin('/inbox')).json()
       expect(entries).toMatchObject([{ title: 'to [email]', types: ['event'] }])
       await tunnel.stop()
