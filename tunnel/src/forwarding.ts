@@ -92,6 +92,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     maxAgeMs,
     maxRate,
     random: Math.random,
+    onSpoolFault: (error) => spool.noteFault(error),
   })
   const encodings = new UpstreamEncodings(upstreams, clock)
   const limitSharing = new LimitSharing({ ...deps, spool: store })

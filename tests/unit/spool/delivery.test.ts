@@ -42,6 +42,7 @@ describe('Deliverer', () => {
   /** Milliseconds by which the wall clock was set. */
   let steppedMs: number
   let notices: string[]
+  let spoolFaults: unknown[]
 
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
 
@@ -60,10 +61,12 @@ describe('Deliverer', () => {
     random = 1
     steppedMs = 0
     notices = []
+    spoolFaults = []
     deliverer = new Deliverer({
       ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
       ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => random },
       onNotice: (notice) => notices.push(notice),
+      onSpoolFault: (error) => spoolFaults.push(error),
     })
   })
 
@@ -520,6 +523,7 @@ describe('Deliverer', () => {
     start()
     await pass(5 * SECOND)
     expect(faults.splice(0)).toEqual([new Error('the disk fails')])
+    expect(spoolFaults).toEqual([new Error('the disk fails')])
     expect(ends).toEqual([])
     spool.finish = finish
     await pass(MINUTE)

@@ -173,3 +173,30 @@ describe('health', () => {
     await spool.close()
   })
 })
+
+describe('A fault of the delivery', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it('makes the spool ill until it has not occurred for a while', async () => {
+    const changes: SpoolHealth[] = []
+    const spool = monitor(createMemorySpool(Date.now), Date.now, (health) => changes.push(health))
+    spool.noteFault(new Error('malformed'))
+    expect(spool.health()).toMatchObject({ writable: false, problem: 'malformed' })
+    await vi.advanceTimersByTimeAsync(SAMPLE_MS - 1)
+    spool.noteFault(new Error('malformed'))
+    await vi.advanceTimersByTimeAsync(SAMPLE_MS - 1) // a probe has succeeded meanwhile
+    expect(spool.health().writable).toBe(false)
+    await vi.advanceTimersByTimeAsync(2 * SAMPLE_MS)
+    expect(changes.map(({ writable }) => writable)).toEqual([false, true])
+    await spool.close()
+  })
+
+  it('is what the disk says about the file', async () => {
+    const disk = async () => ({ freeBytes: 1, walBytes: 0, damagedFiles: [], problem: 'deleted' })
+    const spool = monitor({ ...createMemorySpool(Date.now), disk })
+    await vi.advanceTimersByTimeAsync(SAMPLE_MS)
+    expect(spool.health()).toMatchObject({ writable: false, problem: 'deleted' })
+    await spool.close()
+  })
+})

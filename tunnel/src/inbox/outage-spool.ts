@@ -44,6 +44,7 @@ export class OutageSpool {
     const spool = new MonitoredSpool({ ...deps, store, onHealthChange: () => {} })
     const deliverer = new Deliverer({
       ...{ ...deps, spool: store, upstreams, random: Math.random },
+      onSpoolFault: (error) => spool.noteFault(error),
       onNotice: () => {}, // of the clock, which the spool of Sentry reports
     })
     return new OutageSpool(spool, deliverer, deps)

@@ -27,6 +27,8 @@ type DeliveryDeps = {
   clock: () => number
   /** Number from 0 up to 1, for jitter. */
   random: () => number
+  /** Receives errors of the spool that stop the delivery of all entries. */
+  onSpoolFault: (error: unknown) => void
   /** Receives messages for the operator. */
   onNotice: (notice: string) => void
 }
@@ -119,7 +121,7 @@ export class Deliverer {
     let idleAfter = clock() + IDLE_AFTER_MS
     while (!signal.aborted) {
       const begun = await this.#takeForAll().catch((error) => {
-        this.#listener.onError(error) // the next round may succeed
+        this.#noteFault(error) // the next round may succeed
         return 0
       })
       if (begun > 0) idleAfter = clock() + IDLE_AFTER_MS
@@ -141,10 +143,15 @@ export class Deliverer {
 
   /** Returns the number of attempts begun. */
   async #takeForAll(): Promise<number> {
-    if (this.#deps.clock() >= this.#expiryDue) await this.#expire()
+    if (this.#deps.clock() >= this.#expiryDue) await this.#expire().catch((error) => this.#noteFault(error))
     let begun = 0
     for (const origin of this.#origins.values()) begun += await this.#takeFor(origin)
     return begun
+  }
+
+  #noteFault(error: unknown): void {
+    this.#deps.onSpoolFault(error)
+    this.#listener.onError(error)
   }
 
   async #takeFor({ projects, capacity }: Origin): Promise<number> {

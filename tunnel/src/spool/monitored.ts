@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Spool, SpoolDisk, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
-  /** Result of the last put, or of the last probe after a failed put. */
+  /** Result of the last put, or of the last probe after a failed put. `false` also while the file is damaged, or delivery cannot read it. */
   writable: boolean
   /** Time of the last change in milliseconds since 1970. */
   since: number
@@ -42,6 +42,7 @@ export class MonitoredSpool {
   #health: SpoolHealth
   #samples: Sample[] = []
   #lateResponses = 0
+  #faultAt = -Infinity
 
   constructor(deps: MonitorDeps) {
     this.store = deps.store
@@ -55,6 +56,12 @@ export class MonitoredSpool {
     const [{ bytes }] = args
     const giveBack = await this.#deps.memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
     return this.#watch(this.store.put(...args)).finally(giveBack)
+  }
+
+  /** Notes that entries cannot be taken from the store. */
+  noteFault(error: unknown): void {
+    this.#faultAt = this.#deps.clock()
+    this.#fail(error instanceof Error ? error.message : 'unknown')
   }
 
   health(): SpoolHealth {
@@ -110,14 +117,18 @@ export class MonitoredSpool {
   async #watch<T>(write: Promise<T>): Promise<T> {
     try {
       const result = await write
-      if (!this.#health.writable) this.#change({ writable: true, since: this.#deps.now() })
+      const isFaulty = this.#deps.clock() - this.#faultAt < SAMPLE_MS
+      if (!this.#health.writable && !isFaulty) this.#change({ writable: true, since: this.#deps.now() })
       return result
     } catch (error) {
-      const problem = error instanceof Error ? error.message : 'unknown'
-      if (this.#health.writable) this.#change({ writable: false, since: this.#deps.now(), problem })
-      else this.#health = { ...this.#health, problem }
+      this.#fail(error instanceof Error ? error.message : 'unknown')
       throw error
     }
+  }
+
+  #fail(problem: string): void {
+    if (this.#health.writable) this.#change({ writable: false, since: this.#deps.now(), problem })
+    else this.#health = { ...this.#health, problem }
   }
 
   #change(health: SpoolHealth): void {
@@ -126,7 +137,9 @@ export class MonitoredSpool {
   }
 
   async #sample(): Promise<void> {
-    const [{ bytes }, disk] = await Promise.all([this.store.totals(), this.disk()])
+    const disk = await this.disk()
+    if (disk?.problem !== undefined) this.noteFault(new Error(disk.problem))
+    const { bytes } = await this.store.totals()
     const at = this.#deps.clock()
     this.#samples = [
       ...this.#samples.filter((old) => old.at > at - WINDOW_MS),

@@ -17,7 +17,7 @@ import type {
   StoredBody,
 } from '../spool.ts'
 import { StoreAway } from '../unreachable.ts'
-import { DamagedFile, isMarkedDamaged, listDamaged } from './damaged-files.ts'
+import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { LockHeld } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
@@ -85,6 +85,7 @@ class SqliteSpool implements Spool {
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
   }
   readonly #file: string
+  readonly #openFiles: OpenFiles
   readonly #rowBytes: number
   readonly #folder: string
   readonly #worker: SpoolFileCaller
@@ -94,6 +95,7 @@ class SqliteSpool implements Spool {
     this.id = id
     this.maxBytes = maxBytes
     this.#file = file
+    this.#openFiles = new OpenFiles(file)
     this.#rowBytes = rowBytes
     this.#folder = folder
     this.#worker = worker
@@ -149,9 +151,20 @@ class SqliteSpool implements Spool {
       statfs(this.#folder),
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
     ])
-    const problem = isMarkedDamaged(this.#file) && { problem: new DamagedFile(this.#file, []).message }
+    const problem = this.#problem()
     const damagedFiles = listDamaged(this.#file)
-    return { freeBytes: bavail * bsize, walBytes: wal?.size ?? 0, damagedFiles, ...problem }
+    return {
+      freeBytes: bavail * bsize,
+      walBytes: wal?.size ?? 0,
+      damagedFiles,
+      ...(problem && { problem: problem.message }),
+    }
+  }
+
+  #problem(): Error | undefined {
+    const missing = this.#openFiles.missing()
+    if (missing !== undefined) return new FileDeleted(missing)
+    return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, []) : undefined
   }
 
   async retry(filter: EntryFilter): Promise<number> {
