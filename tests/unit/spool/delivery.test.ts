@@ -211,6 +211,18 @@ describe('Deliverer', () => {
     expect(attempts).toHaveLength(tried)
   })
 
+  it('reports that entries cannot be taken or expired as a fault of the spool', async () => {
+    const failure = new Error('malformed')
+    spool.expire = () => Promise.reject(failure)
+    start()
+    await pass(11 * MINUTE)
+    expect(new Set(spoolFaults)).toEqual(new Set([failure]))
+    spool.take = () => Promise.reject(new Error('locked'))
+    await pass(SECOND)
+    expect(spoolFaults).toContainEqual(new Error('locked'))
+    expect(faults.splice(0)).toEqual(spoolFaults)
+  })
+
   describe('expires no entry early', () => {
     it('after the clock was set forward, and says that it was', async () => {
       isOpen = () => true // Sentry is away
@@ -523,7 +535,6 @@ describe('Deliverer', () => {
     start()
     await pass(5 * SECOND)
     expect(faults.splice(0)).toEqual([new Error('the disk fails')])
-    expect(spoolFaults).toEqual([new Error('the disk fails')])
     expect(ends).toEqual([])
     spool.finish = finish
     await pass(MINUTE)
