@@ -1,6 +1,7 @@
 /** Checks that bodies from browsers reach the tunnel unmodified, and that too large ones are rejected early. */
 
 import { gzipSync } from 'node:zlib'
+import type { AdminClient } from '../admin-client.ts'
 import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts'
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
@@ -8,6 +9,7 @@ import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request
 import { servesTunnelOnly } from './routes.ts'
 
 const KIB = 1024
+const COMPRESSIBLE_BYTES = 4 * KIB
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
 
@@ -54,13 +56,19 @@ export const compression: Check = {
   name: 'compression',
   after: ['tunnel', 'error'],
   title: 'Compression works in both directions',
-  verifies: 'The tunnel accepts compressed reports, and the proxy compresses pages.',
+  verifies:
+    'The tunnel accepts compressed reports, Sentry accepts the encoding in UPSTREAM_ENCODING, and the proxy compresses pages.',
   remedy:
     'Let the proxy forward Content-Encoding of requests unmodified, and compress documents and scripts (gzip on in nginx.conf).',
-  run: withDsn(async ({ page, post, run, site }, dsn) => {
+  run: withDsn(async ({ admin, page, post, run, site }, dsn) => {
     const body = gzipSync(reportEnvelope(dsn, run))
     const finding = accepted(await post(body, { headers: { 'content-encoding': 'gzip' } }))
-    if (finding.result !== 'pass' || (page && servesTunnelOnly(page))) return finding
+    if (finding.result !== 'pass') return finding
+    const compressible = accepted(await post(reportEnvelope(dsn, run, COMPRESSIBLE_BYTES)))
+    if (compressible.result !== 'pass') return compressible
+    const refusal = await refusedEncoding(admin, new URL(dsn).host)
+    if (refusal) return refusal
+    if (page && servesTunnelOnly(page)) return finding
     const { headers } = await send(`${site}/`, {
       headers: { accept: 'text/html', 'accept-encoding': 'gzip' },
     })
@@ -68,6 +76,18 @@ export const compression: Check = {
       ? warn('The tunnel accepts a report with gzip, but the page is not compressed.')
       : pass(`The tunnel accepts a report with gzip, and the page uses ${headers['content-encoding']}.`)
   }),
+}
+
+/** Finds a replica whose `UPSTREAM_ENCODING` the Sentry at `host` refuses. It compresses reports of at least 1 KiB. */
+async function refusedEncoding(admin: AdminClient | undefined, host: string): Promise<Finding | undefined> {
+  for (const { upstreams } of (await admin?.statuses()) ?? [])
+    for (const { origin, compression } of upstreams)
+      if (compression?.state === 'refused' && new URL(origin).host === host)
+        return {
+          ...warn(`${origin} does not accept ${compression.encoding}: it gets envelopes uncompressed.`),
+          remedy: `Set UPSTREAM_ENCODING to ${compression.encoding === 'zstd' ? 'gzip or ' : ''}off.`,
+        }
+  return undefined
 }
 
 /** Judges the response to an envelope that the tunnel should accept. */

@@ -3,7 +3,7 @@
 import type { SimulatedOutageStatus } from './contract/inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
 import type { SpoolStatus } from './contract/spool.ts'
-import type { LastUpstreamError, ReceiptUpstreamError } from './contract/upstream.ts'
+import type { CompressionState, LastUpstreamError, ReceiptUpstreamError } from './contract/upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [
@@ -134,6 +134,8 @@ export type UpstreamState = {
   origin: string
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   csp_reports?: 'endpoint'
+  /** Compression by `UPSTREAM_ENCODING`; absent when it is off. */
+  compression?: { encoding: 'gzip' | 'zstd'; state: CompressionState }
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
 }

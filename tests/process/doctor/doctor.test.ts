@@ -319,6 +319,21 @@ describe('npm run doctor', requires('nginx'), () => {
       },
     ],
     [
+      'a Sentry that does not accept UPSTREAM_ENCODING',
+      async (on) => {
+        const refusing = on.use(await startSentry())
+        refusing.answer(({ headers }) => (headers['content-encoding'] === 'zstd' ? { status: 415 } : {}))
+        const env = { SENTRY_DSN: refusing.dsn(), UPSTREAM_ENCODING: 'zstd' }
+        const all = [on.use(await startOurTunnel(env))]
+        const web = on.use(await startPage(refusing.dsn())).address
+        return { tunnels: addresses(all), inside: all, web, ignored: ['replicas'] }
+      },
+      {
+        compression: ['warn', /does not accept zstd/],
+        'tunnel-state': ['warn', /does not accept zstd/],
+      },
+    ],
+    [
       'a single replica',
       async () => ({ tunnels: addresses(tunnels.slice(0, 1)), inside: tunnels.slice(0, 1) }),
       { replicas: ['warn', /1 of 1 known replicas/] },

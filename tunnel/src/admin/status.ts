@@ -16,7 +16,7 @@ import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
 import type { HistoryRecorder } from '../telemetry/history-recorder.ts'
 import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
-import type { Upstreams } from '../upstream/client.ts'
+import type { UpstreamEncoding } from '../upstream/compression.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { describePolicies } from './policies.ts'
 
@@ -58,7 +58,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     projects: projects.all.map(({ name }) => name),
     in_flight: ingest.inFlight(),
     limits: limits.inForce(),
-    upstreams: sentry ? describeUpstreams(sentry.upstreams, now() - clock()) : [],
+    upstreams: sentry ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     ...(outage && { simulated_outage: outage }),
     ...(history && { history_store: history.storeId }),
@@ -66,6 +66,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     policies: describePolicies(deps),
     warnings: [
       ...listWarnings(throttle),
+      ...(sentry ? listRefusals(sentry, config.upstreamEncoding) : []),
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
       ...(history?.warning === undefined ? [] : [history.warning]),
@@ -75,16 +76,33 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
 }
 
 /** Converts monotonic times to milliseconds since 1970, by adding `offset`. */
-function describeUpstreams(upstreams: Upstreams, offset: number): UpstreamState[] {
+function describeUpstreams(
+  { upstreams, encodings }: Pick<Forwarding, 'upstreams' | 'encodings'>,
+  encoding: UpstreamEncoding | undefined,
+  offset: number,
+): UpstreamState[] {
   const toDate = (time: number) => Math.round(time + offset)
   return upstreams.state().map(({ origin, cspReports, breaker: { open, since, nextProbe }, lastError }) => ({
     origin,
     ...(cspReports && { csp_reports: cspReports }),
+    ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
     breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
     ...(lastError && {
       last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
     }),
   }))
+}
+
+function listRefusals(
+  { upstreams, encodings }: Forwarding,
+  encoding: UpstreamEncoding | undefined,
+): string[] {
+  if (!encoding) return []
+  const refusing = upstreams.state().filter(({ origin }) => encodings.state(origin, encoding) === 'refused')
+  return refusing.map(
+    ({ origin }) =>
+      `${origin} does not accept ${encoding}, so it gets envelopes uncompressed. Set UPSTREAM_ENCODING to ${encoding === 'zstd' ? 'gzip or ' : ''}off.`,
+  )
 }
 
 function listWarnings(throttle: Throttle): string[] {

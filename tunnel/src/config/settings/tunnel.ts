@@ -212,7 +212,7 @@ export const TUNNEL = {
     UPSTREAM_ENCODING: setting(
       is.oneOf('off', 'gzip', 'zstd'),
       'off',
-      'Compression of envelopes that arrive uncompressed, as browsers send them. Sentry has to accept it. [What it saves](benchmarks.md#compression-towards-sentry).',
+      'Compression of envelopes that arrive uncompressed, as browsers send them. A server that refuses it gets them uncompressed; zstd is used once the server has proven that it reads it. [What it saves](benchmarks.md#compression-towards-sentry).',
     ),
     CSP_REPORTS: setting(
       is.oneOf('auto', 'envelope', 'endpoint'),

@@ -6,6 +6,7 @@ import type { DsnPlace } from '../../../lib/config.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { ArrivalPanel } from './arrival-panel.tsx'
+import { type Compression, describeCompression } from './compression.ts'
 import { type Destination, readDestination } from './destination.ts'
 import { FRAMEWORKS, type Target } from './frameworks.ts'
 
@@ -18,11 +19,12 @@ type Props = {
   hasSentry: boolean
   /** Time of the page, in milliseconds since 1970. */
   since: number
+  compressions: readonly Compression[]
 }
 
 type Kind = 'inbox' | 'sentry'
 
-export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, since }: Props) {
+export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, since, compressions }: Props) {
   const [kind, setKind] = useState<Kind>(hasSentry ? 'sentry' : 'inbox')
   const [text, setText] = useState(hasSentry ? (configured[0] ?? '') : '')
   const { destination, problem } = readDestination(kind, text, { configured, dsnPlace })
@@ -47,12 +49,17 @@ export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, s
       {destination ? (
         <div className="desk:sticky desk:top-4">
           <ArrivalPanel key={destination.project} project={destination.project} {...{ since, hasInbox }} />
+          <CompressionNote text={describeCompression(compressions, destination.project)} />
         </div>
       ) : (
         <Empty>Paste a DSN to see the code for your site.</Empty>
       )}
     </div>
   )
+}
+
+function CompressionNote({ text }: { text: string | undefined }) {
+  return text === undefined ? null : <p className="mt-3 text-note text-quiet">{text}</p>
 }
 
 type ChoiceProps = { name: string; isChosen: boolean; onChoose: () => void; children: ReactNode }
