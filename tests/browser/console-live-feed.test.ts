@@ -132,12 +132,35 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     await showsAll(consoleSite, page, 17)
   })
 
+  it('has no connection while its tab is hidden, and shows later what has arrived meanwhile', async ({
+    consoleSite,
+  }) => {
+    await using visitor = await consoleSite.operator('/live-feed')
+    const { page } = visitor
+    visitor.allowTrouble(/\/console\/receipts.* net::ERR_ABORTED/)
+    await showsAll(consoleSite, page, 17)
+    const turn = (state: string) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'visibilityState', { value, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, state)
+    const closed = page.waitForEvent('requestfailed', (request) =>
+      request.url().includes('/console/receipts'),
+    )
+    await turn('hidden')
+    await closed
+    await consoleSite.sendMany(1, consoleSite.newError, 200)
+    expect(await idsOn(page)).toHaveLength(17)
+    await turn('visible')
+    await showsAll(consoleSite, page, 18)
+  })
+
   it('marks a replica that does not respond, and shows a gap for one that stopped', async ({
     consoleSite,
   }) => {
     await using visitor = await consoleSite.operator('/live-feed')
     const { page } = visitor
-    const all = await showsAll(consoleSite, page, 17)
+    const all = await showsAll(consoleSite, page, 18)
     const gone = consoleSite.site.tunnel
     const { replica } = await (await gone.admin('/status')).json()
     await gone.kill()

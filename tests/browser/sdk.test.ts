@@ -477,7 +477,11 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     visitor.allowTrouble(/errors-0123456789abcdef\.js net::ERR_ABORTED/)
     const loader = await site.loader()
     const body = loader.replace(/errors-\w{16}/, 'errors-0123456789abcdef')
-    await page.route(/\/sdk\.js$/, (route) => route.fulfill({ contentType: 'text/javascript', body }))
+    await page.route(/\/sdk\.js$/, (route) =>
+      route.request().resourceType() === 'script'
+        ? route.fulfill({ contentType: 'text/javascript', body })
+        : route.fallback(),
+    )
     await site.open(page, `${TAG}${script("Sentry.captureMessage('from an old loader')")}`)
     await site.event('from an old loader')
   })
@@ -498,6 +502,59 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
       .toEqual([expect.stringMatching(/errors-\w{16}\.js could not be loaded: its content was changed/)])
     expect(await page.evaluate('window.isChanged')).toBeUndefined()
     expect(urls).not.toContain('/monitoring/sdk/errors.js')
+  })
+
+  it('loads a bundle again whose copy in the cache of the browser is damaged', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/integrity/)
+    visitor.allowTrouble(/errors-\w{16}\.js net::ERR_/)
+    const found = warnings()
+    const isReload = (headers: Record<string, string>) => headers['cache-control'] === 'no-cache'
+    await page.route(
+      /\/sdk\/errors/,
+      (route) =>
+        isReload(route.request().headers())
+          ? route.fallback()
+          : route.fulfill({
+              contentType: 'text/javascript',
+              headers: { 'cache-control': 'max-age=31536000, immutable' },
+              body: 'window.isChanged = true',
+            }),
+      { times: 2 },
+    )
+    await site.open(page, `${TAG}${script("Sentry.captureMessage('after a damaged copy')")}`)
+    await site.event('after a damaged copy')
+    expect(await page.evaluate('window.isChanged')).toBeUndefined()
+    expect(found).toEqual([])
+  })
+
+  it.each([
+    "require-trusted-types-for 'script'",
+    "require-trusted-types-for 'script'; trusted-types culvert",
+  ])('reports, and opens its dialog, with the policy %s', async (policy) => {
+    const { page } = visitor
+    const code = script("Sentry.captureMessage('with trusted types')")
+    await site.open(
+      page,
+      `${TAG}${code}<main>`,
+      `script-src 'self' 'unsafe-inline'; connect-src 'self'; ${policy}`,
+    )
+    await site.event('with trusted types')
+    await openDialog(page, {})
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What happened?').fill('It broke.')
+    await dialog.getByRole('button', { name: 'Send report' }).click()
+    await page.getByText('Your report has been sent. Thank you!').waitFor()
+  })
+
+  it('says that a policy without its name blocks it', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/violates the following Content Security/)
+    visitor.expectTrouble(/requires 'TrustedScriptURL' assignment/)
+    const found = warnings()
+    const policy = "script-src 'self'; require-trusted-types-for 'script'; trusted-types other"
+    await site.open(page, TAG, policy)
+    await expect.poll(() => found).toEqual([expect.stringMatching(/a policy of the page blocks it$/)])
   })
 
   it('says in one line that the SDK could not be loaded, and the page keeps working', async () => {

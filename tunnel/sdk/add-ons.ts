@@ -1,34 +1,31 @@
 /** Integrations that are loaded after the page, each from a bundle of its own. */
 
-import { SDK_VERSION } from '@sentry/browser'
 import type { Client, Integration } from '@sentry/core'
-import type { AddOn, BundleReference } from './handover.ts'
-import { bundlePayload, insertBundle, type Place } from './script.ts'
+import type { AddOn, BundleReference, Place } from './handover.ts'
+import { ofDocument } from './page.ts'
+import { bundlePayload, insertBundle } from './script.ts'
 
 type MakeIntegration = (options: object) => Integration
-type Provide = (make: MakeIntegration, version: string) => void
 
 /** References to the bundles, replaced by the build. */
 declare const CULVERT_ADD_ONS: Readonly<Record<AddOn, BundleReference>>
 
 /** Gives an integration to the bundle that has loaded this one. */
 export function provide(make: MakeIntegration): void {
-  bundlePayload<Provide>()?.(make, SDK_VERSION)
+  bundlePayload<(make: MakeIntegration) => void>()?.(make)
 }
 
-/** Loads the integration of a bundle. One of another version of the SDK has no access to the client of this one. */
+/** Loads the integration of a bundle. */
 export function loadAddOn(
   place: Place,
   addOn: AddOn,
   onLoaded: (make: MakeIntegration) => void,
   onFailure?: () => void,
 ): void {
-  const receive: Provide = (make, version) => {
-    if (version === SDK_VERSION) return onLoaded(make)
-    console.warn(`Culvert: ${place.base}/sdk/${addOn}.js is of another release; reload the page`)
+  insertBundle(place, CULVERT_ADD_ONS[addOn], onLoaded, (status) => {
+    if (status === 404) console.warn('Culvert: the tunnel has another release now; reload the page')
     onFailure?.()
-  }
-  insertBundle(place, addOn, CULVERT_ADD_ONS[addOn], receive, onFailure)
+  })
 }
 
 /** Makes an integration that loads the real one after the page, with the same options. */
@@ -42,6 +39,6 @@ export function lateIntegration(addOn: AddOn, place: Place, options: object): In
 }
 
 function afterThePage(callback: () => void): void {
-  if (document.readyState === 'complete') callback()
+  if (ofDocument('readyState') === 'complete') callback()
   else addEventListener('load', callback, { once: true })
 }

@@ -49,14 +49,21 @@ export type LoaderOptions = {
 /** Event that happened before the bundle was loaded: a call to `Sentry.*`, an error, or a rejection. */
 export type Queued = { call: string; args: unknown[] } | EarlyError
 
-/** Object that the loader gives to a bundle. */
-export type Handover = {
-  config: LoaderConfig
+/** Place of the bundles. */
+export type Place = {
   /** URL of the tunnel path, without a final slash. */
   base: string
+  /** Nonce of the page's Content-Security-Policy. */
+  nonce: string | undefined
+  /** Returns the URL of a bundle, as a `TrustedScriptURL` where the browser has Trusted Types. */
+  urlOf: (file: string) => string
+}
+
+/** Object that the loader gives to a bundle. */
+export type Handover = Place & {
+  config: LoaderConfig
   /** Attributes `data-*` of the loader's script element. */
   attributes: Readonly<Record<string, string | undefined>>
-  nonce: string | undefined
   queue: readonly Queued[]
   callbacks: readonly (() => void)[]
   /** Stops queueing. */

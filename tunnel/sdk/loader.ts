@@ -2,8 +2,11 @@
 
 import { parameterize } from '@sentry/core'
 import { type EarlyError, recordErrors } from './early-errors/record.ts'
-import type { Handover, LoaderConfig, Queued } from './handover.ts'
-import { insertBundle } from './script.ts'
+import { storeQueue } from './early-errors/stored-queue.ts'
+import type { BundleReference, FirstBundle, Handover, LoaderConfig, Queued } from './handover.ts'
+import { clearStored, storeName } from './offline/local.ts'
+import { asksForPrivacy, globalOf, ownScript } from './page.ts'
+import { insertBundle, makePlace } from './script.ts'
 
 /** Replaced by the server. */
 declare const CULVERT_CONFIG: LoaderConfig
@@ -11,7 +14,10 @@ declare const CULVERT_CONFIG: LoaderConfig
 /** Stub of the SDK, which becomes the SDK: a page may keep a reference to it. */
 type Stub = Record<string, unknown>
 type Functions = Record<string, (...args: unknown[]) => unknown>
-type Page = Window & { Sentry?: Stub; hasCulvertLoader?: boolean }
+type Page = Window & { Sentry?: Stub; [LOADED]?: true }
+
+/** Set on `window` by the first loader. */
+const LOADED = Symbol.for('culvert')
 
 /** Bound of reports with calls to `init`, and that of other calls. */
 const MAX_QUEUED = 100
@@ -21,12 +27,13 @@ const METHODS =
 
 const page: Page = window
 const config = CULVERT_CONFIG
-const own = document.currentScript as HTMLScriptElement | null
+const own = ownScript()
 const attributes = { ...own?.dataset }
-const nonce = own?.nonce
-const base = /^(.+)\/sdk\.js(?:[?#]|$)/.exec(own?.src ?? '')?.[1] ?? config.path
-const isOff =
-  config.privacy === 'off' && (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true
+const base = /^(.+)\/sdk\.js(?:[?#]|$)/.exec(own?.src ?? '')?.[1] ?? location.origin + config.path
+const place = makePlace(base, own?.nonce)
+const store = storeName(config.query)
+const bundles = { ...config.bundles }
+const isOff = config.privacy === 'off' && asksForPrivacy()
 const isLazy = attributes.lazy !== undefined && attributes.lazy !== 'no'
 const queue: Queued[] = []
 const free = { reports: MAX_QUEUED, others: MAX_QUEUED }
@@ -55,13 +62,27 @@ function load(): void {
 function request(): void {
   const rate = attributes.tracesSampleRate ?? config.options.tracesSampleRate
   const name = rate === undefined ? 'errors' : 'tracing'
-  const handover: Handover = { config, base, attributes, nonce, queue, callbacks, end }
-  insertBundle(handover, name, config.bundles[name], handover, retry)
+  const handover: Handover = { config, ...place, attributes, queue, callbacks, end }
+  insertBundle(place, bundles[name], handover, (status) => retry(name, status))
 }
 
-function retry(): void {
+async function retry(name: FirstBundle, status: number): Promise<void> {
+  if (status === 404) await refresh(name)
   if (navigator.onLine && retries < MAX_RETRIES) setTimeout(request, 2000 * 2 ** retries++)
   else addEventListener('online', request, { once: true })
+}
+
+/** Takes the name and integrity of a bundle from the tunnel's own loader: this one came from a cache, or from before an upgrade. */
+async function refresh(name: FirstBundle): Promise<void> {
+  try {
+    const response = await fetch(own?.src || `${base}/sdk.js`, { cache: 'reload' })
+    const [, reference] = RegExp(`"${name}":(\\[.+?\\])`).exec(await response.text()) ?? []
+    if (reference) bundles[name] = JSON.parse(reference) as BundleReference
+  } catch {} // it tries again
+}
+
+function leave(): void {
+  if (!hasEnded) storeQueue(store, queue)
 }
 
 function end(): void {
@@ -70,9 +91,9 @@ function end(): void {
 }
 
 function install(): void {
-  page.hasCulvertLoader = true
-  page.Sentry ??= {}
-  const stub = page.Sentry
+  page[LOADED] = true
+  const stub = (globalOf('Sentry') ?? {}) as Stub
+  page.Sentry = stub
   for (const call of METHODS.split(' ')) {
     const [name = '', method] = call.split('.')
     const queueCall = (...args: unknown[]): unknown => {
@@ -88,9 +109,14 @@ function install(): void {
     callbacks.push(callback)
   }
   stub.forceLoad = load
-  if (!isOff) stopRecording = recordErrors(onError)
+  stub.clearStoredReports = () => clearStored(store)
+  if (isOff) void clearStored(store)
+  else {
+    stopRecording = recordErrors(onError)
+    addEventListener('pagehide', leave)
+  }
   if (!isLazy) load()
 }
 
-if (page.hasCulvertLoader) console.warn('Culvert: this page has sdk.js more than once')
+if (globalOf(LOADED)) console.warn('Culvert: this page has sdk.js more than once')
 else install()

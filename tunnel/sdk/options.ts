@@ -3,6 +3,7 @@
 import type { BrowserOptions } from '@sentry/browser'
 import type { Integration } from '@sentry/core'
 import type { Handover, LoaderOptions } from './handover.ts'
+import { asksForPrivacy } from './page.ts'
 
 const TEXTS = ['release', 'environment'] as const
 const RATES = [
@@ -37,7 +38,7 @@ function isRate(value: string): boolean {
 
 /** Applies `PRIVACY_SIGNAL` to the options of this page and of its call to `Sentry.init`. */
 export function withPrivacy(options: BrowserOptions, privacy: Handover['config']['privacy']): BrowserOptions {
-  if ((navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true) return options
+  if (!asksForPrivacy()) return options
   const { initialScope, integrations } = options
   const marked: BrowserOptions = {
     ...options,

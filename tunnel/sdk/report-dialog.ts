@@ -2,8 +2,8 @@
 
 import { getClient, lastEventId, type ReportDialogOptions } from '@sentry/browser'
 import { loadAddOn } from './add-ons.ts'
+import type { Place } from './handover.ts'
 import type { FeedbackWithReportForm } from './report-form/report-form.ts'
-import type { Place } from './script.ts'
 
 /** Opens the form with the nonces and the theme of `settings`. Its feedback names the event of the options, by default the last one. */
 export function showReportDialog(place: Place, settings: object, options: ReportDialogOptions = {}): void {

@@ -1,55 +1,79 @@
 /** Script elements for bundles. */
 
-import type { BundleReference } from './handover.ts'
-
-/** URL of a tunnel path, and the nonce of the page's Content-Security-Policy. */
-export type Place = { base: string; nonce: string | undefined }
+import type { BundleReference, Place } from './handover.ts'
+import { createElement, globalOf, ofDocument, ownScript } from './page.ts'
 
 /** Script element with the object that its bundle reads. */
 export type BundleScript<Payload> = HTMLScriptElement & { payload?: Payload }
 
+type TrustedTypes = {
+  createPolicy(name: string, rules: { createScriptURL: (file: string) => string }): typeof rules
+}
+
 /** Bundles of which the console has a warning. */
 const warnedBundles = new Set<string>()
 
+/** Makes the place of the bundles. A page can have one policy of this name: bundles take it from the loader. */
+export function makePlace(base: string, nonce: string | undefined): Place {
+  const createScriptURL = (file: string) => `${base}/sdk/${file}`
+  try {
+    const types = globalOf('trustedTypes') as TrustedTypes | undefined
+    const policy = types?.createPolicy('culvert', { createScriptURL })
+    if (policy) return { base, nonce, urlOf: (file) => policy.createScriptURL(file) }
+  } catch {} // the directive `trusted-types` of the page lacks this name
+  return { base, nonce, urlOf: createScriptURL }
+}
+
 /**
- * Loads a bundle by the name with its hash, and with its integrity. If the tunnel has no file of this name, it loads the bundle of the
- * tunnel's release by the plain name: during an upgrade, and for a loader in a cache. A bundle that fails its integrity is not replaced.
+ * Loads a bundle by the name with its hash, and always with its integrity. If that fails, it replaces the copy in the browser's cache, which
+ * may be damaged, and tries again. `onFailure` gets the status of the tunnel's response, 0 without one.
  */
 export function insertBundle<Payload>(
-  { base, nonce }: Place,
-  name: string,
+  { base, nonce, urlOf }: Place,
   [file, integrity]: BundleReference,
   payload: Payload,
-  onFailure: () => void = () => {},
+  onFailure: (status: number) => void = () => {},
 ): void {
-  insert(file, integrity, async () => {
-    const status = await fetch(`${base}/sdk/${file}`, { method: 'HEAD' }).then(
-      (response) => response.status,
-      () => 0,
-    )
-    if (status === 404) insert(`${name}.js`, '', () => fail(`${name}.js`))
-    else fail(file, status === 200 ? ': its content was changed, or a policy of the page blocks it' : '')
+  insert(async () => {
+    const status = await reload()
+    if (status === 200) insert(() => fail(status))
+    else fail(status)
   })
 
-  function insert(source: string, hash: string, onError: () => void): void {
-    const script: BundleScript<Payload> = document.createElement('script')
-    script.src = `${base}/sdk/${source}`
+  function insert(onError: () => void): void {
+    const script: BundleScript<Payload> = createElement('script')
     script.crossOrigin = 'anonymous'
-    if (hash) script.integrity = hash
+    script.integrity = integrity
     if (nonce) script.nonce = nonce
     script.payload = payload
     script.onerror = onError
-    ;(document.head ?? document.documentElement).append(script)
+    try {
+      script.src = urlOf(file)
+      ;(ofDocument('head') ?? ofDocument('documentElement')).append(script)
+    } catch {
+      fail(200) // Trusted Types
+    }
   }
 
-  function fail(source: string, reason = ''): void {
-    if (!warnedBundles.has(name)) console.warn(`Culvert: ${base}/sdk/${source} could not be loaded${reason}`)
-    warnedBundles.add(name)
-    onFailure()
+  async function reload(): Promise<number> {
+    try {
+      const response = await fetch(`${base}/sdk/${file}`, { cache: 'reload' })
+      await response.arrayBuffer() // browsers cache whole bodies
+      return response.status
+    } catch {
+      return 0
+    }
+  }
+
+  function fail(status: number): void {
+    const reason = status === 200 ? ': its content was changed, or a policy of the page blocks it' : ''
+    if (!warnedBundles.has(file)) console.warn(`Culvert: ${base}/sdk/${file} could not be loaded${reason}`)
+    warnedBundles.add(file)
+    onFailure(status)
   }
 }
 
 /** Returns the payload of the bundle that calls this. */
 export function bundlePayload<Payload>(): Payload | undefined {
-  return (document.currentScript as BundleScript<Payload> | null)?.payload
+  return (ownScript() as BundleScript<Payload> | null)?.payload
 }

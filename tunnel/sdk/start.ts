@@ -10,8 +10,11 @@ import {
 import type { Integration } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
 import { replayError } from './early-errors/replay.ts'
+import { replayStoredQueue } from './early-errors/stored-queue.ts'
 import type { Handover, Queued } from './handover.ts'
+import { clearStored, storeName } from './offline/local.ts'
 import { optionsOf, withPrivacy } from './options.ts'
+import { globalOf } from './page.ts'
 import { showReportDialog } from './report-dialog.ts'
 import { bundlePayload } from './script.ts'
 import { MAX_BUFFERED, makeTransport } from './transport.ts'
@@ -34,20 +37,23 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
     return
   }
   handover.end()
-  page.Sentry ??= {}
-  const { logger, metrics } = page.Sentry
+  const stub = (globalOf('Sentry') ?? {}) as Functions
+  const { logger, metrics } = stub
   const groups = {
     logger: Object.assign(logger ?? {}, api.logger),
     metrics: Object.assign(metrics ?? {}, api.metrics),
   }
-  const sdk = Object.assign(page.Sentry, api, groups, functionsOf(handover, tracing))
-  const { sentryOnLoad } = page
+  const sdk = Object.assign(stub, api, groups, functionsOf(handover, tracing))
+  page.Sentry = sdk
+  const sentryOnLoad = globalOf('sentryOnLoad')
   const first = typeof sentryOnLoad === 'function' ? [() => sentryOnLoad()] : []
   const isInit = (item: Queued) => 'call' in item && item.call === 'init'
   const inits = handover.queue.filter(isInit).map((item) => () => replay(sdk, item))
   const results = [...first, ...handover.callbacks, ...inits].map(attempt)
   page.sentryOnLoad = undefined
   startUnlessStarted(sdk, results)
+  const store = storeName(handover.config.query)
+  if (getClient()) replayStoredQueue(store, (item) => attempt(() => replay(sdk, item)))
   for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
 }
 
@@ -61,21 +67,22 @@ function startUnlessStarted(sdk: { init(): unknown }, results: Result[]): void {
 
 /** Functions that differ from the SDK's own. */
 function functionsOf(handover: Handover, tracing: (() => Integration) | undefined) {
-  const { base, nonce, config } = handover
+  const { nonce, config } = handover
   const nonces = nonce ? { styleNonce: nonce, scriptNonce: nonce } : {}
-  const replayIntegration = (options = {}) => lateIntegration('replay', { base, nonce }, options)
+  const replayIntegration = (options = {}) => lateIntegration('replay', handover, options)
   let theme: FeedbackTheme = {}
   const feedbackIntegration = (options: FeedbackTheme = {}) => {
     const { colorScheme = 'system', themeLight = {}, themeDark = {} } = options
     theme = { colorScheme, themeLight, themeDark }
-    return lateIntegration('feedback', { base, nonce }, { ...nonces, ...options })
+    return lateIntegration('feedback', handover, { ...nonces, ...options })
   }
 
   const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION, ...optionsOf(handover) }
 
   function init(pageOptions: BrowserOptions = {}) {
-    const options = withPrivacy({ ...defaults, ...pageOptions }, config.privacy)
-    const transportOptions = { bufferSize: MAX_BUFFERED, ...options.transportOptions }
+    const { privacy } = config
+    const options = withPrivacy({ ...defaults, ...pageOptions }, privacy)
+    const transportOptions = { bufferSize: MAX_BUFFERED, ...options.transportOptions, privacy }
     return initSdk({ ...options, transportOptions, ...integrationsFor(options) })
   }
 
@@ -98,7 +105,8 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     replayIntegration,
     feedbackIntegration,
     showReportDialog: (options?: ReportDialogOptions) =>
-      showReportDialog({ base, nonce }, { ...nonces, ...theme }, options),
+      showReportDialog(handover, { ...nonces, ...theme }, options),
+    clearStoredReports: () => clearStored(storeName(config.query)),
     onLoad: (callback: () => void) => callback(),
     forceLoad: () => {},
     configureScope: (callback: (scope: unknown) => void) => callback(getCurrentScope()),

@@ -8,10 +8,14 @@ import {
   envelopeItemTypeToDataCategory,
   forEachEnvelopeItem,
   parseEnvelope,
+  serializeEnvelope,
   type Transport,
   type TransportMakeRequestResponse,
 } from '@sentry/core'
-import { NotAccepted, type PostOptions, Posts } from './offline/posts.ts'
+import { storeName } from './offline/local.ts'
+import { Outbox } from './offline/outbox.ts'
+import { mayLosePosts, NotAccepted, type PostOptions, Posts } from './offline/posts.ts'
+import { permitted } from './offline/privacy.ts'
 import { backoffMs, EnvelopeStore, type Key, MAX_DELAY_MS } from './offline/store.ts'
 
 type MakeTransport = NonNullable<BrowserOptions['transport']>
@@ -34,16 +38,33 @@ type Sending = {
   isRequested?: true
 }
 
+/** Envelope whose post is under way, or waits for others. */
+type Posting = {
+  envelope: Envelope
+  body: string | Uint8Array
+  isReport: boolean
+  /** Key in the store. */
+  stored: Key | undefined
+  /** Key in the outbox. */
+  kept: string | undefined
+  /** A browser would complete the post if the page is closed. */
+  isKeepalive: boolean
+}
+
 /** Stores each envelope before it posts it, so that it is not lost when the page is closed. A final response removes it. */
 class StoringTransport implements Transport {
   readonly #store: EnvelopeStore
+  readonly #outbox: Outbox
   readonly #posts: Posts
+  readonly #privacy: PostOptions['privacy']
   readonly #record: PostOptions['recordDroppedEvent']
   readonly #base: Transport
   readonly #bufferSize: number
   /** Argument of the call to `#base`. */
   #sending: Sending | undefined
   readonly #sendingKeys = new Set<string>()
+  /** Posts of envelopes that can be kept. */
+  readonly #postings = new Set<Posting>()
   /** Envelopes in the buffer of `#base`. */
   #buffered = 0
   #isLeaving = false
@@ -59,7 +80,10 @@ class StoringTransport implements Transport {
   #nextAt = Infinity
 
   constructor(options: PostOptions) {
-    this.#store = new EnvelopeStore(`culvert-offline${new URL(options.url, location.href).search}`)
+    const name = storeName(new URL(options.url, location.href).search)
+    this.#store = new EnvelopeStore(name)
+    this.#outbox = new Outbox(name)
+    this.#privacy = options.privacy
     this.#posts = new Posts(options)
     this.#record = options.recordDroppedEvent
     this.#bufferSize = options.bufferSize
@@ -69,11 +93,11 @@ class StoringTransport implements Transport {
       this.#buffered++
       return this.#request(body, sending).finally(() => this.#buffered--)
     })
-    addEventListener('pagehide', () => {
-      this.#isLeaving = true
-    })
+    addEventListener('pagehide', () => this.#leave(), true) // before the listeners of the page
     addEventListener('pageshow', () => {
       this.#isLeaving = false
+      this.#store.stay()
+      this.#retryIn(0)
     })
     addEventListener('online', () => {
       this.#failures = undefined
@@ -102,16 +126,30 @@ class StoringTransport implements Transport {
   ): Promise<TransportMakeRequestResponse> {
     const isReport = envelopeContainsItemType(envelope, ['event', 'feedback', 'user_report'])
     const isStorable = !envelopeContainsItemType(envelope, ['client_report'])
-    // A closed page does not get the response: its envelope would stay stored after its arrival, and be sent twice.
-    const isLast = this.#isLeaving && this.#posts.canOutlivePage(body)
-    const adding = key || !isStorable || isLast ? undefined : this.#store.add(body, isReport)
-    let stored = key ?? (this.#isLeaving ? undefined : adding && (await unlessLeft(adding)))
+    const adding = key || !isStorable || this.#isLeaving ? undefined : this.#store.addSoon(body, isReport)
+    const stored = key ?? (adding && (await unlessLeft(adding)))
+    const posting: Posting = { envelope, body, isReport, stored, kept: undefined, isKeepalive: false }
+    if (this.#isLeaving && isStorable && !stored) {
+      // A closed page does not get the response: an envelope that was kept would arrive twice, which Sentry notices of events only.
+      const isCompleted = this.#posts.canOutlivePage(body)
+      if (!isCompleted || (isReport && mayLosePosts())) this.#keep(posting)
+      if (!isCompleted && posting.kept) {
+        this.#outbox.release(posting.kept)
+        return { statusCode: 202 }
+      }
+    }
     const id = String(stored)
     this.#sendingKeys.add(id)
+    if (isStorable) this.#postings.add(posting)
     try {
-      const response = await this.#posts.post(body, stored !== undefined)
-      stored ??= await adding
-      if (stored) await this.#store.remove(stored)
+      const isKept = stored !== undefined || posting.kept !== undefined
+      const onStart = (isKeepalive: boolean) => {
+        posting.isKeepalive = isKeepalive
+      }
+      const response = await this.#posts.post(body, isKept, onStart)
+      posting.stored ??= await adding
+      if (posting.stored) await this.#store.remove(posting.stored)
+      if (posting.kept) this.#outbox.remove(posting.kept)
       this.#noteResponse()
       return response
     } catch (error) {
@@ -119,20 +157,52 @@ class StoringTransport implements Transport {
       const isAttempt = error instanceof NotAccepted || (this.#failures === 0 && navigator.onLine)
       if (error instanceof NotAccepted) this.#noteResponse()
       else this.#failures = key ? (this.#failures ?? 0) + 1 : this.#failures || 1
-      if (isStorable) stored ??= (await adding) ?? (await this.#store.add(body, isReport))
-      if (stored && (await this.#store.postpone(stored, isAttempt))) {
+      const isHeld = isStorable && (await this.#hold(posting, adding))
+      if (posting.stored && (await this.#store.postpone(posting.stored, isAttempt))) {
         this.#retryIn(this.#delay())
         return { statusCode: 202 }
       }
-      if (isStorable && !stored) this.#store.warn('the storage is full')
+      if (isHeld && !posting.stored) return { statusCode: 202 }
+      if (isStorable && !isHeld) this.#store.warn('the storage is full')
       if (error instanceof NotAccepted) {
-        if (error.status === 429 && isReport) return this.#hold(error, body)
+        if (error.status === 429 && isReport) return this.#throttle(error, body)
         if (error.isReported) return { statusCode: 503 }
       }
       throw error // the SDK reports it
     } finally {
+      this.#postings.delete(posting)
+      if (posting.kept) this.#outbox.release(posting.kept)
       this.#sendingKeys.delete(id)
     }
+  }
+
+  /** Stores an envelope that was not accepted. Resolves to `false` if it cannot be stored. */
+  async #hold(posting: Posting, adding: Promise<Key | undefined> | undefined): Promise<boolean> {
+    posting.stored ??= await adding
+    if (posting.stored) return true
+    const { kept } = posting
+    if (kept && !this.#outbox.remove(kept)) return true // another page has taken it meanwhile
+    posting.kept = undefined
+    posting.stored = await this.#store.add(posting.body, posting.isReport)
+    if (!posting.stored && this.#isLeaving) this.#keep(posting)
+    return posting.stored !== undefined || posting.kept !== undefined
+  }
+
+  /** Keeps what is not stored, and what the browser would not send, until the next visit. */
+  #leave(): void {
+    this.#isLeaving = true
+    this.#store.leave()
+    for (const posting of this.#postings) {
+      const { stored, kept, isReport, isKeepalive } = posting
+      if (!stored && !kept && (!isKeepalive || (isReport && mayLosePosts()))) this.#keep(posting)
+    }
+  }
+
+  #keep(posting: Posting): void {
+    const { envelope, body, isReport } = posting
+    const allowed = permitted(envelope, this.#privacy)
+    if (!allowed) return
+    posting.kept = this.#outbox.put(allowed === envelope ? body : serializeEnvelope(allowed), isReport)
   }
 
   #noteResponse(): void {
@@ -141,7 +211,10 @@ class StoringTransport implements Transport {
   }
 
   /** Lets the SDK hold back reports that cannot be stored. Stored ones stay meanwhile. */
-  #hold({ rateLimits, isReported }: NotAccepted, body: string | Uint8Array): TransportMakeRequestResponse {
+  #throttle(
+    { rateLimits, isReported }: NotAccepted,
+    body: string | Uint8Array,
+  ): TransportMakeRequestResponse {
     this.#heldUntil = Date.now() + HOLD_MS
     if (!isReported)
       forEachEnvelopeItem(parseEnvelope(body), (_, type) =>
@@ -165,6 +238,7 @@ class StoringTransport implements Transport {
   async #retry(): Promise<void> {
     if (this.#isRetrying) return
     this.#isRetrying = true
+    this.#sendKept()
     const delayMs = await this.#sendStored()
     this.#isRetrying = false
     this.#retryIn(Math.min(delayMs, MAX_DELAY_MS))
@@ -184,12 +258,22 @@ class StoringTransport implements Transport {
     return this.#delay()
   }
 
-  /** Sends a stored envelope, and reports whether there was a post: none of a category whose rate Sentry limits, and none of an envelope that cannot be parsed. */
-  async #resend({ key, body }: { key: Key; body: Uint8Array }): Promise<boolean> {
+  /** Sends what earlier pages have kept while they were being closed. It is stored first, as any envelope. */
+  #sendKept(): void {
+    if (!this.#isLeaving) for (const body of this.#outbox.take()) void this.#resend({ body })
+  }
+
+  /**
+   * Sends an envelope again, and reports whether there was a post: none of a category whose rate Sentry limits, none that the visitor's
+   * privacy signal forbids by now, and none of an envelope that cannot be parsed.
+   */
+  async #resend({ key, body }: { key?: Key; body: string | Uint8Array }): Promise<boolean> {
     let sending: Sending | undefined
     try {
-      sending = { envelope: parseEnvelope(body), key }
-      sending.envelope[0].sent_at = new Date().toISOString() // Sentry corrects times by it
+      const envelope = permitted(parseEnvelope(body), this.#privacy)
+      if (!envelope) return false
+      sending = { envelope, ...(key && { key }) }
+      envelope[0].sent_at = new Date().toISOString() // Sentry corrects times by it
       await this.#send(sending)
     } catch {} // the SDK has reported the loss
     return sending?.isRequested === true

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Request } from '@ghostery/adblocker'
+import { parse } from 'acorn'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildSdk } from '../../../scripts/build/sdk.ts'
 import { MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
@@ -77,11 +78,20 @@ describe('The SDK', requires('nginx'), () => {
   const get = (path: string, encoding: string) =>
     fetch(`${nginx.url}${path}`, { headers: { 'accept-encoding': encoding } })
 
-  it.each(['br', 'gzip'])('has a loader of less than 2 KB with %s', async (encoding) => {
+  it.each(['br', 'gzip'])('has a loader of less than 2.6 KB with %s', async (encoding) => {
     const { headers } = await get('/monitoring/sdk.js', encoding)
     expect(headers.get('content-encoding')).toBe(encoding)
     expect(Number(headers.get('content-length'))).toBeGreaterThan(500)
-    expect(Number(headers.get('content-length'))).toBeLessThan(2000)
+    expect(Number(headers.get('content-length'))).toBeLessThan(2600)
+  })
+
+  it('serves files with no syntax beyond ES2020', async () => {
+    const files = Object.values(manifest.bundles).map(({ file }) => `sdk/${file}`)
+    for (const file of ['sdk.js', 'sdk/reach.js', ...files]) {
+      const response = await get(`/monitoring/${file}`, 'br')
+      expect(response.status).toBe(200)
+      parse(await response.text(), { ecmaVersion: 2020 })
+    }
   })
 
   it('keeps a hostile release in its string', async () => {
@@ -117,8 +127,8 @@ describe('The SDK', requires('nginx'), () => {
 
   it('keeps its bundles small', () => {
     const { errors, tracing, replay, feedback } = manifest.bundles
-    expect(errors.gzip).toBeLessThan(37_500)
-    expect(tracing.gzip).toBeLessThan(57_600)
+    expect(errors.gzip).toBeLessThan(40_300)
+    expect(tracing.gzip).toBeLessThan(60_300)
     expect(replay.gzip).toBeLessThan(54_000)
     expect(feedback.gzip).toBeLessThan(26_000) // with the texts of 18 languages
   })

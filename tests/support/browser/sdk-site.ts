@@ -12,29 +12,36 @@ import { SITE_HOST } from './chromium.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 
+/** Path of a service worker that passes each request on. */
+export const WORKER = '/worker.js'
+const WORKER_CODE = `
+  addEventListener('install', () => skipWaiting())
+  addEventListener('activate', (event) => event.waitUntil(clients.claim()))
+  addEventListener('fetch', (event) => event.respondWith(fetch(event.request)))`
+
 export type SdkSite = Awaited<ReturnType<typeof startSdkSite>>
 
 /** Starts Sentry, a tunnel, nginx and a web server. `await using` stops them. */
 export async function startSdkSite(env: Record<string, string> = {}) {
   await buildSdk(ROOT)
   await using starting = new AsyncDisposableStack()
-  const pages = new Map<string, { html: string; policy: string | undefined }>()
+  const pages = new Map<string, { html: string; headers: Record<string, string> }>()
   const sentry = starting.use(await startSentry({ projects: { 456: KEY, 457: KEY } }))
   const dsns = `${sentry.dsn('456')} ${sentry.dsn('457')}`
   const tunnel = starting.use(await startTunnel({ env: { SENTRY_DSN: dsns, ...env } }))
   const web = starting.use(
     await startUpstream('web', ({ url }, response) => {
-      const { html, policy } = pages.get(url) ?? { html: '' }
-      if (policy) response.setHeader('content-security-policy', policy)
-      response.setHeader('content-type', 'text/html').end(`<!doctype html>${html}`)
+      if (url === WORKER) return void response.setHeader('content-type', 'text/javascript').end(WORKER_CODE)
+      const { html, headers } = pages.get(url) ?? { html: '', headers: {} }
+      response.writeHead(200, { 'content-type': 'text/html', ...headers }).end(`<!doctype html>${html}`)
     }),
   )
   const tunnels = [`127.0.0.1:${tunnel.port}`]
   const nginx = starting.use(await startNginx({ tunnels, web: web.address }))
   const url = `http://${SITE_HOST}:${nginx.port}`
-  const publish = (html: string, policy?: string): string => {
+  const publish = (html: string, policy = '', headers: Record<string, string> = {}): string => {
     const path = `/page-${pages.size}`
-    pages.set(path, { html, policy })
+    pages.set(path, { html, headers: { ...(policy && { 'content-security-policy': policy }), ...headers } })
     return url + path
   }
   const started = starting.move()
@@ -44,6 +51,8 @@ export async function startSdkSite(env: Record<string, string> = {}) {
     tunnel,
     /** Query of the first project's tunnel URL. */
     query: '?p=456',
+    /** URL of the site for pages with service workers, which need a secure context. */
+    secureUrl: `http://localhost:${nginx.port}`,
     /** Adds a page with this HTML, and returns its URL. */
     publish,
     /** Opens a page of its own with this HTML, and waits until it has loaded. */

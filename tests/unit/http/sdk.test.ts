@@ -53,12 +53,6 @@ describe('A tunnel with an SDK', () => {
     expect(headers).toMatchObject({ 'cache-control': 'public, max-age=31536000, immutable' })
   })
 
-  it('serves a bundle by its plain name for minutes', async () => {
-    const { text, headers } = await get('/monitoring/sdk/errors.js')
-    expect(text).toBe('errors')
-    expect(headers['cache-control']).toMatch(/^public, max-age=300,/)
-  })
-
   it('responds to HEAD with the headers of GET', async () => {
     const { status, headers, text } = await get(FILE, { method: 'HEAD' })
     expect({ status, text }).toEqual({ status: 200, text: '' })

@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 const CONFIG: LoaderConfig = {
   path: '/monitoring',
   query: '?p=2',
-  bundles: { errors: ['errors-1.js', 'sha384-errors'], tracing: ['tracing-1.js', 'sha384-tracing'] },
+  bundles: { errors: ['errors-1.js', 'sha384-1'], tracing: ['tracing-1.js', 'sha384-tracing'] },
   options: {
     dsn: 'https://key@sentry.example/2',
     environment: 'production',
@@ -26,11 +26,16 @@ describe('The loader', () => {
   const started = new AsyncDisposableStack()
   let tunnel: Upstream
   let base: string
-  /** Status of the tunnel's response to HEAD. */
+  /** Status of the tunnel's response to a request for a bundle. */
   let status: number
 
   beforeAll(async () => {
-    tunnel = started.use(await startUpstream('tunnel', (_, response) => response.writeHead(status).end()))
+    tunnel = started.use(
+      await startUpstream('tunnel', ({ url }, response) => {
+        if (url.endsWith('/sdk.js?p=2')) response.end('start({"errors":["errors-2.js","sha384-2"]})')
+        else response.writeHead(status).end()
+      }),
+    )
     base = `http://${tunnel.address}/monitoring`
   })
   afterAll(() => started.disposeAsync())
@@ -40,17 +45,22 @@ describe('The loader', () => {
   let document: Document
   let listeners: EventTarget
   let requests: Promise<Response>[]
+  let stored: Map<string, string>
+  let inits: (RequestInit | undefined)[]
   let warnings: unknown[]
 
   beforeEach(async () => {
     navigator.onLine = true
     status = 503
     delete page.Sentry
-    Reflect.deleteProperty(page, 'hasCulvertLoader')
+    Reflect.deleteProperty(page, Symbol.for('culvert'))
+    tunnel.asked.length = 0
+    inits = []
     document = parseHTML('<html><head></head></html>').document
-    Object.defineProperty(document, 'currentScript', { value: { src: `${base}/sdk.js`, dataset: {} } })
+    Object.defineProperty(document, 'currentScript', { value: { src: `${base}/sdk.js?p=2`, dataset: {} } })
     listeners = new EventTarget()
     requests = []
+    stored = new Map()
     const send = fetch
     warnings = []
     vi.useFakeTimers({ toFake: ['setTimeout'] })
@@ -59,9 +69,13 @@ describe('The loader', () => {
     for (const [name, value] of Object.entries({
       window: page,
       document,
+      Document: { prototype: document },
       navigator,
+      location: new URL('https://shop.example/page'),
+      localStorage: { setItem: (key: string, value: string) => stored.set(key, value) },
       CULVERT_CONFIG: CONFIG,
-      fetch: (url: string, init: RequestInit) => {
+      fetch: (url: string, init?: RequestInit) => {
+        inits.push(init)
         const response = send(url, init)
         requests.push(response)
         return response
@@ -106,7 +120,7 @@ describe('The loader', () => {
     expect(scripts()).toHaveLength(6)
     listeners.dispatchEvent(new Event('online'))
     expect(scripts()).toHaveLength(7)
-    expect(scripts().map(({ integrity }) => integrity)).toEqual(Array(7).fill('sha384-errors'))
+    expect(scripts().map(({ integrity }) => integrity)).toEqual(Array(7).fill('sha384-1'))
     expect(warnings).toEqual([`Culvert: ${base}/sdk/errors-1.js could not be loaded`])
   })
 
@@ -120,21 +134,31 @@ describe('The loader', () => {
     expect(scripts()).toHaveLength(2)
   })
 
-  it('loads the bundle of the plain name when the tunnel has none of the name with the hash', async () => {
+  it('loads the bundle that the current sdk.js names when the tunnel has none of this name', async () => {
     vi.runAllTimers()
     status = 404
     await failToLoad()
-    expect(scripts().map(({ src }) => src)).toEqual([`${base}/sdk/errors-1.js`, `${base}/sdk/errors.js`])
-    expect(warnings).toEqual([])
+    await expect.poll(() => tunnel.asked.map(({ url }) => url)).toContain('/monitoring/sdk.js?p=2')
+    await Promise.allSettled(requests)
+    await setImmediate()
+    vi.advanceTimersByTime(2_000)
+    expect(scripts().map(({ src, integrity }) => [src, integrity])).toEqual([
+      [`${base}/sdk/errors-1.js`, 'sha384-1'],
+      [`${base}/sdk/errors-2.js`, 'sha384-2'],
+    ])
   })
 
-  it('never loads the bundle of the plain name in place of one that fails its integrity', async () => {
+  it('replaces the copy in the cache of the browser at once, and never loads a bundle without integrity', async () => {
     vi.runAllTimers()
     status = 200
     await failToLoad()
+    await expect.poll(scripts).toHaveLength(2)
+    expect(inits).toEqual([{ cache: 'reload' }])
+    expect(warnings).toEqual([])
+    await failToLoad()
     vi.runAllTimers()
     expect(scripts().map(({ src, integrity }) => [src, integrity])).toEqual(
-      Array(2).fill([`${base}/sdk/errors-1.js`, 'sha384-errors']),
+      Array(3).fill([`${base}/sdk/errors-1.js`, 'sha384-1']),
     )
     expect(warnings).toEqual([
       `Culvert: ${base}/sdk/errors-1.js could not be loaded: its content was changed, or a policy of the page blocks it`,
@@ -184,6 +208,42 @@ describe('The loader', () => {
     info('log')
     expect(calls).toEqual(['message', 'log'])
     expect(handover?.queue).toEqual([])
+  })
+
+  it('keeps the reports of a page that is left before its SDK is there, but no other calls', () => {
+    page.Sentry?.setTag?.('key', 1)
+    page.Sentry?.captureException?.(new TypeError('captured'), { level: 'info' })
+    listeners.dispatchEvent(Object.assign(new Event('error'), { message: 'text', error: new Error('early') }))
+    listeners.dispatchEvent(Object.assign(new Event('unhandledrejection'), { reason: 'rejected' }))
+    listeners.dispatchEvent(new Event('pagehide'))
+    const error = (name: string, message: string) => ({
+      isError: 1,
+      name,
+      message,
+      stack: expect.stringContaining('loader.test.ts'),
+    })
+    expect([...stored.keys()]).toEqual(['culvert-offline?p=2 early'])
+    expect(JSON.parse([...stored.values()].join())).toMatchObject({
+      url: 'https://shop.example/page',
+      reports: [
+        { call: 'captureException', args: [error('TypeError', 'captured'), { level: 'info' }] },
+        { error: { message: 'text', error: error('Error', 'early') } },
+        { rejection: { reason: 'rejected' } },
+      ],
+    })
+    vi.runAllTimers()
+    expect(scripts()[0]?.payload?.queue).toEqual([{ call: 'setTag', args: ['key', 1] }])
+  })
+
+  it('keeps nothing of a page whose SDK is there, and nothing that is too long', () => {
+    page.Sentry?.captureMessage?.('x'.repeat(300_000))
+    listeners.dispatchEvent(new Event('pagehide'))
+    vi.runAllTimers()
+    const handover = scripts()[0]?.payload
+    expect(handover?.queue).toHaveLength(1)
+    handover?.end()
+    listeners.dispatchEvent(new Event('pagehide'))
+    expect(stored.size).toBe(0)
   })
 
   it('changes nothing when the page has sdk.js twice, and says so', async () => {

@@ -12,6 +12,8 @@ describe('openReportForm', () => {
   beforeEach(() => {
     document = parseHTML('<html><body></body></html>').document
     vi.stubGlobal('document', document)
+    vi.stubGlobal('Document', { prototype: document })
+    vi.stubGlobal('window', {})
   })
   afterEach(() => void vi.unstubAllGlobals())
 

@@ -3,7 +3,7 @@
 /** Uncaught error or unhandled rejection, and its time in ms since 1970. */
 export type EarlyError = { time: number } & (
   | { error: Pick<ErrorEvent, 'message' | 'filename' | 'lineno' | 'colno' | 'error'> }
-  | { rejection: PromiseRejectionEvent }
+  | { rejection: Pick<PromiseRejectionEvent, 'reason'> }
 )
 
 /** Calls `add` with every error from now on, whose stacks get as many frames as with the SDK. Returns a function that ends that. */
@@ -11,7 +11,8 @@ export function recordErrors(add: (item: EarlyError) => void): () => void {
   Error.stackTraceLimit = 50
   const onError = ({ message, filename, lineno, colno, error }: ErrorEvent) =>
     add({ time: Date.now(), error: { message, filename, lineno, colno, error } })
-  const onRejection = (rejection: PromiseRejectionEvent) => add({ time: Date.now(), rejection })
+  const onRejection = (event: PromiseRejectionEvent & { detail?: { reason?: unknown } }) =>
+    add({ time: Date.now(), rejection: { reason: event.reason ?? event.detail?.reason } }) // Bluebird has `detail`
   addEventListener('error', onError)
   addEventListener('unhandledrejection', onRejection)
   return () => {

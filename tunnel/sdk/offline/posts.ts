@@ -1,8 +1,13 @@
 /** Posts of envelopes to the tunnel. */
 
 import type { BaseTransportOptions, TransportMakeRequestResponse } from '@sentry/core'
+import type { LoaderConfig } from '../handover.ts'
 
-export type PostOptions = BaseTransportOptions & { fetchOptions?: RequestInit; bufferSize: number }
+export type PostOptions = BaseTransportOptions & {
+  fetchOptions?: RequestInit
+  bufferSize: number
+  privacy?: LoaderConfig['privacy']
+}
 
 /** Rejection codes with 503 that another attempt would get too; the tunnel counts them as lost. */
 const FINAL_CODES = ['tunnel-failed', 'inbox-full']
@@ -36,6 +41,16 @@ export class NotAccepted extends Error {
   }
 }
 
+/**
+ * Reports whether the browser may lose a post of a page that is being closed although it is short: Firefox loses one in three when the next page
+ * is of another site, and Chromium some that a service worker would send.
+ */
+export function mayLosePosts(): boolean {
+  return (
+    !navigator.onLine || /Firefox\//.test(navigator.userAgent) || Boolean(navigator.serviceWorker?.controller)
+  )
+}
+
 /** Posts envelopes, a few at a time. */
 export class Posts {
   readonly #options: PostOptions
@@ -53,14 +68,23 @@ export class Posts {
     return isKeepalive(this.#size + sizeOf(body), this.#inFlight + 1)
   }
 
-  /** Resolves to a response that is final. Rejects with `NotAccepted`, and with the error of `fetch`. */
-  async post(body: string | Uint8Array, isKept: boolean): Promise<TransportMakeRequestResponse> {
+  /**
+   * Resolves to a response that is final. Rejects with `NotAccepted`, and with the error of `fetch`. Calls `onStart` when the post begins, with
+   * whether a browser would complete it if the page is closed.
+   */
+  async post(
+    body: string | Uint8Array,
+    isKept: boolean,
+    onStart: (isKeepalive: boolean) => void,
+  ): Promise<TransportMakeRequestResponse> {
     if (this.#inFlight >= MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#inFlight++
     const size = sizeOf(body)
     this.#size += size
     try {
-      return await this.#fetch(body, isKept)
+      const keepalive = isKeepalive(this.#size, this.#inFlight)
+      onStart(keepalive)
+      return await this.#fetch(body, isKept, keepalive)
     } finally {
       this.#size -= size
       const next = this.#waiting.shift()
@@ -69,14 +93,18 @@ export class Posts {
     }
   }
 
-  async #fetch(body: string | Uint8Array, isKept: boolean): Promise<TransportMakeRequestResponse> {
+  async #fetch(
+    body: string | Uint8Array,
+    isKept: boolean,
+    keepalive: boolean,
+  ): Promise<TransportMakeRequestResponse> {
     const { url, headers, fetchOptions } = this.#options
     const response = await send.call(globalThis, isKept ? withKeep(url) : url, {
       body: body as BodyInit,
       method: 'POST',
       referrerPolicy: 'strict-origin',
       ...(headers && { headers }),
-      keepalive: isKeepalive(this.#size, this.#inFlight),
+      keepalive,
       ...(isKept && { signal: AbortSignal.timeout?.(KEPT_POST_MS) }),
       ...fetchOptions,
     })

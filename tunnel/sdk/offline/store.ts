@@ -1,5 +1,7 @@
 /** Store of envelopes in IndexedDB, which all tabs of an origin share. */
 
+import { clearDatabase } from './local.ts'
+
 const MAX_ENTRIES = 30
 /** Bound of entries other than errors and feedback, such as replays and logs. */
 const MAX_OTHERS = 10
@@ -13,7 +15,8 @@ const MAX_ATTEMPTS = 30
 const CLAIM_MS = 15_000
 const FIRST_DELAY_MS = 5_000
 export const MAX_DELAY_MS = 3_600_000
-const OPENING_MS = 500
+/** Time for which reports of a page wait in total for a database that does not answer, and each for a transaction before the first late one. */
+const PATIENCE_MS = 300
 const TRANSACTION_MS = 5_000
 const QUEUE = 'queue'
 
@@ -31,25 +34,74 @@ type Value = {
 /** Entry that is due, or the time at which the next one is. */
 export type Taken = { key: Key; body: Uint8Array } | { nextAt: number }
 
+/** Errors of a database without the queue, with a queue of another form, or with an entry that cannot be read. */
+const RESET = ['NotFoundError', 'DataError', 'DataCloneError']
+
+type RunOptions = {
+  /** How the transaction ends if the page is left. */
+  end?: 'abort' | 'commit'
+  timeoutMs?: number
+  opening?: Promise<IDBDatabase | undefined>
+}
+
 export class EnvelopeStore {
   readonly #name: string
+  /** Ends the time in which envelopes wait for the database. */
+  readonly #patience = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE_MS))
+  /** Open transactions, and how they end when the page is left. */
+  readonly #transactions = new Map<IDBTransaction, 'abort' | 'commit'>()
   #opening: Promise<IDBDatabase> | undefined
   #hasWarned = false
+  #hasReset = false
+  #isLeaving = false
+  /** A transaction was late, and none has been completed since. */
+  #isStuck = false
 
   constructor(name: string) {
     this.#name = name
     this.#open().catch(() => {}) // `#run` has the error
   }
 
-  /** Stores an envelope, and claims it for a post of this tab. Resolves to `undefined` without room, and while the database is not open. */
+  /** Ends all transactions, and begins none until `stay`: WebKit keeps the lock of one that is open when the page is left as long as the tab. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const [transaction, end] of this.#transactions)
+      try {
+        if (end === 'commit' && transaction.commit) transaction.commit()
+        else transaction.abort()
+      } catch {} // the browser is committing it, or has done so
+  }
+
+  /** The page has come back. */
+  stay(): void {
+    this.#isLeaving = false
+  }
+
+  /** Stores an envelope as `add` does, but resolves to `undefined` soon if the database does not answer. */
+  async addSoon(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> {
+    if (this.#isStuck) return undefined
+    return this.#add(body, isReport, PATIENCE_MS, Promise.race([this.#open(), this.#patience]))
+  }
+
+  /** Stores an envelope, and claims it for a post of this tab. Resolves to `undefined` without room. */
   add(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> {
-    const soon = new Promise<undefined>((resolve) => setTimeout(resolve, OPENING_MS))
+    const soon = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE_MS))
+    return this.#add(body, isReport, TRANSACTION_MS, Promise.race([this.#open(), soon]))
+  }
+
+  #add(
+    body: string | Uint8Array,
+    isReport: boolean,
+    timeoutMs: number,
+    opening: Promise<IDBDatabase | undefined>,
+  ): Promise<Key | undefined> {
     return this.#run(
       async (queue) => {
         const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
         const now = Date.now()
         queue.delete(expired(now))
-        const keys = (await result(queue.getAllKeys())) as Key[]
+        const found = await result(queue.getAllKeys())
+        const keys = found.filter(isKey)
         const others = keys.filter(([, , ofReport]) => !ofReport)
         const sizeWith = (all: Key[]) => all.reduce((sum, [, size]) => sum + size, bytes.length)
         if (bytes.length > MAX_ENTRY_BYTES || sizeWith(keys) > MAX_BYTES || keys.length >= MAX_ENTRIES)
@@ -60,8 +112,7 @@ export class EnvelopeStore {
         await result(queue.add({ body: bytes, attempts: 0, notBefore } satisfies Value, key))
         return key
       },
-      (transaction) => transaction.abort(), // the caller would not have the key with which it removes the entry
-      Promise.race([this.#open(), soon]),
+      { end: 'abort', timeoutMs, opening }, // the caller would not have the key with which it removes the entry
     )
   }
 
@@ -74,8 +125,16 @@ export class EnvelopeStore {
     return this.#run(async (queue) => {
       const now = Date.now()
       queue.delete(expired(now))
-      const [keys, values] = await Promise.all([result(queue.getAllKeys()), result<Value[]>(queue.getAll())])
-      const all = values.map((value, index) => ({ value, key: keys[index] as Key }))
+      const [keys, values] = await Promise.all([
+        result(queue.getAllKeys()),
+        result<unknown[]>(queue.getAll()),
+      ])
+      const all = values.flatMap((value, index) => {
+        const key = keys[index]
+        if (isKey(key) && isValue(value)) return [{ key, value }]
+        queue.delete(key as IDBValidKey) // of another script, or of another release
+        return []
+      })
       // A time too far away was set by a clock that was wrong.
       const dueAt = ({ notBefore }: Value) => (notBefore > now + MAX_DELAY_MS ? 0 : notBefore)
       const [first] = all
@@ -117,48 +176,81 @@ export class EnvelopeStore {
     this.#hasWarned = true
   }
 
-  /** Runs a transaction, and resolves after its commit, or to `undefined` if it failed, takes too long, or the database is not open. */
+  /**
+   * Runs a transaction, and resolves after its commit, or to `undefined` if it failed, takes too long, the database is not open, or the page
+   * is left. `end` says if a transaction that takes too long is aborted.
+   */
   async #run<T>(
     act: (queue: IDBObjectStore) => Promise<T>,
-    onLate?: (transaction: IDBTransaction) => void,
-    opening?: Promise<IDBDatabase | undefined>,
-  ) {
+    options: RunOptions = {},
+  ): Promise<T | undefined> {
+    const { end = 'commit', timeoutMs = TRANSACTION_MS, opening = this.#open() } = options
+    let transaction: IDBTransaction | undefined
     try {
-      const database = await (opening ?? this.#open())
-      const transaction = database?.transaction(QUEUE, 'readwrite')
-      if (!transaction) return undefined
+      const database = await opening
+      if (!database || this.#isLeaving) return undefined
+      const begun = database.transaction(QUEUE, 'readwrite')
+      transaction = begun
+      this.#transactions.set(begun, end)
       const committed = new Promise<void>((resolve, reject) => {
-        transaction.oncomplete = () => resolve()
-        transaction.onabort = () => reject(transaction.error)
+        begun.oncomplete = () => resolve()
+        begun.onabort = () => reject(begun.error)
         setTimeout(() => {
+          if (this.#transactions.has(begun)) this.#isStuck = true
           try {
-            onLate?.(transaction)
+            if (end === 'abort') begun.abort()
             reject('timeout')
           } catch {
             resolve() // the browser is committing it, or has done so
           }
-        }, TRANSACTION_MS)
+        }, timeoutMs)
       })
-      const [value] = await Promise.all([act(transaction.objectStore(QUEUE)), committed])
+      const [value] = await Promise.all([act(begun.objectStore(QUEUE)), committed])
+      this.#isStuck = false
       return value
     } catch (error) {
-      if ((error as Error | null)?.name === 'InvalidStateError') this.#opening = undefined // Safari may close it without an event
-      this.warn(error)
+      const { name } = Object(error) as { name?: string }
+      if (this.#isLeaving) return undefined
+      if (name === 'InvalidStateError') this.#opening = undefined // Safari may close it without an event
+      if (RESET.includes(String(name)) && !this.#hasReset) {
+        await this.#reset()
+        return this.#run(act, { end, timeoutMs })
+      }
+      if (timeoutMs === TRANSACTION_MS) this.warn(error) // otherwise another attempt follows if the post fails
       return undefined
+    } finally {
+      if (transaction) this.#transactions.delete(transaction)
     }
+  }
+
+  /** Deletes a database that is not of this form, which another script has created under this name. */
+  async #reset(): Promise<void> {
+    this.#hasReset = true
+    const database = await this.#opening
+    database?.close()
+    this.#opening = undefined
+    await clearDatabase(this.#name)
   }
 
   /** Opens the database. `indexedDB` is absent or throws where storage is blocked. */
   #open(): Promise<IDBDatabase> {
     this.#opening ??= new Promise((resolve, reject) => {
       const request = indexedDB.open(this.#name)
-      request.onupgradeneeded = () => request.result.createObjectStore(QUEUE)
+      let upgrade: IDBTransaction | null = null
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(QUEUE)
+        upgrade = request.transaction
+        if (upgrade) this.#transactions.set(upgrade, 'abort')
+        if (this.#isLeaving) upgrade?.abort()
+      }
       request.onerror = () => {
+        if (upgrade) this.#transactions.delete(upgrade)
         this.#opening = undefined
         reject(request.error)
       }
       request.onsuccess = () => {
         const database = request.result
+        if (upgrade) this.#transactions.delete(upgrade)
         // The browser has closed it, or the page deletes it: the next transaction opens it again.
         database.onclose = database.onversionchange = () => {
           database.close()
@@ -169,6 +261,15 @@ export class EnvelopeStore {
     })
     return this.#opening
   }
+}
+
+function isKey(key: unknown): key is Key {
+  return Array.isArray(key) && key.length === 4 && key.every((part) => typeof part === 'number')
+}
+
+function isValue(value: unknown): value is Value {
+  const { body, attempts, notBefore } = Object(value) as Partial<Value>
+  return ArrayBuffer.isView(body) && typeof attempts === 'number' && typeof notBefore === 'number'
 }
 
 function result<T>(request: IDBRequest<T>): Promise<T> {

@@ -1,6 +1,7 @@
 /** Reach test: tells the tunnel whether this browser reaches Sentry itself. Runs in a sample of page loads, after the page has loaded. */
 
 import type { ReachConfig } from '../handover.ts'
+import { asksForPrivacy, ofDocument, ownScript } from '../page.ts'
 
 /** Replaced by the server. */
 declare const CULVERT_REACH: ReachConfig
@@ -10,8 +11,8 @@ const TIMEOUT_MS = 10_000
 const VIOLATION_MS = 200 // until the browser reports a violation of the page's policy
 
 const config = CULVERT_REACH
-const own = document.currentScript as HTMLScriptElement | null
-const base = /^(.+)\/sdk(?:\/reach)?\.js(?:[?#]|$)/.exec(own?.src ?? '')?.[1] ?? config.path
+const own = ownScript()
+const base = /^(.+)\/sdk(?:\/reach)?\.js(?:[?#]|$)/.exec(own?.src ?? '')?.[1] ?? location.origin + config.path
 
 /** Posts an envelope without items to the URL that an SDK without a tunnel posts to. Sentry accepts it, and creates nothing. */
 async function test(): Promise<void> {
@@ -21,7 +22,7 @@ async function test(): Promise<void> {
   const onViolation = ({ blockedURI, disposition }: SecurityPolicyViolationEvent) => {
     if (disposition === 'enforce' && blockedURI.startsWith(origin)) isForbidden = true
   }
-  document.addEventListener('securitypolicyviolation', onViolation)
+  ofDocument('addEventListener').call(document, 'securitypolicyviolation', onViolation as EventListener)
   addEventListener('pagehide', () => {
     isLeaving = true
   })
@@ -32,13 +33,13 @@ async function test(): Promise<void> {
     credentials: 'omit',
     cache: 'no-store',
     referrerPolicy: 'no-referrer',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.timeout?.(TIMEOUT_MS),
   }).then(
     () => 'reachable',
     (error: unknown) => (Object(error).name === 'TimeoutError' ? 'inconclusive' : 'blocked'),
   )
   await new Promise((done) => setTimeout(done, VIOLATION_MS))
-  document.removeEventListener('securitypolicyviolation', onViolation)
+  ofDocument('removeEventListener').call(document, 'securitypolicyviolation', onViolation as EventListener)
   if (isLeaving || !navigator.onLine) return
   if (isForbidden) result = 'inconclusive'
   await fetch(`${base}/reach${config.query}`, {
@@ -53,8 +54,7 @@ function start(): void {
   setTimeout(() => test().catch(() => {}), DELAY_MS)
 }
 
-const asksForPrivacy = (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true
-if (!asksForPrivacy && Math.random() < config.rate) {
-  if (document.readyState === 'complete') start()
+if (!asksForPrivacy() && Math.random() < config.rate) {
+  if (ofDocument('readyState') === 'complete') start()
   else addEventListener('load', start, { once: true })
 }

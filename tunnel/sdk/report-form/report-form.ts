@@ -1,6 +1,7 @@
 /** Report dialog: the form of the feedback integration, with the texts, the order and the behaviour of the dialog of Sentry's host. */
 
 import { type feedbackIntegration, getClient, type ReportDialogOptions, withScope } from '@sentry/browser'
+import { createElement, ofDocument } from '../page.ts'
 import { chooseLanguage, type Texts, textsFor } from './texts.ts'
 
 type Feedback = ReturnType<typeof feedbackIntegration>
@@ -27,25 +28,35 @@ const FORM = {
   messagePlaceholder: '',
 }
 
+/** Property of `window` with the element of the open form: each form has a bundle of its own. */
+const OPENED = Symbol.for('culvert.report-form')
+
+type Page = Window & { [OPENED]?: Element }
+
 /** Rejects with an error that says why there is no dialog. */
 async function openForm(feedback: Feedback, eventId: string, options: ReportDialogOptions): Promise<void> {
-  if (document.getElementById(ID)) throw new Error('another one is open')
+  const page: Page = window
+  if (page[OPENED]?.isConnected) throw new Error('another one is open')
+  const { lastElementChild: last } = ofDocument('body')
   try {
     await showForm(feedback, eventId, options)
   } catch (error) {
-    document.getElementById(ID)?.remove()
+    const { lastElementChild: added } = ofDocument('body')
+    if (added !== last && added?.id === ID) added.remove()
     throw new Error('it could not be opened', { cause: error })
   }
   options.onLoad?.()
 }
 
 async function showForm(feedback: Feedback, eventId: string, options: ReportDialogOptions): Promise<void> {
-  const language = chooseLanguage([options.lang, document.documentElement.lang, ...navigator.languages])
+  const page: Page = window
+  const pageLanguage = ofDocument('documentElement').lang
+  const language = chooseLanguage([options.lang, pageLanguage, ...navigator.languages])
   const texts = textsFor(language, options)
-  const focused = document.activeElement
+  const focused = ofDocument('activeElement')
   const onEnd = () => {
-    document.getElementById(ID)?.remove()
-    if (document.activeElement === document.body && focused instanceof HTMLElement) focused.focus()
+    page[OPENED]?.remove()
+    if (ofDocument('activeElement') === ofDocument('body') && focused instanceof HTMLElement) focused.focus()
     options.onClose?.()
   }
   const form = await withScope((scope) => {
@@ -54,9 +65,12 @@ async function showForm(feedback: Feedback, eventId: string, options: ReportDial
   })
   form.appendToDom()
   form.open()
-  const host = document.getElementById(ID)
-  const content = host?.shadowRoot?.querySelector('div')
-  if (!host || !content) throw new Error('the form is not in the page')
+  const content = form.el as HTMLElement
+  const root = content.getRootNode()
+  if (!(root instanceof ShadowRoot) || !(root.host instanceof HTMLElement))
+    throw new Error('the form is not in the page')
+  const { host } = root
+  page[OPENED] = host
   host.lang = language
   host.dir = language === 'ar' ? 'rtl' : 'ltr'
   content.ariaLive = 'polite' // errors, and the message at the end
@@ -100,7 +114,7 @@ function labelsOf(texts: Texts) {
 
 /** Adds the subtitles, and the text for an empty message, which the form has in English only. */
 function completeForm(form: HTMLElement, { subtitle, subtitle2, errorFormEntry }: Texts): void {
-  const paragraph = document.createElement('p')
+  const paragraph = createElement('p')
   paragraph.textContent = `${subtitle} ${subtitle2}`
   paragraph.style.margin = '0 0 16px'
   form.querySelector('h2')?.after(paragraph)

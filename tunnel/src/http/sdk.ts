@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
-import { isImmutable, type Sdk } from '../sdk/sdk.ts'
+import type { Sdk } from '../sdk/sdk.ts'
 import type { SharedBundles } from '../sdk/shared-bundles.ts'
 import { findProject } from './query.ts'
 
@@ -48,9 +48,9 @@ export async function respondWithBundle(
   { sdk, sharedBundles, allowedOrigins }: SdkDeps,
 ): Promise<Response> {
   if (!sdk) throw new Rejection('sdk-missing')
-  const content = sdk.file(name) ?? (await readShared(name, sharedBundles))
+  const content = sdk.bundles().get(name) ?? (await readShared(name, sharedBundles))
   if (!content) throw new Rejection('sdk-file-unknown')
-  const response = respondWith(content, incoming.headers, isImmutable(name) ? YEAR : MINUTES)
+  const response = respondWith(content, incoming.headers, YEAR)
   return withOriginHeaders(response, incoming, allowedOrigins)
 }
 

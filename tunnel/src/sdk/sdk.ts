@@ -41,22 +41,15 @@ export class Sdk {
     this.#manifest = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'))
     this.#template = readFileSync(join(folder, LOADER_FILE), 'utf8')
     this.#reachTemplate = settings.reachSampleRate > 0 ? readFileSync(join(folder, REACH_FILE), 'utf8') : ''
-    for (const [name, { file }] of Object.entries(this.#manifest.bundles)) {
+    for (const { file } of Object.values(this.#manifest.bundles)) {
       const read = (end = '') => readFileSync(join(folder, file + end))
-      const content = createContent(read(), { gzip: read('.gz'), br: read('.br') })
-      this.#files.set(file, content)
-      this.#files.set(`${name}.js`, content)
+      this.#files.set(file, createContent(read(), { gzip: read('.gz'), br: read('.br') }))
     }
   }
 
-  /** Returns a bundle by its name with a hash, or by its plain name. */
-  file(name: string): Content | undefined {
-    return this.#files.get(name)
-  }
-
-  /** Returns the bundles by their names with a hash. */
+  /** Returns the bundles by the names of their files, which contain their hashes: their content never changes. */
   bundles(): ReadonlyMap<string, Content> {
-    return new Map([...this.#files].filter(([name]) => isImmutable(name)))
+    return this.#files
   }
 
   /** Returns the loader of a project, followed by its reach test. */
@@ -97,11 +90,6 @@ export class Sdk {
       privacy,
     }
   }
-}
-
-/** Reports whether the name of a file contains its hash, so that its content never changes. */
-export function isImmutable(name: string): boolean {
-  return /-[0-9a-f]{16}\.js$/.test(name)
 }
 
 /** Reads the built SDK; `undefined` when it has not been built. */

@@ -1,7 +1,7 @@
-/** Server-sent events that reconnect after a lost connection, a restart of web, or sleep. */
+/** Server-sent events that reconnect after a lost connection, a restart of web, sleep, or a time in a hidden tab. */
 'use client'
 
-import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react'
 import { SIGN_IN } from './routes.ts'
 
 /** `broken`: reconnects in a moment. */
@@ -9,7 +9,10 @@ export type StreamState = 'opening' | 'open' | 'broken' | 'paused'
 
 const AGAIN_MS = 2_000
 
-/** Connects to `url`, again after each break with `?after=` the last event ID. Redirects to the sign-in after a sign-out. */
+/**
+ * Connects to `url`, again after each break with `?after=` the last event ID. Redirects to the sign-in after a sign-out. A hidden tab has no
+ * connection: over HTTP/1.1 a browser opens only six to an origin, for all tabs together.
+ */
 export function useEventStream<T>(
   url: string,
   onData: (data: T) => void,
@@ -18,10 +21,11 @@ export function useEventStream<T>(
   const [state, setState] = useState<StreamState>('opening')
   const lastId = useRef('')
   const take = useEffectEvent(onData)
+  const isHidden = useSyncExternalStore(onVisibility, readHidden, () => false)
 
   useEffect(() => {
-    if (isPaused) {
-      setState('paused')
+    if (isPaused || isHidden) {
+      setState(isPaused ? 'paused' : 'opening')
       return
     }
     let source: EventSource | undefined
@@ -58,7 +62,16 @@ export function useEventStream<T>(
       source?.close()
       clearTimeout(timer)
     }
-  }, [url, isPaused])
+  }, [url, isPaused, isHidden])
 
   return state
+}
+
+function onVisibility(onChange: () => void): () => void {
+  document.addEventListener('visibilitychange', onChange)
+  return () => document.removeEventListener('visibilitychange', onChange)
+}
+
+function readHidden(): boolean {
+  return document.visibilityState === 'hidden'
 }
