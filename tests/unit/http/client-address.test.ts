@@ -3,6 +3,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const EDGE = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8']
 const PROXIES = ['203.0.113.0/24', '10.0.0.0/8']
@@ -102,6 +106,25 @@ describe('The request ID', () => {
     const { requestId } = meet(peer, { 'x-request-id': given })
     expect(requestId).toMatch(/^[0-9a-f]{32}$/)
     expect(requestId).not.toBe(given)
+  })
+})
+
+describe('Posts without an address', () => {
+  const warnings = async (headers: Record<string, string>) => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    for (let i = 0; i < 3; i++) await post(tunnel.url, { body: errorOf(sentry.dsn()), headers })
+    return (await (await tunnel.admin('/status')).json()).warnings
+  }
+
+  it('of servers are no fault of a proxy', async () => {
+    expect(await warnings({ 'user-agent': 'sentry.java/8.63.0' })).toEqual([])
+  })
+
+  it('of browsers are one', async () => {
+    expect(await warnings({ origin: 'http://127.0.0.1', 'sec-fetch-site': 'same-origin' })).toEqual([
+      expect.stringContaining('no X-Forwarded-For'),
+    ])
   })
 })
 

@@ -143,7 +143,7 @@ export class Ingest {
 
   async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<HttpResponse> {
     const client = this.#services.resolveClient(incoming)
-    this.#services.proxyFaults.note(client)
+    if (!isFromServer(client, incoming)) this.#services.proxyFaults.note(client)
     const ctx = this.#createContext(incoming, client)
     this.#inFlight++
     try {
@@ -219,4 +219,10 @@ export class Ingest {
     this.#onIdle ??= Promise.withResolvers()
     await this.#onIdle.promise
   }
+}
+
+/** Returns `true` for a post of a server's SDK that no proxy has passed on: it has no address, and needs none. Browsers send one of these headers. */
+function isFromServer({ flags }: ResolvedClient, { headers }: IncomingMessage): boolean {
+  const { origin, referer, 'sec-fetch-site': site } = headers
+  return flags.includes('address-missing') && [origin, referer, site].every((value) => value === undefined)
 }
