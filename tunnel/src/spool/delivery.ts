@@ -53,6 +53,7 @@ const EXPIRY_MS = 10_000
 /** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
 const FIRST_EXPIRY_MS = 10 * 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
+const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
 const MAX_FAULT_DELAY_MS = 60_000
@@ -178,10 +179,11 @@ export class Deliverer {
     const project = projects.byKey(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     if (limits.isStanding(project, lease.category)) return this.#drop(lease)
-    const limitedUntil = limits.until(project, lease.category)
-    if (limitedUntil > now()) return spool.postpone(lease, limitedUntil) // learned since the entry was taken
     const outgoing = await this.#read(lease)
-    if (outgoing) await this.#send(lease, project, outgoing)
+    if (!outgoing) return
+    const limitedUntil = limits.until(project, lease.category) // may have been learned since the entry was taken
+    if (limitedUntil > now()) return spool.postpone(lease, Math.min(limitedUntil, now() + MAX_LIMITED_MS))
+    await this.#send(lease, project, outgoing)
   }
 
   /** Returns `undefined` when the entry was purged meanwhile; the purge has reported that. */
