@@ -32,7 +32,7 @@ function withSecrets(body: Buffer): Buffer {
 }
 
 function createVariant(settings?: Pick<ScrubSettings, 'level' | 'selected'>): Variant {
-  const more = { mode: 'enforce', attachments: 'pass' } as const
+  const more = { mode: 'enforce', attachments: 'pass', users: { kind: 'remove' } } as const
   const scrubbing = settings && new Scrubbing({ ...settings, ...more }, () => {})
   return { stages: [scrubStage(scrubbing)], keep: (type) => scrubbing?.reads(type) === true }
 }

@@ -17,7 +17,13 @@ const USAGE = `npm run policy -- try FILE
   SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/policy-command.ts try FILE`
 
-const DEFAULT: ScrubSettings = { level: 'default', mode: 'observe', attachments: 'pass', selected: [] }
+const DEFAULT: ScrubSettings = {
+  level: 'default',
+  mode: 'observe',
+  attachments: 'pass',
+  selected: [],
+  users: { kind: 'remove' },
+}
 
 /** Describes what the rules would change. Throws a `Rejection` for bytes that are no envelope. */
 export function describeChanges(envelope: Buffer, settings: ScrubSettings): string {

@@ -110,10 +110,25 @@ describe('The configuration', () => {
     expect(problemsOf({ SCRUB_RULES: rules })).toEqual([
       `SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`,
     ])
+    expect(problemsOf({ SCRUB_USERS: 'pseudonym', ADMIN_TOKEN: 'a'.repeat(20) })).toEqual([
+      'SCRUB_USERS: "pseudonym" needs scrubbing; set SCRUB to default or strict',
+    ])
     expect(readConfig({ SCRUB: 'strict', SCRUB_RULES: rules }).scrub).toMatchObject({
       level: 'strict',
       mode: 'enforce',
     })
+  })
+
+  it('derives the key of pseudonyms from the secret that the replicas share', () => {
+    const keyOf = (env: Record<string, string>) =>
+      readConfig({ SCRUB: 'default', SCRUB_USERS: 'pseudonym', ...env }).scrub?.users
+    const ofPassword = keyOf({ OPERATOR_PASSWORD: 'correct-horse-battery' })
+    expect(ofPassword).toEqual({ kind: 'hash', key: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(keyOf({ OPERATOR_PASSWORD: 'correct-horse-battery' })).toEqual(ofPassword)
+    expect(keyOf({ ADMIN_TOKEN: 'a'.repeat(32) })).not.toEqual(ofPassword)
+    expect(problemsOf({ SCRUB: 'default', SCRUB_USERS: 'pseudonym' })).toEqual([
+      'SCRUB_USERS: "pseudonym" needs a secret that all replicas share; set OPERATOR_PASSWORD or ADMIN_TOKEN',
+    ])
   })
 
   it('reports all problems at once, without secrets', () => {

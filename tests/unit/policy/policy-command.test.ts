@@ -6,7 +6,13 @@ import { describeChanges, describeCounts, runPolicyCommand } from '../../../tunn
 import { envelopeOf } from '../../support/envelopes.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
-const SETTINGS: ScrubSettings = { level: 'default', mode: 'observe', attachments: 'drop', selected: [] }
+const SETTINGS: ScrubSettings = {
+  level: 'default',
+  mode: 'observe',
+  attachments: 'drop',
+  selected: [],
+  users: { kind: 'remove' },
+}
 const ENVELOPE = envelopeOf({}, [
   {
     header: { type: 'event' },
@@ -23,17 +29,17 @@ describe('describeChanges', () => {
     expect(describeChanges(ENVELOPE, SETTINGS).split('\n')).toEqual([
       'event:',
       '-     "email": "a@b.example"',
-      '+     "email": "[email]"',
+      '+     "email": null',
       '-     "token": {',
       '-       "a": 1',
       '-     }',
       '+     "token": null',
       'user_report: unchanged',
       'attachment: removed (attachments-dropped)',
-      'session: passes without scrubbing',
+      'session: unchanged',
       'feedback: removed (unscrubbable)',
       'Found by rule:',
-      '  @email:replace: 1',
+      '  @email:remove: 1',
       '  @password:filter: 1',
       '  attachments-dropped: 1',
       '  unscrubbable: 1',

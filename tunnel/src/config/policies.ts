@@ -1,5 +1,6 @@
 /** Reads the settings of policies. */
 
+import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Dsn } from '../envelope/dsn.ts'
 import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota/settings.ts'
@@ -7,6 +8,7 @@ import { FileProblem } from '../policy/scrub/located-json.ts'
 import { readRulesFile } from '../policy/scrub/rules-file.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
+import { readAdminToken } from './admin-token.ts'
 import type { SettingsReader } from './settings-reader.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
@@ -15,9 +17,28 @@ export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   const attachments = settings.read('SCRUB_ATTACHMENTS')
   const rules = settings.read('SCRUB_RULES')
   const selected = rules ? readScrubRules(rules, settings.problems) : []
-  if (level !== 'off') return { level, mode, attachments, selected }
+  const users = readUsers(settings)
+  if (level !== 'off') return { level, mode, attachments, selected, users }
+  if (users.kind === 'hash')
+    settings.problems.push('SCRUB_USERS: "pseudonym" needs scrubbing; set SCRUB to default or strict')
   if (rules) settings.problems.push(`SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`)
   return undefined
+}
+
+/** Derives the key of pseudonyms from the secret that all replicas share. */
+function readUsers(settings: SettingsReader): ScrubSettings['users'] {
+  if (settings.read('SCRUB_USERS') === 'remove') return { kind: 'remove' }
+  const secret = readAdminToken(settings)
+  if (secret === undefined)
+    settings.problems.push(
+      'SCRUB_USERS: "pseudonym" needs a secret that all replicas share; set OPERATOR_PASSWORD or ADMIN_TOKEN',
+    )
+  return {
+    kind: 'hash',
+    key: createHmac('sha256', secret ?? '')
+      .update('culvert pseudonyms')
+      .digest('hex'),
+  }
 }
 
 /** Returns no rules for a file with a problem, whose place the problem names. */

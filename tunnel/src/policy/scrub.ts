@@ -7,7 +7,7 @@ import { addDependants, type Item, isContainer, type Layout } from '../envelope/
 import type { Context, Stage } from '../pipeline.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'
-import type { RuleSet } from './scrub/rule-index.ts'
+import type { RuleSet, VisitorRules } from './scrub/rule-index.ts'
 import { builtInRuleSet } from './scrub/rules.ts'
 import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
 
@@ -18,6 +18,7 @@ export type ScrubSettings = {
   attachments: 'pass' | 'drop'
   /** Rules of the operator. */
   selected: RuleSet['selected']
+  users: VisitorRules['users']
 }
 
 /** Types whose payload is JSON. In `plain` ones Sentry reads no `_meta`. */
@@ -25,13 +26,16 @@ const SHAPES: ReadonlyMap<string, Shape> = new Map([
   ...(['event', 'transaction', 'feedback', 'replay_event', 'span'] as const).map(
     (type) => [type, 'event'] as const,
   ),
-  ...(['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric'] as const).map(
-    (type) => [type, 'plain'] as const,
-  ),
+  ...(
+    ['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric', 'session', 'sessions'] as const
+  ).map((type) => [type, 'plain'] as const),
 ])
 
 /** Types without texts of visitors. */
-const EXEMPT = new Set(['client_report', 'session', 'sessions', 'check_in', 'statsd', 'metric_buckets'])
+const EXEMPT = new Set(['client_report', 'check_in', 'statsd', 'metric_buckets'])
+
+/** Types to which Sentry adds the client address, whatever they contain. */
+const ADDRESSED = new Set(['security', 'raw_security', 'nel'])
 
 /** Counts what a rule has found, or items that were removed for a reason. */
 export type OnScrubbed = (rule: string, mode: ScrubSettings['mode'], count: number) => void
@@ -39,19 +43,26 @@ export type OnScrubbed = (rule: string, mode: ScrubSettings['mode'], count: numb
 export class Scrubbing {
   readonly mode: ScrubSettings['mode']
   readonly #dropsAttachments: boolean
+  readonly #isStrict: boolean
   readonly #scrubber: Scrubber
   readonly #onScrubbed: OnScrubbed
 
-  constructor({ level, mode, attachments, selected }: ScrubSettings, onScrubbed: OnScrubbed) {
+  constructor({ level, mode, attachments, selected, users }: ScrubSettings, onScrubbed: OnScrubbed) {
     this.mode = mode
     this.#dropsAttachments = attachments === 'drop'
-    this.#scrubber = new Scrubber({ ...builtInRuleSet(level), selected })
+    this.#isStrict = level === 'strict'
+    this.#scrubber = new Scrubber({ ...builtInRuleSet(level, users), selected })
     this.#onScrubbed = onScrubbed
   }
 
   /** Tells if items of a type are scrubbed. */
   reads(type: string): boolean {
     return SHAPES.has(type)
+  }
+
+  /** Tells if Sentry must not learn the client address, since it would add it to one of the items. */
+  hidesAddressOf(items: readonly Item[]): boolean {
+    return this.#isStrict && items.some(({ type }) => ADDRESSED.has(type))
   }
 
   /** Returns why an item must not pass, or what changes in its payload. */
@@ -101,6 +112,7 @@ export function scrubStage(scrubbing: Scrubbing | undefined): Stage {
     if (!scrubbing) return undefined
     if (isEnforced) ctx.scrubPage = (url) => scrubbing.scrubPage(url)
     const { trace, items } = ctx.remaining()
+    if (isEnforced && scrubbing.hidesAddressOf(items)) ctx.client = { ...ctx.client, address: undefined }
     const edits = trace ? scrubbing.scrubTrace(trace.bytes) : []
     if (isEnforced) ctx.changedRanges.push(...edits.map((edit) => moveRange(edit, trace?.start ?? 0)))
     for (const item of items) {

@@ -7,7 +7,7 @@ import { envelopeOf } from '../../../support/envelopes.ts'
 
 function changesOf(type: string, payload: unknown, header: object = {}) {
   const scrubbing = new Scrubbing(
-    { level: 'strict', mode: 'observe', attachments: 'pass', selected: [] },
+    { level: 'strict', mode: 'observe', attachments: 'pass', selected: [], users: { kind: 'remove' } },
     () => {},
   )
   const envelope = envelopeOf({}, [{ header: { type, ...header }, payload: JSON.stringify(payload) }])

@@ -36,5 +36,5 @@ export function metaOf(scrubber: Scrubber, value: object): unknown {
 }
 
 export function scrubberOf(rules: Partial<RuleSet>): Scrubber {
-  return new Scrubber({ everywhere: [], selected: [], ...rules })
+  return new Scrubber({ ...builtInRuleSet('default'), everywhere: [], ...rules })
 }

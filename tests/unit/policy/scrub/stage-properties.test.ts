@@ -46,7 +46,13 @@ function isJson(payload: string): boolean {
 }
 
 it('the outgoing body is an envelope of scrubbed items with the right lengths, and of all others unmodified', () => {
-  const settings = { level: 'default', mode: 'enforce', attachments: 'pass', selected: [] } as const
+  const settings = {
+    level: 'default',
+    mode: 'enforce',
+    attachments: 'pass',
+    selected: [],
+    users: { kind: 'remove' },
+  } as const
   const scrubbing = new Scrubbing(settings, () => {})
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 5 }), (chosen) => {

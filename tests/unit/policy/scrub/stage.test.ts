@@ -196,6 +196,21 @@ describe('Scrubbing with other settings', () => {
     expect(arrived().items.map(({ header }) => header.type)).toEqual(['event', 'session'])
   })
 
+  it.each([
+    ['strict', 'raw_security', undefined],
+    ['strict', 'event', '203.0.113.77'],
+    ['default', 'raw_security', '203.0.113.77'],
+  ])('with SCRUB=%s sends the client address of an item of type %s as %s', async (SCRUB, type, address) => {
+    const { send, arrived } = await open({ SCRUB, BROWSER_REPORTS: 'on' })
+    const headers = { 'x-forwarded-for': '203.0.113.77' }
+    await send(
+      [{ header: { type }, payload: '{"csp-report":{"blocked-uri":"https://a.example"}}' }],
+      {},
+      { headers },
+    )
+    expect(arrived().headers['x-forwarded-for']).toBe(address)
+  })
+
   it('applies the rules of SCRUB_RULES that docs/privacy.md shows', async () => {
     const file = new URL('../../../fixtures/scrub-rules.json', import.meta.url)
     const page = readFileSync(new URL('../../../../docs/privacy.md', import.meta.url), 'utf8')

@@ -77,6 +77,11 @@ export const TUNNEL = {
       undefined,
       "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
     ),
+    SCRUB_USERS: setting(
+      is.oneOf('remove', 'pseudonym'),
+      'remove',
+      'What stands in the place of a user who is named by an email address or the like: nothing, or a value that is the same for the same user. Its key is derived from `OPERATOR_PASSWORD` or `ADMIN_TOKEN`.',
+    ),
     SCRUB_ATTACHMENTS: setting(
       is.oneOf('pass', 'drop'),
       'pass',

@@ -30,6 +30,13 @@ export class Edits {
     this.#ranges.length = count
   }
 
+  /** Adds a text before the character at `at`, behind which no edit begins. */
+  insert(at: number, text: string, character: string): void {
+    const last = this.#ranges.at(-1)
+    if (last?.[0] === at) last[2] = Buffer.concat([Buffer.from(text), last[2] ?? Buffer.alloc(0)])
+    else this.add(at, at + 1, text + character)
+  }
+
   /** Adds an edit in place of those within it. */
   replace(start: number, end: number, replacement: string): void {
     const before = this.#ranges.filter(([, to]) => to <= start)

@@ -3,7 +3,17 @@
 import { Edits } from './edits.ts'
 import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
-import { isPairList, isParsed, isPersonal, isTagged, type Path, redactableFrom } from './protected.ts'
+import {
+  isFixedInSessions,
+  isPairList,
+  isParsed,
+  isPersonal,
+  isReplyAddress,
+  isTagged,
+  isUserField,
+  type Path,
+  redactableFrom,
+} from './protected.ts'
 import {
   applyRules,
   countCharacters,
@@ -31,6 +41,18 @@ const PAIR_NAME = /^[\w$.:[\]-]+(?: \w+)?$/
 const MAX_META_BYTES = 256 * 1024
 const MAX_EVENT_BYTES = 1024 * 1024 // Relay rejects larger ones: remarks are left out before they make one too large
 
+/** Platforms for which Sentry adds the client address without being asked. */
+const CLIENT_PLATFORMS = new Set(['javascript', 'cocoa', 'objc'])
+const NEVER_INFER = '{"infer_ip":"never"}'
+/** Rule for `{{auto}}`, which Sentry replaces by the client address. */
+const AUTO_ADDRESS: Rule = {
+  id: '@ip:remove',
+  method: { kind: 'remove' },
+  needs: 0,
+  minLength: 0,
+  minDigits: 0,
+}
+
 /** Name of a value, and the rule that redacts it because of its name. */
 type Member = { name: string; rule: Rule | undefined }
 
@@ -43,6 +65,7 @@ export class Walk {
   readonly #payload: Buffer
   readonly #itemType: string
   readonly #shape: Shape
+  readonly #isSession: boolean
   readonly #scanner: JsonScanner
   #path: (string | number)[] = []
   #depth = 0
@@ -54,6 +77,9 @@ export class Walk {
   #pair: { name: string; at: number } | undefined
   /** Values that rules of the operator have redacted. */
   #selectedHits = 0
+  /** Tells if the setting that keeps Sentry from adding the client address is in the item. */
+  #infersNoAddress = false
+  #isOfClient = false
   #metaBytes: number
 
   constructor(rules: RuleIndex, payload: Buffer, itemType: string, shape: Shape) {
@@ -61,6 +87,7 @@ export class Walk {
     this.#payload = payload
     this.#itemType = itemType
     this.#shape = shape
+    this.#isSession = itemType === 'session' || itemType === 'sessions'
     this.#scanner = new JsonScanner(payload.toString('latin1'))
     this.#metaBytes = Math.min(
       MAX_META_BYTES,
@@ -137,6 +164,8 @@ export class Walk {
     const meta = this.#object(undefined)
     const end = this.#scanner.at - 1
     if (this.#notes.length > 0) this.#writeMeta(firstEdit, end, meta)
+    if (this.#needsAddressSetting() && this.#isOfClient)
+      this.edits.insert(end, `,"sdk":{"settings":${NEVER_INFER}}`, '}')
     this.#notes = []
     this.#path = outer
     this.#hostDepth = 0
@@ -156,6 +185,8 @@ export class Walk {
   #object(inherited: Member | undefined): readonly [start: number, end: number] | undefined {
     const scanner = this.#scanner
     const isAttribute = this.#shape === 'container' && isAttributePath(this.#path)
+    const place = this.#path[0] === 'sdk' ? this.#path.join('.') : ''
+    if (place === 'sdk') this.#infersNoAddress = false
     let meta: readonly [number, number] | undefined
     scanner.at++
     if (scanner.next() === CLOSE_BRACE) {
@@ -179,8 +210,49 @@ export class Walk {
         meta = [start, scanner.at]
         this.#isInMeta = false
       }
-      if (this.#endsList(CLOSE_BRACE)) return meta
+      if (!this.#endsList(CLOSE_BRACE)) continue
+      if (place !== '') this.#addAddressSetting(place)
+      return meta
     }
+  }
+
+  /** Adds the setting to an object of the SDK that ends here and has none. */
+  #addAddressSetting(place: string): void {
+    const missing = { sdk: `,"settings":${NEVER_INFER}`, 'sdk.settings': `,${NEVER_INFER.slice(1, -1)}` }[
+      place
+    ]
+    if (!missing || !this.#needsAddressSetting()) return
+    this.edits.insert(this.#scanner.at - 1, missing, '}')
+    this.#infersNoAddress = true
+  }
+
+  #needsAddressSetting(): boolean {
+    return (
+      this.#rules.visitors.hidesAddress &&
+      this.#shape === 'event' &&
+      this.#itemType !== 'span' &&
+      this.#muted === 0 &&
+      !this.#infersNoAddress
+    )
+  }
+
+  /** Changes a text by which an SDK asks Sentry for the client address. */
+  #hidesAddress({ start, end, mask }: StringToken): boolean {
+    if (!this.#rules.visitors.hidesAddress || this.#isInMeta || end - start > 64) return false
+    const isSetting = this.#path.at(-1) === 'infer_ip'
+    const isPlatform = this.#path.length === 1 && this.#path[0] === 'platform'
+    if (!isSetting && !isPlatform && this.#scanner.text[start + 1] !== '{' && !(mask & CHARACTERS.ESCAPE))
+      return false
+    const text = this.#decode(start, end, mask)
+    if (isPlatform) this.#isOfClient = CLIENT_PLATFORMS.has(text)
+    if (isSetting && ['settings', 'ingest_settings'].includes(String(this.#path.at(-2)))) {
+      this.#infersNoAddress = true
+      if (text !== 'never') this.edits.add(start, end, '"never"')
+      return true
+    }
+    if (text !== '{{auto}}') return false
+    this.#remove(start, end, AUTO_ADDRESS)
+    return true
   }
 
   /** Below `_meta`, names are those of other values, whose originals are in `val`. */
@@ -254,7 +326,7 @@ export class Walk {
   #numberRule(start: number, end: number): Rule | undefined {
     if (end - start < 13) return undefined
     const text = this.#scanner.text.slice(start, end)
-    if (!/^\d+$/.test(text) || redactableFrom(this.#path, text) > 0) return undefined
+    if (!/^\d+$/.test(text) || this.#isFixed() || redactableFrom(this.#path, text) > 0) return undefined
     return this.#rules.numberRules.find(({ find }) => find?.(text).length)
   }
 
@@ -282,7 +354,13 @@ export class Walk {
 
   /** Returns the rule that redacts a value because of its name, unless Sentry needs the value. */
   #ruleByName(rule: Rule | undefined): Rule | undefined {
-    return rule && this.#muted === 0 && redactableFrom(this.#path, '') === 0 ? rule : undefined
+    return rule && this.#muted === 0 && !this.#isFixed() && redactableFrom(this.#path, '') === 0
+      ? rule
+      : undefined
+  }
+
+  #isFixed(): boolean {
+    return this.#isSession && isFixedInSessions(this.#path)
   }
 
   #mayBeSelected(): boolean {
@@ -302,8 +380,9 @@ export class Walk {
     this.#note([{ rule }], [[rule.id, 'x']])
   }
 
-  #string({ start, end, mask, digits }: StringToken, { name, rule }: Member): void {
-    if (this.#muted > 0) return
+  #string(token: StringToken, { name, rule }: Member): void {
+    const { start, end, mask, digits } = token
+    if (this.#muted > 0 || this.#hidesAddress(token)) return
     const selected = this.#selectedRule('string', name)
     const whole = selected ?? this.#ruleByName(rule)
     const mayBeSelected = this.#mayBeSelected()
@@ -323,17 +402,37 @@ export class Walk {
       this.#remove(start, end, first.rule)
       return
     }
+    const builtIn = redactions.find((each) => !this.#rules.isSelected(each.rule))
+    if (builtIn && isUserField(this.#path)) this.#redactUser(start, end, text, builtIn.rule)
+    else this.#redactText(start, end, text, redactions)
+  }
+
+  #redactText(start: number, end: number, text: string, redactions: readonly Redaction[]): void {
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)
     this.#note(redactions, remarksOf(text, redactions), text)
+  }
+
+  /** Redacts what tells a user apart as a whole. The pseudonym of an address does not depend on its case. */
+  #redactUser(start: number, end: number, text: string, found: Rule): void {
+    const method = this.#rules.visitors.users
+    const rule = { ...found, id: found.id.replace(/:\w+$/, `:${method.kind}`), method }
+    if (method.kind === 'remove') this.#remove(start, end, rule)
+    else {
+      const [pseudonym] = redactWhole(text.trim().normalize('NFC').toLowerCase(), rule)
+      if (pseudonym) this.#redactText(start, end, text, [{ ...pseudonym, end: text.length }])
+    }
   }
 
   /** Returns what `whole`, or else the rules for every value, redact in a text. */
   #redactions(text: string, name: string, whole: Rule | undefined): Redaction[] {
     if (whole) return redactWhole(text, whole)
     const from = redactableFrom(this.#path, text)
-    if (from >= text.length) return []
+    if (from >= text.length || this.#isFixed()) return []
+    const keepsAddress = this.#rules.visitors.keepsReplyAddress && isReplyAddress(this.#path, this.#itemType)
     const rulesFor = (searched: string) =>
-      this.#rules.rulesForText(searched).filter(({ exempt }) => !exempt?.test(name))
+      this.#rules
+        .rulesForText(searched)
+        .filter(({ id, exempt }) => !exempt?.test(name) && !(keepsAddress && id.startsWith('@email')))
     return applyRules(text, rulesFor, from)
   }
 

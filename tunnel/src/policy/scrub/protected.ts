@@ -40,11 +40,16 @@ export function redactableFrom(path: Path, text: string): number {
 }
 
 /** Texts that Sentry parses: a redacted one would be an error there. */
-const PARSED = new Set(['user.ip_address', 'request.cookies'])
+const PARSED = new Set(['user.ip_address', 'attrs.ip_address', 'request.cookies'])
 
 /** Tells if a text is removed if a part of it is redacted. */
 export function isParsed(path: Path): boolean {
   return path.length === 2 && PARSED.has(path.join('.'))
+}
+
+/** Tells if a field of a session stays as it is: all but its user and address are read by Sentry. */
+export function isFixedInSessions(path: Path): boolean {
+  return !['did', 'ip_address'].includes(String(path.at(-1)))
 }
 
 /** Returns the name of a value: its key, that of its list, or that of its attribute. */
@@ -123,4 +128,24 @@ export function isTagged(path: Path): boolean {
 export function isPairList(path: Path): boolean {
   const text = path.join('\n')
   return PAIR_LISTS.exec(text)?.[0].length === text.length
+}
+
+/** Fields by which Sentry tells users apart. */
+const USER_FIELDS = fields(
+  'user.(?:id|username|email)',
+  'attributes.(?:end)?user\\.(?:id|name|username|email).value',
+  '(?:spans.*.)?data.(?:end)?user\\.(?:id|name|username|email)',
+  'contexts.feedback.contact_email',
+  '(?:aggregates.*.)?did',
+)
+
+export function isUserField(path: Path): boolean {
+  const text = path.join('\n')
+  return USER_FIELDS.exec(text)?.[0].length === text.length
+}
+
+/** Tells if a field holds the address to which a visitor wants a reply. */
+export function isReplyAddress(path: Path, itemType: string): boolean {
+  const text = path.join('.')
+  return text === 'contexts.feedback.contact_email' || (itemType === 'user_report' && text === 'email')
 }

@@ -9,6 +9,17 @@ export type RuleSet = {
   everywhere: readonly Rule[]
   /** Rules for the values that a selector matches. */
   selected: readonly { selector: Selector; rules: readonly Rule[] }[]
+  visitors: VisitorRules
+}
+
+/** Treatment of the data that tells visitors apart. */
+export type VisitorRules = {
+  /** Method for IDs, names and addresses of users in which a rule finds something: a constant would make all users one. */
+  users: { kind: 'remove' } | { kind: 'hash'; key: string }
+  /** Keeps the address for replies in feedback. */
+  keepsReplyAddress: boolean
+  /** Prevents Sentry from adding the client address. */
+  hidesAddress: boolean
 }
 
 const MAX_NAMES = 2000
@@ -17,6 +28,7 @@ const MAX_NAME_LENGTH = 64
 /** Finds the rules that may apply to a value. Remembers which names match, since SDKs send the same names again and again. */
 export class RuleIndex {
   readonly selected: RuleSet['selected']
+  readonly visitors: VisitorRules
   readonly numberRules: readonly Rule[]
   /** Tells if a selected rule may redact a value as a whole. */
   readonly selectsWhole: boolean
@@ -28,7 +40,8 @@ export class RuleIndex {
   /** Classes of characters of which a text has one if a rule finds something in it. */
   readonly #needs: number
 
-  constructor({ everywhere, selected }: RuleSet) {
+  constructor({ everywhere, selected, visitors }: RuleSet) {
+    this.visitors = visitors
     this.selected = selected
     this.#selectedRules = new Set(selected.flatMap(({ rules }) => rules))
     this.selectsWhole = [...this.#selectedRules].some(({ isWhole, matchesName }) => isWhole || matchesName)

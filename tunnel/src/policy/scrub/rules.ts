@@ -3,7 +3,7 @@
 import { DETECTORS, type DetectedType } from './detectors/detectors.ts'
 import { isCookieName, isSecretName } from './detectors/secret-names.ts'
 import type { Method, Rule } from './redaction.ts'
-import type { RuleSet } from './rule-index.ts'
+import type { RuleSet, VisitorRules } from './rule-index.ts'
 
 /** `password` is Relay's type: secrets by name, and what a text names as one. */
 const PASSWORD_PARTS = ['secretname', 'pairs', 'bearer'] as const
@@ -104,7 +104,14 @@ const DEFAULT_NAMES = [
 const STRICT_NAMES = [...DEFAULT_NAMES, '@mac:replace', '@ip:replace', '@uuid:replace', '@userpath:replace']
 
 /** Returns the rules of `SCRUB=default` or `SCRUB=strict`. */
-export function builtInRuleSet(level: 'default' | 'strict'): RuleSet {
-  const names = level === 'strict' ? STRICT_NAMES : DEFAULT_NAMES
-  return { everywhere: names.flatMap((name) => builtInRules(name, '') ?? []), selected: [] }
+export function builtInRuleSet(
+  level: 'default' | 'strict',
+  users: VisitorRules['users'] = { kind: 'remove' },
+): RuleSet {
+  const isStrict = level === 'strict'
+  return {
+    everywhere: (isStrict ? STRICT_NAMES : DEFAULT_NAMES).flatMap((name) => builtInRules(name, '') ?? []),
+    selected: [],
+    visitors: { users, keepsReplyAddress: !isStrict, hidesAddress: isStrict },
+  }
 }
