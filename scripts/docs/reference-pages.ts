@@ -145,6 +145,7 @@ async function exposeAll(): Promise<string> {
       {
         origin: 'https://o1.ingest.us.sentry.io',
         breaker,
+        refusals: [],
         lastError: undefined,
         errorCounts: new Map([['timeout', 0]]),
       },

@@ -3,7 +3,12 @@
 import type { SimulatedOutageStatus } from './contract/inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
 import type { SpoolStatus } from './contract/spool.ts'
-import type { CompressionState, LastUpstreamError, ReceiptUpstreamError } from './contract/upstream.ts'
+import type {
+  CompressionState,
+  LastUpstreamError,
+  ProjectRefusal,
+  ReceiptUpstreamError,
+} from './contract/upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [
@@ -92,6 +97,8 @@ export type Receipt = {
   status: number
   /** Status of Sentry's response. */
   upstream_status?: number
+  /** Text of a response that was not Sentry's. */
+  upstream_message?: string
   /** Reason why it was not delivered at once. */
   upstream_error?: ReceiptUpstreamError
   /** Milliseconds from the start of the request to the response; until the attempt on Sentry; and for that attempt. */
@@ -123,6 +130,8 @@ export type SpoolOutcome = {
   category: string
   upstream_status?: number
   reason?: FinalOutcomeReason
+  /** Text of a response that was not Sentry's, after which the envelope was given up. */
+  upstream_message?: string
   replica: string
 }
 
@@ -138,6 +147,8 @@ export type UpstreamState = {
   compression?: { encoding: 'gzip' | 'zstd'; state: CompressionState }
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
+  /** Projects whose last envelopes were refused; absent for an earlier release. */
+  refusals?: ProjectRefusal[]
 }
 
 /** Change that an operator made through the admin port. */

@@ -15,6 +15,8 @@ import {
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
+import type { ReceiptUpstreamError } from './contract/upstream.ts'
+import { networkOf } from './networks.ts'
 import { type Context, type Outcome, type Stage, spooled, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
 import { rateLimitsFor } from './policy/rate-limits.ts'
@@ -124,6 +126,9 @@ export type ForwardServices = {
   clock: () => number
 }
 
+/** Errors before the first byte of the envelope was sent, which say nothing about it. */
+const UNSENT: readonly ReceiptUpstreamError[] = ['breaker-open', 'dns', 'connect', 'tls', 'proxy']
+
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
@@ -139,15 +144,16 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const outgoing = await outgoingBody(ctx, removed, services)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
+  const sender = { network: networkOf(client.address) }
   const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
-  const attempt = sentry.encodings.post(ctx.project, sent, headers, async () => {
+  const attempt = sentry.encodings.post(ctx.project, sent, headers, sender, async () => {
     if (outgoing.encoding === 'identity') return outgoing
     return envelope.bytes <= maxPlainBytes(ctx.body.wireBytes) ? change(ctx, removed, bodies) : undefined
   })
   const result = await attempt.soon
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
-    receipt.upstream_error = isOpen ? 'breaker-open' : 'late'
+    receipt.upstream_error = attempt.isConnecting ? 'breaker-open' : 'late'
     return spool(ctx, services, removed, headers, attempt)
   }
   if (result.kind === 'answered') {
@@ -156,9 +162,11 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     return answered(ctx, result.reply)
   }
   if (result.status !== undefined) receipt.upstream_status = result.status
+  if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  return spool(ctx, services, removed, headers, undefined)
+  const mayBeItsOwn = result.status !== undefined || (error !== undefined && !UNSENT.includes(error))
+  return spool(ctx, services, removed, headers, mayBeItsOwn ? attempt : undefined)
 }
 
 /** Returns the body unchanged where compression saves little. The spool gets it uncompressed. */

@@ -21,6 +21,8 @@ export type PostedQuery = Partial<Identifiers>
 export type Projects = {
   all: readonly Project[]
   byKey(key: string): Project | undefined
+  /** Returns the project of a DSN that is no longer configured, if another DSN of it is: with another key, or at another path of its host. */
+  successorOf(key: string): Project | undefined
   /** Returns `host/project`, also for a project that is no longer configured. */
   nameOf(key: string): string
   /** Returns the first project that the query does not contradict. */
@@ -34,7 +36,14 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
   const all = [...byDsn.values()]
   // SDKs usually write exactly this text, which needs no parsing.
   const byText = new Map(all.map((project) => [project.key, project]))
-  return { all, byKey: (key) => byText.get(key), nameOf, find, resolve }
+  return { all, byKey: (key) => byText.get(key), successorOf, nameOf, find, resolve }
+
+  function successorOf(key: string): Project | undefined {
+    const former = parseDsn(key)
+    if (!former || byText.has(key)) return undefined
+    const same = all.filter(({ dsn }) => isSameProject(dsn, former))
+    return same.find(({ dsn }) => dsn.publicKey === former.publicKey) ?? same[0]
+  }
 
   function nameOf(key: string): string {
     const dsn = parseDsn(key)
@@ -76,6 +85,10 @@ export function createProjects(dsns: readonly Dsn[]): Projects {
 /** Identifies a DSN by host, project and key. The scheme does not matter, since the table's is used. */
 function keyOf({ publicKey, host, port, path, projectId }: Dsn): string {
   return `${publicKey}@${host}:${port}/${path}/${projectId}`
+}
+
+function isSameProject(a: Dsn, b: Dsn): boolean {
+  return a.host === b.host && a.port === b.port && a.projectId === b.projectId
 }
 
 function describe(dsn: Dsn): Project {

@@ -251,6 +251,16 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool, [])
         expect(await takeAll(spool, 1)).toHaveLength(1)
       })
+
+      it('no entry of an avoided network or with an avoided key, also behind many others', async () => {
+        for (let i = 0; i < 100; i++) await store(spool, { network: '203.0.113.7' })
+        const avoided = await store(spool, { network: '198.51.100.1' })
+        const wanted = await store(spool, { network: '198.51.100.1' })
+        const take = () => spool.take(1, LONG_MS, ALL, { networks: ['203.0.113.7'], entries: [avoided.key] })
+        await expect.poll(async () => keysOf(await take()), { timeout: 10_000 }).toEqual([wanted.key])
+        expect(await take()).toEqual([])
+        expect((await spool.totals()).envelopes).toBe(102)
+      })
     })
 
     describe('expires', () => {

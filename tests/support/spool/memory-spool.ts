@@ -38,11 +38,13 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { kind: 'stored', lease: leaseOf(row), evicted: [] }
     },
     async probe() {},
-    async take(limit, leaseMs, wanted) {
+    async take(limit, leaseMs, wanted, avoided) {
       spool.takes++
       const time = now()
-      const isWanted = ({ entry: { project, category }, due }: Row) =>
+      const isWanted = ({ entry: { project, category, network, key }, due }: Row) =>
         due <= time &&
+        !avoided?.networks.includes(network) &&
+        !avoided?.entries.includes(key) &&
         wanted.some((each) => each.project === project && !each.rateLimitedCategories.includes(category))
       const taken = [...rows.values()].filter(isWanted).slice(0, limit)
       for (const row of taken) Object.assign(row, { due: time + leaseMs, attempts: row.attempts + 1 })
@@ -71,7 +73,12 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return old.map(({ entry }) => entry)
     },
     async totals() {
-      return { envelopes: rows.size, bytes: 0, partitions: [], paused: [] }
+      const byPartition = Map.groupBy(rows.values(), ({ entry }) => `${entry.project}\n${entry.category}`)
+      const partitions = Array.from(byPartition, ([name, all]) => {
+        const [project = '', category = ''] = name.split('\n')
+        return { project, category, envelopes: all.length, bytes: 0 }
+      })
+      return { envelopes: rows.size, bytes: 0, partitions, paused: [] }
     },
     list: notHere,
     async find({ id, key }) {
@@ -79,7 +86,11 @@ export function createMemorySpool(now: () => number): MemorySpool {
       if (row?.entry.key !== key) return undefined
       return { ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }
     },
-    retry: notHere,
+    async retry({ projects }) {
+      const found = [...rows.values()].filter(({ entry }) => projects?.includes(entry.project) ?? true)
+      for (const row of found) row.due = Math.min(row.due, now())
+      return found.length
+    },
     purge: notHere,
     pause: notHere,
     resume: notHere,

@@ -12,6 +12,7 @@ import { createFinalOutcomes } from '../../../tunnel/src/spool/final-outcomes.ts
 import type { Lease, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { Breaker } from '../../../tunnel/src/upstream/breaker.ts'
 import type { Upstreams } from '../../../tunnel/src/upstream/client.ts'
+import { ProjectHealth } from '../../../tunnel/src/upstream/project-health.ts'
 import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../../../tunnel/src/upstream/request.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { parseEnvelope } from '../../support/sentry/received-request.ts'
@@ -21,10 +22,11 @@ import { createMemorySpool, type MemorySpool } from '../../support/spool/memory-
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const MAX_AGE = 60 * MINUTE
+const SENDER = { project: PROJECT, network: '' }
 const OVER_THE_TICK = 200 // the deliverer polls every 100 ms
 
 type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
-type End = { key: string; end: string; status: number | undefined; reason?: string }
+type End = { key: string; end: string; status: number | undefined; reason?: string; message?: string }
 
 describe('Deliverer', () => {
   let spool: MemorySpool
@@ -33,6 +35,7 @@ describe('Deliverer', () => {
   let attempts: Attempt[]
   let ends: End[]
   let faults: unknown[]
+  let notices: string[]
   let answer: (attempt: Attempt) => DeliveryResult | Promise<DeliveryResult>
   let isOpen: () => boolean
   let mayProbe: () => boolean
@@ -41,8 +44,9 @@ describe('Deliverer', () => {
   let random: number
   /** Milliseconds by which the wall clock was set. */
   let steppedMs: number
-  let notices: string[]
   let spoolFaults: unknown[]
+  let maxAge: number
+  let healths: Map<string, ProjectHealth>
 
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
 
@@ -62,8 +66,16 @@ describe('Deliverer', () => {
     steppedMs = 0
     notices = []
     spoolFaults = []
+    maxAge = MAX_AGE
+    healths = new Map()
     deliverer = new Deliverer({
-      ...{ spool, projects, limits, upstreams: upstreams(), maxAgeMs: MAX_AGE },
+      spool,
+      projects,
+      limits,
+      upstreams: upstreams(),
+      get maxAgeMs() {
+        return maxAge
+      },
       ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => random },
       onNotice: (notice) => notices.push(notice),
       onSpoolFault: (error) => spoolFaults.push(error),
@@ -93,6 +105,8 @@ describe('Deliverer', () => {
       attemptMs: () => 10 * SECOND,
       spareConnections: () => spareConnections(),
       isOpen: () => isOpen(),
+      health: healthOf,
+      blames: () => false,
       isResponding: () => true,
       mayProbe: () => mayProbe(),
       spendProbe: () => spendProbe(),
@@ -101,15 +115,26 @@ describe('Deliverer', () => {
     }
   }
 
+  function healthOf({ key }: Project): ProjectHealth {
+    const health = healths.get(key) ?? new ProjectHealth(() => performance.now())
+    healths.set(key, health)
+    return health
+  }
+
   function learn(project: Project, delivery: DeliveryResult): DeliveryResult {
     if (delivery.kind === 'answered') limits.learn(project, delivery.reply)
+    healthOf(project).note(delivery)
     return delivery
   }
 
   const start = () =>
     deliverer.start({
-      onFinalOutcome: ({ key }, end, status, reason) =>
-        ends.push({ key, end, status, ...(reason !== undefined && { reason }) }),
+      onFinalOutcome: ({ key }, end, status, reason, message) =>
+        ends.push({
+          ...{ key, end, status },
+          ...(reason !== undefined && { reason }),
+          ...(message !== undefined && { message }),
+        }),
       onError: (error) => faults.push(error),
       onSettled: () => {},
     })
@@ -168,13 +193,116 @@ describe('Deliverer', () => {
     expect(attempts).toHaveLength(2)
   })
 
-  it('ends an entry after eight responses with 500', async () => {
-    answer = () => undecided(500)
-    const { key } = await spool.add()
+  it('retries after a minute when Retry-After asks for more', async () => {
+    answer = () => ({ ...undecided(503), retryAfterMs: 3_600 * SECOND })
+    await spool.add()
     start()
-    await pass(30 * MINUTE)
-    expect(attempts).toHaveLength(8)
-    expect(ends).toEqual([{ key, end: 'declined', status: 500 }])
+    await pass(55 * SECOND)
+    expect(attempts).toHaveLength(1)
+    await pass(10 * SECOND)
+    expect(attempts).toHaveLength(2)
+  })
+
+  /** Adds an envelope that Sentry accepts every 20 s. */
+  async function passWithOthers(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 20 * SECOND) {
+      await spool.add(Buffer.from(`honest ${passed}`))
+      await pass(20 * SECOND)
+    }
+  }
+  const attemptsWith = (text: string) => attempts.filter(({ body }) => body.includes(text)).length
+  const isHonest = ({ body }: Attempt) => body.includes('honest')
+  const endOf = (key: string) => ends.find((end) => end.key === key)
+
+  it.each([500, 502, undefined])(
+    'retries an entry that alone gets %s ever more rarely, and declines it after an hour',
+    async (status) => {
+      maxAge = 24 * 60 * MINUTE
+      answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(status))
+      const { key } = await spool.add(Buffer.from('poison'))
+      start()
+      await passWithOthers(55 * MINUTE)
+      expect(endOf(key)).toBeUndefined()
+      expect(attemptsWith('poison')).toBeLessThan(50)
+      await passWithOthers(20 * MINUTE)
+      expect(endOf(key)).toEqual({ key, end: 'declined', status })
+    },
+  )
+
+  it('retries an entry that is refused ever more rarely, and declines it after an hour with the response', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : refused(403, 'Forbidden'))
+    const { key } = await spool.add(Buffer.from('poison'))
+    start()
+    await pass(5 * SECOND)
+    expect(attemptsWith('poison')).toBeGreaterThan(1) // the first retry comes soon
+    await passWithOthers(55 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+    await passWithOthers(10 * MINUTE)
+    expect(endOf(key)).toEqual({ key, end: 'declined', status: 403, message: 'Forbidden' })
+    expect(attemptsWith('poison')).toBeLessThan(50)
+  })
+
+  it('declines no entry of a project that gets 500 for all of them, sends probes, and delivers all when it passes', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = ({ project }) => (project === PROJECT ? undecided(500) : answered(200))
+    for (let i = 0; i < 60; i++) await spool.add()
+    start()
+    const ofOther = async () => {
+      await spool.add(undefined, { project: OTHER_PROJECT })
+      await pass(20 * SECOND)
+    }
+    for (let i = 0; i < 200; i++) await ofOther() // more than an hour
+    expect(ends).toHaveLength(200)
+    const failed = attempts.filter(({ project }) => project === PROJECT).length
+    expect(failed).toBeLessThan((70 * MINUTE) / (4 * SECOND))
+    answer = () => answered(200)
+    await pass(30 * SECOND)
+    expect(ends).toHaveLength(260)
+  })
+
+  it('sends only probes of a project that is refused as a whole, and delivers all entries once it is accepted', async () => {
+    answer = () => refused(403, 'Project not found')
+    for (let i = 0; i < 100; i++) await spool.add()
+    start()
+    await pass(10 * MINUTE)
+    expect(attempts.length).toBeLessThan(150)
+    answer = () => answered(200)
+    await pass(30 * SECOND)
+    expect(ends).toHaveLength(100)
+  })
+
+  it('declines all entries of a project that was refused for an hour, with the response', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = () => refused(403, 'Project not found')
+    for (let i = 0; i < 100; i++) await spool.add()
+    start()
+    await pass(50 * MINUTE)
+    expect(ends).toEqual([])
+    const later = await spool.add()
+    await pass(20 * MINUTE)
+    expect(ends).toHaveLength(100)
+    expect(ends[99]).toMatchObject({ end: 'declined', status: 403, message: 'Project not found' })
+    expect(endOf(later.key)).toBeUndefined()
+  })
+
+  it('probes with an entry that had no response yet, and of another network each time', async () => {
+    let probeAt = 0
+    isOpen = () => true
+    mayProbe = () => performance.now() >= probeAt
+    spendProbe = () => {
+      probeAt = performance.now() + 5 * SECOND
+    }
+    answer = () => undecided(502)
+    for (let i = 0; i < 300; i++) await spool.add(Buffer.from(`poison ${i}`), { network: '203.0.113.7' })
+    await spool.add(Buffer.from('first'), { network: '198.51.100.1' })
+    await spool.add(Buffer.from('second'), { network: '198.51.100.2' })
+    await spool.add(Buffer.from('third'), { network: '198.51.100.2' })
+    start()
+    await pass(14 * SECOND)
+    expect(attempts.map(({ body }) => String(body))).toEqual(['poison 0', 'first', 'second'])
+    await pass(MINUTE)
+    expect(new Set(attempts.map(({ body }) => String(body))).size).toBe(attempts.length)
   })
 
   it('keeps an entry that gets a 500 after many other failures', async () => {
@@ -372,7 +500,7 @@ describe('Deliverer', () => {
 
   it('probes an unreachable Sentry every 5 s, and delivers all entries when it is back', async () => {
     const breaker = new Breaker(() => performance.now())
-    for (let i = 0; i < 5; i++) breaker.note('failed')
+    for (let i = 0; i < 5; i++) breaker.note('unreachable', SENDER)
     isOpen = () => breaker.isOpen()
     mayProbe = () => breaker.mayProbe()
     spendProbe = () => breaker.spendProbe()
@@ -383,7 +511,7 @@ describe('Deliverer', () => {
     expect(attempts.length).toBeGreaterThanOrEqual(5)
     for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(5 * SECOND)
     answer = () => {
-      breaker.note('prompt')
+      breaker.note('prompt', SENDER)
       return answered(200)
     }
     await pass(15 * SECOND)
@@ -496,6 +624,28 @@ describe('Deliverer', () => {
     })
   })
 
+  it('delivers entries of a former key or path with the current DSN of the project', async () => {
+    const former = [PROJECT.replace('//', '//old'), PROJECT.replace(/(\d+)$/, 'prefix/$1')]
+    for (const [i, project] of former.entries())
+      await spool.add(envelopeOf({ dsn: project }, [{ header: { type: 'x', i }, payload: '' }]), { project })
+    start()
+    await pass(SECOND)
+    expect(attempts.map(({ project }) => project)).toEqual([PROJECT, PROJECT])
+    expect(attempts.map(({ body }) => parseEnvelope(body).header.dsn)).toEqual([PROJECT, PROJECT])
+    expect(deliverer.warnings()).toEqual([])
+    expect(notices).toHaveLength(2)
+  })
+
+  it('names the entries of a project that is no longer configured, once in the log', async () => {
+    const project = 'https://key@removed.example/7'
+    for (let i = 0; i < 3; i++) await spool.add(undefined, { project })
+    start()
+    await pass(5 * MINUTE)
+    expect(attempts).toEqual([])
+    expect(deliverer.warnings()).toEqual([expect.stringContaining('3 envelopes of removed.example/7')])
+    expect(notices).toEqual(deliverer.warnings())
+  })
+
   it('logs a body that cannot be read, delivers other entries, and retries when the lease ends', async () => {
     const { key } = await spool.add()
     const other = await spool.add()
@@ -559,7 +709,7 @@ describe('Deliverer', () => {
 
   it('saves the probes of an unreachable Sentry until an entry is due', async () => {
     const breaker = new Breaker(() => performance.now())
-    for (let i = 0; i < 5; i++) breaker.note('failed')
+    for (let i = 0; i < 5; i++) breaker.note('unreachable', SENDER)
     isOpen = () => breaker.isOpen()
     mayProbe = () => breaker.mayProbe()
     spendProbe = () => breaker.spendProbe()
@@ -613,6 +763,10 @@ function answered(status: number, rateLimits?: string): DeliveryResult {
 
 function undecided(status: number | undefined): DeliveryResult & { kind: 'undecided' } {
   return { kind: 'undecided', reason: status ? `status-${status}` : 'ECONNREFUSED', status }
+}
+
+function refused(status: number, message: string): DeliveryResult {
+  return { ...undecided(status), message }
 }
 
 function wait(ms: number): Promise<void> {

@@ -29,6 +29,7 @@ const SETTINGS: UpstreamSettings = {
   proxies: undefined,
 }
 const SHORT = { answerMs: 400 } // for an upstream that never responds
+const SENDER = { network: '' }
 const HTML = { 'content-type': 'text/html' }
 
 describe('UpstreamClient', () => {
@@ -59,7 +60,7 @@ describe('UpstreamClient', () => {
   })
 
   function send({ upstreams, project }: { upstreams: Upstreams; project: Project }) {
-    return upstreams.post(project, parcelOf(errorOf(sentry.dsn())), [])
+    return upstreams.post(project, parcelOf(errorOf(sentry.dsn())), [], SENDER)
   }
 
   describe('returns answered for a response that is', () => {
@@ -89,7 +90,7 @@ describe('UpstreamClient', () => {
     ])('of %s chunks as one body with its Content-Length', async (_, size) => {
       const { upstreams, project } = open()
       const envelope = attachmentOf(sentry.dsn(), randomBytes(1_000_000))
-      const { final } = upstreams.post(project, parcelOf(...cut(envelope, size)), [])
+      const { final } = upstreams.post(project, parcelOf(...cut(envelope, size)), [], SENDER)
       expect(await final).toMatchObject({ kind: 'answered', reply: { status: 200 } })
       const { headers, body } = await sentry.next()
       expect(headers['content-length']).toBe(String(envelope.length))
@@ -101,7 +102,7 @@ describe('UpstreamClient', () => {
       const answer: RequestListener = (_, response) =>
         response.writeHead(413, { 'content-type': 'application/json' }).end('{"detail":"big"}')
       const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${await serve(createServer(answer))}/456`)
-      const { final } = upstreams.post(project, manyPieces(), [])
+      const { final } = upstreams.post(project, manyPieces(), [], SENDER)
       expect(await final).toMatchObject({ kind: 'answered', reply: { status: 413 } })
     })
 
@@ -115,7 +116,7 @@ describe('UpstreamClient', () => {
     ])('of many chunks, and returns undecided when Sentry %s', async (_, treat, bytes) => {
       const port = await serve(createTcpServer(treat))
       const { upstreams, project } = open(`http://${KEY}@127.0.0.1:${port}/456`, SHORT)
-      const { final } = upstreams.post(project, manyPieces(bytes), [])
+      const { final } = upstreams.post(project, manyPieces(bytes), [], SENDER)
       expect(await final).toMatchObject({ kind: 'undecided', status: undefined })
     })
 
@@ -132,7 +133,7 @@ describe('UpstreamClient', () => {
     }
     const outgoing = { ...parcelOf(Buffer.alloc(1_000)), content: () => Readable.from(brokenOff()) }
     for (let i = 0; i < 10; i++)
-      expect(await place.upstreams.send(place.project, outgoing, []).final).toMatchObject({
+      expect(await place.upstreams.send(place.project, outgoing, [], SENDER).final).toMatchObject({
         kind: 'undecided',
         reason: 'body-unreadable',
       })
@@ -227,7 +228,7 @@ describe('UpstreamClient', () => {
   })
 
   it('reads a response of 64 KiB completely', async () => {
-    const body = 'x'.repeat(64 * 1024)
+    const body = JSON.stringify('x'.repeat(64 * 1024 - 2))
     sentry.once({ body })
     const delivery = await send(open()).final
     expect(delivery).toMatchObject({ kind: 'answered' })
@@ -270,7 +271,7 @@ describe('UpstreamClient', () => {
 
     time += 5_000
     expect(upstreams.mayProbe(project.origin)).toBe(true)
-    const probe = upstreams.send(project, parcelOf(errorOf(sentry.dsn())), [])
+    const probe = upstreams.send(project, parcelOf(errorOf(sentry.dsn())), [], SENDER)
     expect(await probe.final).toMatchObject({ kind: 'answered' })
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
   })

@@ -12,6 +12,8 @@ import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 const LARGE_BYTES = 1024 * 1024
 const NOT_SENT = { kind: 'undecided', reason: 'not-sent' }
 
+const SENDER = { network: '' }
+
 describe('An attempt that waits for the only connection', () => {
   let scope: AsyncDisposableStack
   let sentry: Sentry
@@ -32,9 +34,9 @@ describe('An attempt that waits for the only connection', () => {
     scope.defer(() => client.close())
     const [project] = projects.all
     if (!project) throw new Error('no project')
-    const send = (): DeliveryAttempt => client.send(project, bodyOf(errorOf(sentry.dsn())), [])
+    const send = (): DeliveryAttempt => client.send(project, bodyOf(errorOf(sentry.dsn())), [], SENDER)
     const large = bodyOf(attachmentOf(sentry.dsn(), Buffer.alloc(LARGE_BYTES)))
-    const sendLarge = (): DeliveryAttempt => client.send(project, large, [])
+    const sendLarge = (): DeliveryAttempt => client.send(project, large, [], SENDER)
     return { client, send, sendLarge, isOpen: () => client.isOpen(project.origin) }
   }
 

@@ -69,6 +69,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...(sentry ? listRefusals(sentry, config.upstreamEncoding) : []),
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
+      ...(sentry?.deliverer.warnings() ?? []),
       ...(history?.warning === undefined ? [] : [history.warning]),
       ...(leftOver === undefined ? [] : [leftOver]),
     ],
@@ -82,15 +83,20 @@ function describeUpstreams(
   offset: number,
 ): UpstreamState[] {
   const toDate = (time: number) => Math.round(time + offset)
-  return upstreams.state().map(({ origin, cspReports, breaker: { open, since, nextProbe }, lastError }) => ({
-    origin,
-    ...(cspReports && { csp_reports: cspReports }),
-    ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
-    breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
-    ...(lastError && {
-      last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
-    }),
-  }))
+  return upstreams
+    .state()
+    .map(({ origin, cspReports, breaker: { open, since, nextProbe }, refusals, lastError }) => ({
+      origin,
+      ...(cspReports && { csp_reports: cspReports }),
+      ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
+      breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
+      refusals: refusals.map(({ project, refusal: { first, last, ...refusal } }) => ({
+        ...{ project: project.name, ...refusal, first: toDate(first), last: toDate(last) },
+      })),
+      ...(lastError && {
+        last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
+      }),
+    }))
 }
 
 function listRefusals(

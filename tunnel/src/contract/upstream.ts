@@ -41,3 +41,14 @@ export type LastUpstreamError = {
   last: number
   count: number
 }
+
+/** Refusals of a project in a row: a 4xx that is not Sentry's. Times are in milliseconds since 1970. */
+export type ProjectRefusal = {
+  project: string
+  status: number
+  /** Text of the last response, cut to 160 characters. */
+  message?: string | undefined
+  first: number
+  last: number
+  count: number
+}

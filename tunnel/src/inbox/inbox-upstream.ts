@@ -5,6 +5,7 @@ import type { OutgoingBody } from '../body/outgoing.ts'
 import type { PendingReceipt } from '../pipeline.ts'
 import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
 import type { DeliveryAttempt } from '../upstream/client.ts'
+import { ProjectHealth } from '../upstream/project-health.ts'
 import type { DeliveryResult } from '../upstream/request.ts'
 import { wholeOf } from './enqueue.ts'
 import type { InboxClient } from './inbox-client.ts'
@@ -31,6 +32,7 @@ export function inboxHeaders({ receipt, network }: Sender): string[] {
 
 export class InboxUpstream implements DeliveryUpstreams {
   readonly #deps: InboxUpstreamDeps
+  readonly #health = new ProjectHealth(() => 0) // it has no results
   #last: Promise<unknown> = Promise.resolve()
   #isOpen = true
   #isReading = false
@@ -73,6 +75,14 @@ export class InboxUpstream implements DeliveryUpstreams {
   }
 
   spendProbe(): void {}
+
+  health(): ProjectHealth {
+    return this.#health
+  }
+
+  blames(): boolean {
+    return false
+  }
 
   attemptMs(): number {
     return ATTEMPT_MS

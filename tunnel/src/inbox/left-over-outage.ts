@@ -6,6 +6,7 @@ import { INBOX } from '../envelope/dsn.ts'
 import { createProjects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'
+import { ProjectHealth } from '../upstream/project-health.ts'
 import type { InboxClient } from './inbox-client.ts'
 import { InboxUpstream } from './inbox-upstream.ts'
 import { OutageSpool, type OutageSpoolDeps } from './outage-spool.ts'
@@ -75,6 +76,8 @@ const NO_INBOX: DeliveryUpstreams = {
   spendProbe: () => {},
   spareConnections: () => 0,
   attemptMs: () => 0,
+  health: () => new ProjectHealth(() => 0),
+  blames: () => false,
   send() {
     throw new Error('there is no inbox')
   },

@@ -5,10 +5,14 @@ import type { AttemptResult, SpoolAttempts } from '../contract/spool.ts'
 import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
+import { isClientError, isRefusal } from '../upstream/answers.ts'
+import type { EnvelopeSender } from '../upstream/client.ts'
+import { upstreamErrorOf } from '../upstream/errors.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
-import { ServerErrors } from './server-errors.ts'
-import type { Lease, ProjectDemand, Spool, SpoolEntry } from './spool.ts'
+import { FormerProjects } from './former-projects.ts'
+import { Retries } from './retries.ts'
+import { type Lease, LONGEST_DELAY_MS, type ProjectDemand, type Spool, type SpoolEntry } from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
 import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
 import { WallClock } from './wall-clock.ts'
@@ -41,6 +45,11 @@ type DeliveryListener = {
   onSettled: () => void
 }
 
+type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
+
+/** Project whose envelopes fail or are refused while other projects pass. Only probes are sent. Times are monotonic. */
+type Gate = { since: number; probeAt: number }
+
 /** Projects of one upstream. */
 type Origin = { projects: readonly Project[]; capacity: UpstreamCapacity }
 
@@ -50,13 +59,20 @@ const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
 const EXPIRY_MS = 10_000
+const FORMER_MS = 60_000
 /** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
 const FIRST_EXPIRY_MS = 10 * 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
-const MAX_FAULT_DELAY_MS = 60_000
+const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
+const GATE_PROBE_MS = 5_000
+const LONG_GATE_MS = 60_000
+const UNREADABLE_DELAY_MS = 60_000
+const REFUSED_MS = 60 * 60_000 // for which the server has refused a project, before its entries are given up
+const REFUSED_BATCH = 500
+const MAX_PROBED = 8 // networks
 
 export class Deliverer {
   readonly #deps: DeliveryDeps
@@ -64,21 +80,28 @@ export class Deliverer {
   readonly #pending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
-  readonly #serverErrors = new ServerErrors()
+  readonly #retries: Retries
+  readonly #gates = new Map<Project, Gate>()
+  /** Networks of the last probes. */
+  #probed: string[] = []
   #listener: DeliveryListener = {
     onFinalOutcome: () => {},
     onError: () => {},
     onSettled: () => {},
   }
+  readonly #former: FormerProjects
   #draining: Promise<void> | undefined
   readonly #wallClock: WallClock
   readonly #startedAt: number
   #expiryDue = 0
+  #formerDue = 0
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
     this.#wallClock = new WallClock(deps)
     this.#startedAt = deps.clock()
+    this.#retries = new Retries(deps.clock)
+    this.#former = new FormerProjects(deps)
     const byOrigin = Map.groupBy(deps.projects.all, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
@@ -107,6 +130,11 @@ export class Deliverer {
   /** Returns the number of delivery attempts by project and result. */
   attempts(): SpoolAttempts[] {
     return [...this.#attempts.values()]
+  }
+
+  /** Names the entries that no configured project has, with a remedy. */
+  warnings(): readonly string[] {
+    return this.#former.warnings()
   }
 
   /** Takes no more entries. Resolves when pending attempts are settled. */
@@ -145,6 +173,7 @@ export class Deliverer {
   /** Returns the number of attempts begun. */
   async #takeForAll(): Promise<number> {
     if (this.#deps.clock() >= this.#expiryDue) await this.#expire().catch((error) => this.#noteFault(error))
+    if (this.#deps.clock() >= this.#formerDue) await this.#lookForFormer()
     let begun = 0
     for (const origin of this.#origins.values()) begun += await this.#takeFor(origin)
     return begun
@@ -158,15 +187,88 @@ export class Deliverer {
   async #takeFor({ projects, capacity }: Origin): Promise<number> {
     const limit = Math.min(capacity.allowance(), MAX_CONCURRENT_ATTEMPTS - this.#pending.size)
     if (limit < 1) return 0
-    const demands = projects.map((project) => this.#demandOf(project))
-    const leases = await this.#deps.spool.take(limit, LEASE_MS, demands)
-    capacity.begin(leases.length)
-    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => capacity.end()))
-    return leases.length
+    if (limit === 1 && capacity.isProbing()) return this.#probe(projects, capacity)
+    const demands = projects.filter((each) => !this.#isGated(each)).flatMap((each) => this.#demandsOf(each))
+    const leases = demands.length > 0 ? await this.#deps.spool.take(limit, LEASE_MS, demands) : []
+    this.#deliverAll(leases, capacity)
+    return leases.length + (await this.#probeGated(projects, capacity))
   }
 
-  #demandOf(project: Project): ProjectDemand {
-    return { project: project.key, rateLimitedCategories: this.#deps.limits.limitedCategories(project) }
+  #deliverAll(leases: readonly Lease[], capacity: UpstreamCapacity): void {
+    capacity.begin(leases.length)
+    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => capacity.end()))
+  }
+
+  /** Returns `true` while all envelopes of a project fail or are refused. After that, what was put off meanwhile is due. */
+  #isGated(project: Project): boolean {
+    const { spool, upstreams, clock } = this.#deps
+    const health = upstreams.health(project)
+    const gate = this.#gates.get(project)
+    if (health.isRefused() || health.isFailing()) {
+      if (!gate) this.#gates.set(project, { since: clock(), probeAt: 0 })
+      return true
+    }
+    this.#gates.delete(project)
+    if (gate && clock() - gate.since >= LONG_GATE_MS)
+      void spool
+        .retry({ projects: [project.key, ...this.#former.keysOf(project)] })
+        .catch(this.#listener.onError)
+    return false
+  }
+
+  async #probeGated(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
+    let begun = 0
+    for (const project of projects) {
+      const gate = this.#gates.get(project)
+      if (!gate || this.#deps.clock() < gate.probeAt) continue
+      const probes = await this.#probe([project], capacity)
+      if (probes > 0) gate.probeAt = this.#deps.clock() + GATE_PROBE_MS
+      begun += probes
+      await this.#giveUpRefused(project)
+    }
+    return begun
+  }
+
+  /** Sends one envelope that had no result yet, of a network that was not probed lately. If there is none, sends another one. */
+  async #probe(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
+    const demands = projects.flatMap((each) => this.#demandsOf(each))
+    const entries = this.#retries.keys()
+    const choices = [{ networks: this.#probed, entries }, { networks: [], entries }, undefined]
+    for (const avoided of choices) {
+      const leases = await this.#deps.spool.take(1, LEASE_MS, demands, avoided)
+      const [lease] = leases
+      if (!lease) continue
+      if (lease.network !== '') this.#probed = [...this.#probed, lease.network].slice(-MAX_PROBED)
+      this.#deliverAll(leases, capacity)
+      return 1
+    }
+    return 0
+  }
+
+  /** Declines entries that have been pending for an hour in which the server has refused all of the project. */
+  async #giveUpRefused(project: Project): Promise<void> {
+    const { spool, upstreams, clock, now } = this.#deps
+    const health = upstreams.health(project)
+    const { refusal } = health
+    if (!health.isRefused() || !refusal || clock() - refusal.first < REFUSED_MS) return
+    const leases = await spool.take(REFUSED_BATCH, LEASE_MS, this.#demandsOf(project))
+    for (const lease of leases)
+      if (now() - lease.received < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
+      else await this.#finish(lease, 'declined', refusal.status, refusal.message)
+  }
+
+  /** Returns the demands for a project, also by its former DSNs. */
+  #demandsOf(project: Project): ProjectDemand[] {
+    const rateLimitedCategories = this.#deps.limits.limitedCategories(project)
+    return [project.key, ...this.#former.keysOf(project)].map((key) => ({
+      project: key,
+      rateLimitedCategories,
+    }))
+  }
+
+  async #lookForFormer(): Promise<void> {
+    this.#formerDue = this.#deps.clock() + FORMER_MS
+    await this.#former.look().catch(this.#listener.onError)
   }
 
   #begin(work: Promise<void>): void {
@@ -176,10 +278,10 @@ export class Deliverer {
 
   async #deliver(lease: Lease): Promise<void> {
     const { spool, projects, limits, now } = this.#deps
-    const project = projects.byKey(lease.project)
+    const project = projects.byKey(lease.project) ?? projects.successorOf(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     if (limits.isStanding(project, lease.category)) return this.#drop(lease)
-    const outgoing = await this.#read(lease)
+    const outgoing = await this.#read(lease, project)
     if (!outgoing) return
     const limitedUntil = limits.until(project, lease.category) // may have been learned since the entry was taken
     if (limitedUntil > now()) return spool.postpone(lease, Math.min(limitedUntil, now() + MAX_LIMITED_MS))
@@ -187,13 +289,16 @@ export class Deliverer {
   }
 
   /** Returns `undefined` when the entry was purged meanwhile; the purge has reported that. */
-  async #read(lease: Lease): Promise<OutgoingBody | undefined> {
+  async #read(lease: Lease, project: Project): Promise<OutgoingBody | undefined> {
     const { spool, now } = this.#deps
+    const dsn = lease.project === project.key ? undefined : project.key
     try {
-      return await buildStoredBody(await spool.read(lease), lease.bytes, Math.max(0, now() - lease.received))
+      const ageMs = Math.max(0, now() - lease.received)
+      return await buildStoredBody(await spool.read(lease), lease.bytes, ageMs, dsn)
     } catch (error) {
-      if (await this.#mayBePending(lease)) throw error
-      return undefined
+      if (!(await this.#mayBePending(lease))) return undefined
+      await spool.postpone(lease, now() + UNREADABLE_DELAY_MS)
+      throw error
     }
   }
 
@@ -201,7 +306,7 @@ export class Deliverer {
     const { spool, upstreams } = this.#deps
     const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
-    const attempt = upstreams.send(project, outgoing, lease.headers)
+    const attempt = upstreams.send(project, outgoing, lease.headers, senderOf(lease))
     if ((await attempt.soon) === 'late') attempt.drop() // its lease ends
     const delivery = await attempt.final
     const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
@@ -218,31 +323,49 @@ export class Deliverer {
 
   /** Finishes or postpones an entry by the result of an attempt. */
   async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
-    const { spool, limits, upstreams, now } = this.#deps
-    this.#origins.get(project.origin)?.capacity.learn(delivery)
-    if (delivery.kind === 'undecided') {
-      const { status, retryAfterMs } = delivery
-      // A response 500 while the breaker is open says nothing about this entry: Sentry fails for all of them.
-      if (status === 500 && !upstreams.isOpen(project.origin) && this.#serverErrors.isExceeded(lease.key))
-        return this.#finish(lease, 'declined', 500)
-      const maxMs = status === 500 ? MAX_FAULT_DELAY_MS : MAX_DELAY_MS
-      return spool.postpone(lease, now() + Math.max(retryAfterMs ?? 0, this.#backoffMs(lease, maxMs)))
-    }
+    const { spool, limits, now } = this.#deps
+    if (!this.#isOwnFailure(lease, project, delivery))
+      this.#origins.get(project.origin)?.capacity.learn(delivery)
+    if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
     const { status } = delivery.reply
     if (status !== 429) return this.#finish(lease, status < 300 ? 'delivered' : 'declined', status)
-    const retryAt = now() + this.#backoffMs(lease, MAX_DELAY_MS)
+    const retryAt = now() + this.#backoffMs(lease)
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
   }
 
   /** Removes an entry that was spooled before it was known that the server does not store its category. */
   async #drop(lease: Lease): Promise<void> {
-    this.#serverErrors.forget(lease.key)
+    this.#retries.forget(lease.key)
     if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
   }
 
-  async #finish(lease: Lease, finalOutcome: FinalOutcome, status: number): Promise<void> {
-    this.#serverErrors.forget(lease.key)
-    if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, finalOutcome, status)
+  /** Returns `true` for a failure that says nothing about the upstream. */
+  #isOwnFailure(lease: Lease, project: Project, delivery: DeliveryResult): boolean {
+    if (delivery.kind === 'answered') return false
+    const { upstreams } = this.#deps
+    return isClientError(delivery.status) || upstreams.blames(project, senderOf(lease))
+  }
+
+  async #retry(lease: Lease, project: Project, delivery: Undecided): Promise<void> {
+    const { spool, upstreams, now } = this.#deps
+    const { status, retryAfterMs = 0, message } = delivery
+    const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
+    if (!upstreamErrorOf(delivery)) return spool.postpone(lease, now() + backoffMs)
+    const { passes } = upstreams.health(project)
+    const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes })
+    if (delayMs === 'give-up') return this.#finish(lease, 'declined', status, message)
+    return spool.postpone(lease, now() + Math.max(backoffMs, this.#jitter(delayMs ?? 0)))
+  }
+
+  async #finish(
+    lease: Lease,
+    finalOutcome: FinalOutcome,
+    status: number | undefined,
+    message?: string,
+  ): Promise<void> {
+    this.#retries.forget(lease.key)
+    if (await this.#remove(lease))
+      this.#listener.onFinalOutcome(lease, finalOutcome, status, undefined, message)
   }
 
   /** Returns `true` when this replica reports the final outcome, also when only the spool's response was lost. */
@@ -261,9 +384,13 @@ export class Deliverer {
     return found !== undefined
   }
 
-  /** Doubles the delay with each attempt. Jitter keeps replicas out of step. */
-  #backoffMs({ attempts }: Lease, maxMs: number): number {
-    const delayMs = Math.min(maxMs, FIRST_DELAY_MS * 2 ** Math.min(attempts, 10))
+  /** Doubles the delay with each attempt. */
+  #backoffMs({ attempts }: Lease): number {
+    return this.#jitter(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts, 10)))
+  }
+
+  /** Keeps replicas out of step. */
+  #jitter(delayMs: number): number {
     return Math.ceil(delayMs * (0.5 + this.#deps.random() / 2))
   }
 
@@ -275,6 +402,10 @@ export class Deliverer {
     for (const entry of await spool.expire(now() - aheadMs - maxAgeMs))
       this.#listener.onFinalOutcome(entry, 'expired', undefined)
   }
+}
+
+function senderOf({ network, key }: Lease): EnvelopeSender {
+  return { network, entry: key }
 }
 
 function resultOf(delivery: DeliveryResult): AttemptResult {

@@ -21,19 +21,20 @@ const LOST: { [outcome in FinalOutcome]?: string } = {
   purged: 'purged',
 }
 
-/** Receives the final outcome of each entry, once. `status` is Sentry's response. */
+/** Receives the final outcome of each entry, once. `status` and `message` are those of the last response. */
 export type OnFinalOutcome = (
   entry: SpoolEntry,
   finalOutcome: FinalOutcome,
   status: number | undefined,
   reason?: FinalOutcomeReason,
+  message?: string,
 ) => void
 
 export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   const { projects, receipts, reports, replica, now } = deps
-  return function onFinalOutcome(entry, finalOutcome, status, reason) {
+  return function onFinalOutcome(entry, finalOutcome, status, reason, message) {
     const { receipt, received, category } = entry
-    const project = projects.byKey(entry.project)
+    const project = projects.byKey(entry.project) ?? projects.successorOf(entry.project)
     const time = now()
     receipts.recordFinalOutcome({
       ...{
@@ -47,6 +48,7 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
       },
       ...(status !== undefined && { upstream_status: status }),
       ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { upstream_message: message }),
     })
     const lost = LOST[finalOutcome]
     if (project && lost !== undefined) reports.noteLost(project, lost, category)

@@ -1,4 +1,4 @@
-/** Outgoing body of a stored envelope: `sent_at` is advanced by the time that the envelope spent in the spool. */
+/** Outgoing body of a stored envelope: `sent_at` is advanced by the time that the envelope spent in the spool, and a former DSN replaced. */
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
@@ -6,18 +6,19 @@ import type { OutgoingBody } from '../body/outgoing.ts'
 import { moveSentAt } from '../envelope/sent-at.ts'
 import type { StoredBody } from './spool.ts'
 
-/** Builds the outgoing body of `bytes` stored bytes. `ageMs` is the time since the envelope arrived. */
+/** Builds the outgoing body of `bytes` stored bytes. `ageMs` is the time since the envelope arrived, `dsn` the one to name instead of its own. */
 export async function buildStoredBody(
   stored: StoredBody,
   bytes: number,
   ageMs: number,
+  dsn?: string,
 ): Promise<OutgoingBody> {
   if (Buffer.isBuffer(stored)) {
-    const moved = moveSentAt(stored, ageMs)
+    const moved = moveSentAt(stored, ageMs, dsn)
     return { content: () => moved, bytes: sumLengths(moved), encoding: 'identity' }
   }
   const head = await readFirstChunk(stored.open())
-  const moved = moveSentAt(head, ageMs)
+  const moved = moveSentAt(head, ageMs, dsn)
   return {
     content: () => Readable.from(replaceHead(stored.open, head.length, moved), { objectMode: false }),
     bytes: bytes + sumLengths(moved) - head.length,
@@ -48,4 +49,11 @@ async function* replaceHead(
     if (chunk.length > skip) yield chunk.subarray(skip)
     skip = Math.max(0, skip - chunk.length)
   }
+}
+
+/** Error for a stored body that was cut: it must not be sent, since its server would be blamed. */
+export function wrongSize(name: string, found: number, expected: number): Error {
+  return new Error(
+    `${name} of a spool entry has ${found} instead of ${expected} bytes, and is not sent. Restore it from a backup, or purge the entry on the page Spool`,
+  )
 }

@@ -6,7 +6,7 @@ import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../upstream/request.t
 /** Part of the upstreams that delivery from a spool uses. */
 export type DeliveryUpstreams = Pick<
   Upstreams,
-  'send' | 'attemptMs' | 'isOpen' | 'mayProbe' | 'spendProbe' | 'spareConnections'
+  'send' | 'attemptMs' | 'isOpen' | 'mayProbe' | 'spendProbe' | 'spareConnections' | 'health' | 'blames'
 >
 
 const NOT_OF_UPSTREAM = [NOT_SENT, UNREADABLE]
@@ -30,12 +30,17 @@ export class UpstreamCapacity {
     const isOpen = this.#upstreams.isOpen(this.#origin)
     if (isOpen && !this.#wasOpen) this.#concurrency.restart()
     this.#wasOpen = isOpen
-    if (isOpen && !this.#concurrency.isResponding()) return Number(this.#upstreams.mayProbe(this.#origin))
+    if (this.isProbing()) return Number(this.#upstreams.mayProbe(this.#origin))
     return Math.min(
       this.#rate.allowance(),
       this.#concurrency.allowance(),
       this.#upstreams.spareConnections(this.#origin, this.#concurrency.active()),
     )
+  }
+
+  /** Returns `true` while the breaker is open, and the last delivery had no good response. */
+  isProbing(): boolean {
+    return this.#upstreams.isOpen(this.#origin) && !this.#concurrency.isResponding()
   }
 
   begin(deliveries: number): void {

@@ -10,9 +10,11 @@ import type { PostReport } from '../policy/client-reports.ts'
 import type { RateLimitHeaders } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'
-import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
+import { isClientError } from './answers.ts'
+import { Breaker, type BreakerState, type RequestResult, type Sender } from './breaker.ts'
 import { Connections } from './connections.ts'
-import { type LastError, type UpstreamError, UpstreamErrors } from './errors.ts'
+import { type LastError, type UpstreamError, UpstreamErrors, upstreamErrorOf } from './errors.ts'
+import { ProjectHealth, type Refusal } from './project-health.ts'
 import {
   BREAKER_OPEN,
   type DeliveryResult,
@@ -39,11 +41,16 @@ export type DeliveryAttempt = {
   isConnecting?: () => boolean
 }
 
+/** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
+export type EnvelopeSender = Omit<Sender, 'project'>
+
 export type UpstreamState = {
   origin: string
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   cspReports?: 'endpoint'
   breaker: BreakerState
+  /** Projects whose last envelopes were refused. */
+  refusals: { project: Project; refusal: Refusal }[]
   lastError: LastError | undefined
   errorCounts: ReadonlyMap<UpstreamErrorClass, number>
 }
@@ -83,13 +90,23 @@ const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
 type Upstream = { dispatcher: Dispatcher; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
 
+type Posting = {
+  project: Project
+  path: string
+  contentType: string
+  outgoing: OutgoingBody
+  headers: string[]
+  sender: EnvelopeSender
+}
+
 /** Public part of `UpstreamClient`. */
 export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
 
 /** One pool of kept-alive connections and one breaker per upstream. `limits` learns the rate limits in responses. */
 export class UpstreamClient {
   readonly #upstreams = new Map<string, Upstream>()
-  readonly #listeners = new Map<Project, RequestListeners>()
+  readonly #health = new Map<Project, ProjectHealth>()
+  readonly #limits: UpstreamLimits
   readonly #onBreakerChange: (change: BreakerChange) => void
   readonly #reports: SecurityReports
   readonly #answerMs: number
@@ -115,56 +132,45 @@ export class UpstreamClient {
           breaker: new Breaker(clock),
           errors: new UpstreamErrors(clock),
         })
-    for (const project of projects) {
-      const { errors } = this.#find(project.origin)
-      this.#listeners.set(project, {
-        note: (result) => this.#note(project.origin, result),
-        learn(result) {
-          errors.note(result)
-          limits.learn(project, rateLimitHeadersOf(result))
-        },
-      })
-    }
+    for (const project of projects) this.#health.set(project, new ProjectHealth(clock))
+    this.#limits = limits
   }
 
   /**
-   * Posts once, unless the breaker is open. While it is open and no spooled envelope is delivered, sends a probe now and then, whose
-   * sender does not wait for it.
+   * Posts once, unless the breaker holds the sender back. While no spooled envelope is delivered, sends a probe now and then, whose sender
+   * does not wait for it.
    */
-  post(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
+  post(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
-    if (!breaker.isOpen()) return this.send(project, outgoing, headers)
+    if (!breaker.holdsBack({ ...sender, project: project.key }))
+      return this.send(project, outgoing, headers, sender)
     if (!breaker.isOverdue()) return NOT_ATTEMPTED
     breaker.spendProbe()
-    const probe = this.#begin(project, outgoing, headers)
+    const probe = this.#begin(project, outgoing, headers, sender)
     const isConnecting = () => probe.isDispatched
     return { soon: LATE, final: probe.final, drop: () => probe.drop(), isConnecting }
   }
 
   /** Posts once, also while the breaker is open. */
-  send(project: Project, outgoing: OutgoingBody, headers: string[]): DeliveryAttempt {
-    return this.#begin(project, outgoing, headers)
+  send(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
+    return this.#begin(project, outgoing, headers, sender)
   }
 
-  #begin(project: Project, outgoing: OutgoingBody, headers: string[]): Attempt {
+  #begin(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): Attempt {
     const report = this.#reports.read(project, outgoing)
-    const toEnvelopes = () => this.#request(project, project.endpoint, ENVELOPE, outgoing, headers)
+    const posting = { project, headers, sender }
+    const toEnvelopes = () =>
+      this.#request({ ...posting, path: project.endpoint, contentType: ENVELOPE, outgoing })
     if (!report) return toEnvelopes()
-    const toEndpoint = () => this.#request(project, securityEndpoint(project), CSP_REPORT, report, headers)
+    const path = securityEndpoint(project)
+    const toEndpoint = () => this.#request({ ...posting, path, contentType: CSP_REPORT, outgoing: report })
     if (this.#reports.usesEndpoint(project)) return toEndpoint()
     return sendAgain(toEnvelopes(), () => (this.#reports.usesEndpoint(project) ? toEndpoint() : undefined))
   }
 
-  #request(
-    project: Project,
-    path: string,
-    contentType: string,
-    outgoing: OutgoingBody,
-    headers: string[],
-  ): UpstreamRequest {
+  #request({ project, path, contentType, outgoing, headers, sender }: Posting): UpstreamRequest {
     const { origin } = project
-    const listeners = this.#listeners.get(project)
-    if (!listeners) throw new Error(`${project.name} is not configured`)
+    const listeners = this.#listen(project, sender)
     const { dispatcher, connections } = this.#find(origin)
     const { bytes } = outgoing
     const job = { bytes, start: dispatch }
@@ -197,6 +203,18 @@ export class UpstreamClient {
     return this.#find(origin).breaker.isOpen()
   }
 
+  /** Returns the results of a project. */
+  health(project: Project): ProjectHealth {
+    const health = this.#health.get(project)
+    if (!health) throw new Error(`${project.name} is not configured`)
+    return health
+  }
+
+  /** Returns `true` when failures of this sender say nothing about the upstream, which has accepted others meanwhile. */
+  blames(project: Project, sender: EnvelopeSender): boolean {
+    return this.#find(project.origin).breaker.blames({ ...sender, project: project.key })
+  }
+
   /** Reports whether Sentry has responded to the last attempt of this tunnel. */
   isResponding(origin: string): boolean {
     return this.#find(origin).errors.isResponding
@@ -215,13 +233,14 @@ export class UpstreamClient {
       origin,
       ...(this.#usesEndpoint(origin) && { cspReports: 'endpoint' as const }),
       breaker: breaker.state(),
+      refusals: this.#refusalsOf(origin),
       lastError: errors.last,
       errorCounts: errors.counts,
     }))
   }
 
   #usesEndpoint(origin: string): boolean {
-    const projects = [...this.#listeners.keys()].filter((project) => project.origin === origin)
+    const projects = [...this.#health.keys()].filter((project) => project.origin === origin)
     return projects.some((project) => this.#reports.usesEndpoint(project))
   }
 
@@ -230,13 +249,37 @@ export class UpstreamClient {
     await Promise.all([...this.#upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
   }
 
-  #note(origin: string, result: RequestResult): void {
+  #listen(project: Project, sender: EnvelopeSender): RequestListeners {
+    let failure: RequestResult = 'failed'
+    return {
+      learn: (result) => {
+        this.#find(project.origin).errors.note(result)
+        this.health(project).note(result)
+        this.#limits.learn(project, rateLimitHeadersOf(result))
+        if (result.kind === 'undecided') failure = failureOf(result)
+      },
+      note: (result) => {
+        this.#note(project.origin, result === 'failed' ? failure : result, {
+          ...sender,
+          project: project.key,
+        })
+      },
+    }
+  }
+
+  #note(origin: string, result: RequestResult, sender: Sender): void {
     const { breaker, errors } = this.#find(origin)
     const wasOpen = breaker.isOpen()
-    breaker.note(result)
+    breaker.note(result, sender)
     const isOpen = breaker.isOpen()
     if (isOpen === wasOpen) return
     this.#onBreakerChange({ upstream: origin, isOpen, error: result === 'late' ? undefined : errors.last })
+  }
+
+  #refusalsOf(origin: string): UpstreamState['refusals'] {
+    return [...this.#health].flatMap(([project, { refusal }]) =>
+      refusal && project.origin === origin ? [{ project, refusal }] : [],
+    )
   }
 
   #find(origin: string): Upstream {
@@ -244,6 +287,14 @@ export class UpstreamClient {
     if (!upstream) throw new Error(`${origin} is in no project`)
     return upstream
   }
+}
+
+/** Without a connection, no byte of the envelope was sent: the failure is not its own. */
+const UNREACHABLE: readonly (UpstreamErrorClass | undefined)[] = ['dns', 'connect', 'tls', 'proxy']
+
+function failureOf(result: Extract<DeliveryResult, { kind: 'undecided' }>): RequestResult {
+  if (isClientError(result.status)) return 'refused'
+  return UNREACHABLE.includes(upstreamErrorOf(result)?.class) ? 'unreachable' : 'failed'
 }
 
 function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
@@ -329,7 +380,7 @@ function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
 export function postReport(upstreams: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
     const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const { final } = upstreams.post(project, outgoing, [])
+    const { final } = upstreams.post(project, outgoing, [], { network: '' })
     return (await final).kind === 'answered'
   }
 }

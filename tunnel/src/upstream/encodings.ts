@@ -6,7 +6,7 @@ import type { Encoding } from '../body/decode.ts'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import type { CompressionState } from '../contract/upstream.ts'
 import type { Project } from '../projects.ts'
-import type { DeliveryAttempt, Upstreams } from './client.ts'
+import type { DeliveryAttempt, EnvelopeSender, Upstreams } from './client.ts'
 import type { UpstreamEncoding } from './compression.ts'
 import { type DeliveryResult, NOT_SENT } from './request.ts'
 
@@ -67,15 +67,18 @@ export class UpstreamEncodings {
     project: Project,
     outgoing: OutgoingBody,
     headers: string[],
+    sender: EnvelopeSender,
     decompress: () => Promise<OutgoingBody | undefined>,
   ): DeliveryAttempt {
     const { origin } = project
     const { encoding } = outgoing
-    const first = this.#upstreams.post(project, outgoing, headers)
+    const first = this.#upstreams.post(project, outgoing, headers, sender)
     if (encoding === 'identity') return first
     let resending: Promise<DeliveryAttempt | undefined> | undefined
     const resend = () => {
-      resending ??= decompress().then((plain) => plain && this.#upstreams.send(project, plain, headers))
+      resending ??= decompress().then(
+        (plain) => plain && this.#upstreams.send(project, plain, headers, sender),
+      )
       return resending
     }
     const settle = async <Result extends DeliveryResult | 'late'>(
@@ -120,7 +123,7 @@ export class UpstreamEncodings {
     const lines = [{ event_id: eventId, dsn: project.key }, { type: 'client_report' }, report]
     const bytes = zstdCompressSync(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     const outgoing: OutgoingBody = { content: () => [bytes], bytes: bytes.length, encoding: 'zstd' }
-    const result = await this.#upstreams.post(project, outgoing, []).final
+    const result = await this.#upstreams.post(project, outgoing, [], { network: '' }).final
     if (isAccepted(result) && idIn(result) === eventId) this.#accepted.add(keyOf(origin, 'zstd'))
     else this.#refuse(origin, 'zstd')
   }

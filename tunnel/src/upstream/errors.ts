@@ -5,6 +5,7 @@ import {
   UPSTREAM_ERROR_CLASSES,
   type UpstreamErrorClass,
 } from '../contract/upstream.ts'
+import { isClientError } from './answers.ts'
 import { BREAKER_OPEN, DEADLINE, type DeliveryResult, NOT_SENT, TOO_LARGE, UNREADABLE } from './request.ts'
 
 /** Error of one attempt. `code` is undici's, Node's or OpenSSL's; `status` that of the response. */
@@ -59,6 +60,7 @@ export class UpstreamErrors {
   readonly #clock: () => number
   #last: LastError | undefined
   #isResponding = false
+  #isInRow = false
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(clock: () => number) {
@@ -69,7 +71,7 @@ export class UpstreamErrors {
     return this.#last
   }
 
-  /** `true` when the upstream has responded to the last attempt; `false` before the first one. */
+  /** `true` when the upstream has responded to the last attempt, also with a 4xx; `false` before the first one. */
   get isResponding(): boolean {
     return this.#isResponding
   }
@@ -77,15 +79,17 @@ export class UpstreamErrors {
   note(result: DeliveryResult): void {
     if (result.kind === 'answered') {
       this.#isResponding = true
+      this.#isInRow = false
       return
     }
     const error = upstreamErrorOf(result)
     if (!error) return
     const now = this.#clock()
     this.counts.set(error.class, (this.counts.get(error.class) ?? 0) + 1)
-    const same = this.#last && !this.#isResponding && isEqual(this.#last, error) ? this.#last : undefined
+    const same = this.#last && this.#isInRow && isEqual(this.#last, error) ? this.#last : undefined
     this.#last = { ...error, first: same?.first ?? now, last: now, count: (same?.count ?? 0) + 1 }
-    this.#isResponding = false
+    this.#isInRow = true
+    this.#isResponding = isClientError(error.status)
   }
 }
 

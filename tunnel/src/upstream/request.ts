@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import type { RequestResult } from './breaker.ts'
+import { isDecision, sentenceOf } from './answers.ts'
 import { isLarge } from './connections.ts'
 
 /** The part of Sentry's response that is passed on. */
@@ -25,6 +25,8 @@ export type DeliveryResult =
       /** Delay before the next attempt. */
       retryAfterMs?: number | undefined
       rateLimits?: string | undefined
+      /** Text of the response, for the operator. */
+      message?: string | undefined
     }
 
 /** The body could not be read: purged meanwhile, or on a disk that fails. It says nothing about Sentry. */
@@ -36,6 +38,7 @@ export const DEADLINE = 'deadline'
 export const NOT_SENT = 'not-sent'
 export const TOO_LARGE = 'reply-too-large'
 
+const WRONG_LENGTH = 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' // the body has another length than its entry
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry sends a few dozen
 
 export type RequestLimits = {
@@ -51,7 +54,7 @@ export type RequestLimits = {
 
 /** Each listener is called at most once per request. */
 export type RequestListeners = {
-  note: (result: RequestResult) => void
+  note: (result: 'prompt' | 'late' | 'failed') => void
   learn: (result: DeliveryResult) => void
 }
 
@@ -122,7 +125,8 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
       this.#chunks.push(chunk)
       return
     }
-    this.#end({ kind: 'undecided', reason: TOO_LARGE, status: this.#status })
+    const message = sentenceOf(Buffer.concat(this.#chunks))
+    this.#end({ kind: 'undecided', reason: TOO_LARGE, status: this.#status, message })
     controller.abort(new Error(TOO_LARGE))
   }
 
@@ -131,8 +135,9 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
-    if (error instanceof UnreadableBody) this.#isNoted = true
-    this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
+    const reason = nameOf(error)
+    if (reason === UNREADABLE) this.#isNoted = true
+    this.#end({ kind: 'undecided', reason, status: this.#status || undefined })
   }
 
   /** Lets the sender go. The breaker does not count a large body: it waits for others, and takes long to send. */
@@ -147,7 +152,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
 
   #endAfter(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#onDeadline(), ms)
+    this.#timer = setTimeout(() => this.#onDeadline(), Math.max(0, ms)) // the process may have been paused
   }
 
   #onDeadline(): void {
@@ -174,7 +179,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     return !this.#isLate || performance.now() - (this.#startedAt ?? 0) <= lateMs + transferMs
   }
 
-  #note(result: RequestResult): void {
+  #note(result: 'prompt' | 'late' | 'failed'): void {
     if (this.#isNoted) return
     this.#isNoted = true
     this.#listeners.note(result)
@@ -185,28 +190,11 @@ function classify(status: number, headers: IncomingHttpHeaders, body: Buffer<Arr
   const contentType = one(headers['content-type'])
   const retryAfter = one(headers['retry-after'])
   const rateLimits = one(headers['x-sentry-rate-limits'])
-  if (isDecided(status, contentType, body))
+  if (isDecision(status, contentType, body))
     return { kind: 'answered', reply: { status, body, contentType, retryAfter, rateLimits } }
   const retryAfterMs = readRetryAfterMs(retryAfter)
-  return { kind: 'undecided', reason: `status-${status}`, status, retryAfterMs, rateLimits }
-}
-
-/** 401, 403 and 404 are Sentry's only with its JSON; a proxy sends them too. */
-function isDecided(status: number, contentType: string | undefined, body: Buffer): boolean {
-  if (status >= 500 || status < 200 || (status >= 300 && status < 400)) return false
-  if (status === 408 || status === 421 || status === 425) return false
-  if (status === 401 || status === 403 || status === 404) return isSentryError(contentType, body)
-  return true
-}
-
-/** Recognises Relay's `ApiErrorResponse` (relay-server/src/utils/api.rs): JSON with a `detail`. */
-function isSentryError(contentType: string | undefined, body: Buffer): boolean {
-  if (!contentType?.includes('json')) return false
-  try {
-    return typeof JSON.parse(body.toString()).detail === 'string'
-  } catch {
-    return false
-  }
+  const message = sentenceOf(body)
+  return { kind: 'undecided', reason: `status-${status}`, status, retryAfterMs, rateLimits, message }
 }
 
 function readRetryAfterMs(header: string | undefined): number | undefined {
@@ -221,5 +209,6 @@ function one(header: string | string[] | undefined): string | undefined {
 /** Returns undici's or Node's error code (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set without parts of a URL. */
 function nameOf(error: Error): string {
   if (error instanceof UnreadableBody) return UNREADABLE
-  return 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+  return code === WRONG_LENGTH ? UNREADABLE : code
 }

@@ -8,6 +8,7 @@ import { post } from '../../../support/post.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
+import { until } from '../../../support/until.ts'
 
 const DAY = 24 * 60 * 60_000
 
@@ -112,7 +113,11 @@ describe('DAILY_QUOTA', () => {
     const tunnel = await open({ DAILY_QUOTA: 'error=100' })
     sentry.once({ status: 503 })
     expect(await send(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
-    await expect.poll(() => sentry.requests.length).toBe(2)
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    await until(async () => {
+      await tunnel.admin('/spool/retry?all', { method: 'POST', headers }) // the spool's file has the real time, not noon
+      return sentry.requests.length === 2
+    })
     expect(await used(tunnel)).toBe(1)
   })
 

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { BoundedMap } from '../../bounded-map.ts'
-import type { EntryFilter, ListedEntry } from '../spool.ts'
+import type { Avoided, EntryFilter, ListedEntry } from '../spool.ts'
 import {
   classOf,
   consumerOf,
@@ -38,6 +38,9 @@ const FETCH_MS = 1_000 // the least
 const SETTLE_MS = 20
 const UNTAKEN_MS = 2_500
 const MAX_POSTPONED = 10_000
+const LOOKED_AT = 64 // messages at once, for one that is not avoided
+const MAX_LOOKED_AT = 1_024
+const AVOIDED_MS = 3_000
 
 export class Consumers {
   readonly #server: Server
@@ -69,6 +72,27 @@ export class Consumers {
     return taken
   }
 
+  /** Leases messages as `take` does. Puts avoided ones off for a moment, so that the server delivers those behind them. */
+  async takeExcept(
+    partition: Partition,
+    limit: number,
+    leaseMs: number,
+    { networks, entries }: Avoided,
+  ): Promise<Held[]> {
+    const wanted: Held[] = []
+    for (let looked = 0; looked < MAX_LOOKED_AT && wanted.length < limit; looked += LOOKED_AT) {
+      const taken = await this.take(partition, LOOKED_AT, leaseMs)
+      for (const held of taken) {
+        const { network, key } = held.entry
+        const isAvoided = networks.includes(network) || entries.includes(key)
+        if (!isAvoided && wanted.length < limit) wanted.push(held)
+        else await this.postpone(held.id, this.#now() + (isAvoided ? AVOIDED_MS : 0))
+      }
+      if (taken.length < LOOKED_AT) break
+    }
+    return wanted
+  }
+
   held(id: number): Held | undefined {
     return this.#leases.get(id)
   }
@@ -76,9 +100,10 @@ export class Consumers {
   /** Describes an entry, with what this replica knows of its lease. */
   describe(entry: Entry, id: number, place: number): ListedEntry {
     const lease = this.#leases.get(id)
-    const { attempts = 0, until = entry.due ?? 0 } = lease ?? this.#postponed.get(id) ?? {}
+    const ofPut = this.#isPutPending(entry, id) ? (entry.due ?? 0) : 0
+    const { attempts = 0, until = ofPut } = lease ?? this.#postponed.get(id) ?? {}
     const due = until > this.#now() && until < Infinity && { due: until }
-    const leased = lease !== undefined || this.#isPutPending(entry, id)
+    const leased = lease !== undefined || ofPut > 0
     return { ...toSpoolEntry(entry), id, place, attempts, leased, ...due }
   }
 

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import type { PageQuery, SpoolBody, SpoolEntry, StoredBody } from '../spool.ts'
+import { wrongSize } from '../stored-body.ts'
 import {
   CLASSES,
   classOf,
@@ -73,9 +74,11 @@ export class Messages {
   }
 
   readBody({ entry, data }: Stored): StoredBody {
-    const { priority, file } = entry
-    if (file === undefined) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    return { open: () => Readable.from(this.#readChunks(priority, file), { objectMode: false }) }
+    const { priority, file, bytes } = entry
+    if (file !== undefined)
+      return { open: () => Readable.from(this.#readChunks(priority, file, bytes), { objectMode: false }) }
+    if (data.byteLength !== bytes) throw wrongSize('A message', data.byteLength, bytes)
+    return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   }
 
   /** Does not wait: what remains expires with its bucket. */
@@ -232,11 +235,12 @@ export class Messages {
   }
 
   /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
-  async *#readChunks(priority: number, file: string): AsyncGenerator<Uint8Array> {
+  async *#readChunks(priority: number, file: string, bytes: number): AsyncGenerator<Uint8Array> {
     const stream = `OBJ_${classOf({ priority }).stream}`
     const describe = async () => (await this.#objects({ priority })).info(file)
     const object = await this.#server.insist(priority, describe)
     if (!object || object.deleted) throw new Error(BODY_GONE)
+    if (object.size !== bytes) throw wrongSize(`The object ${file}`, object.size, bytes)
     const query = { seq: 1, next_by_subj: `$O.${object.bucket}.C.${object.nuid}` }
     for (let chunk = 0; chunk < object.chunks; chunk++) {
       const ask = () => this.#server.jsm.streams.getMessage(stream, query)

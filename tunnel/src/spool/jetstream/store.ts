@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
+  type Avoided,
   type EntryFilter,
   type EntryRef,
   type Lease,
@@ -138,14 +139,24 @@ class JetStreamSpool implements Spool {
     await this.#state.probe()
   }
 
-  async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
+  async take(
+    limit: number,
+    leaseMs: number,
+    wanted: readonly ProjectDemand[],
+    avoided?: Avoided,
+  ): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
     if (this.#server.failure) return [] // what is delivered could not be settled
     await this.#state.look(LOOK_MS)
     const taken: Held[] = []
     for (const partition of this.#state.inTurn(wanted)) {
       if (taken.length >= limit) break
-      taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
+      const room = limit - taken.length
+      taken.push(
+        ...(avoided
+          ? await this.#consumers.takeExcept(partition, room, leaseMs, avoided)
+          : await this.#consumers.take(partition, room, leaseMs)),
+      )
     }
     return taken.map(({ entry, id, attempts, until }) => ({
       ...this.#localise(toSpoolEntry(entry)),

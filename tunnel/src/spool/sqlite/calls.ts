@@ -167,7 +167,10 @@ export class CallRunner {
 
   /** Repeats a call that has met damaged pages without them, where that is possible. */
   #performOnDamaged({ name, args }: Call): unknown {
-    if (name === 'take') return this.#store.takeFromDamaged(...(args as Parameters<Calls['take']>))
+    if (name === 'take') {
+      const [limit, leaseMs, demands] = args as Parameters<Calls['take']>
+      return this.#store.takeFromDamaged(limit, leaseMs, demands)
+    }
     if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
     return undefined
   }

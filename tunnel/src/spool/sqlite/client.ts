@@ -16,6 +16,7 @@ import type {
   SpoolEntry,
   StoredBody,
 } from '../spool.ts'
+import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { LockHeld } from './locks.ts'
@@ -122,8 +123,13 @@ class SqliteSpool implements Spool {
     await this.#worker.call('probe')
   }
 
-  async read({ id, file }: SpoolEntry & EntryRef): Promise<StoredBody> {
-    if (file !== undefined) return { open: () => createReadStream(join(this.#folder, file)) }
+  async read({ id, file, bytes }: SpoolEntry & EntryRef): Promise<StoredBody> {
+    if (file !== undefined) {
+      const path = join(this.#folder, file)
+      const { size } = await stat(path)
+      if (size !== bytes) throw wrongSize(`The body ${path}`, size, bytes)
+      return { open: () => createReadStream(path) }
+    }
     const row = await this.#worker.call('read', id)
     if (!row) throw new Error('it is gone: another replica has settled it')
     return Buffer.from(row.buffer, row.byteOffset, row.byteLength)

@@ -4,6 +4,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
 import {
+  type Avoided,
   type Lease,
   LONGEST_DELAY_MS,
   LONGEST_LEASE_MS,
@@ -123,14 +124,14 @@ export class SqliteStore {
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
-  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
+  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[], avoided?: Avoided): Lease[] {
     const now = Date.now()
     const until = now + leaseMs
     const leases: Lease[] = []
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
     for (const { project, category } of this.#wanted(demands)) {
       if (leases.length >= limit || room <= 0) break
-      for (const row of this.#due(project, category, now, limit - leases.length)) {
+      for (const row of this.#due(project, category, now, limit - leases.length, avoided)) {
         const entry = readEntry(row)
         if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
         if (room < 0 && leases.length > 0) break
@@ -195,15 +196,30 @@ export class SqliteStore {
   }
 
   /** Lists due entries, and those whose time was written before the clock was set back. */
-  *#due(project: string, category: string, now: number, limit: number): Generator<Row> {
-    const { due, tooLate } = this.#statements
+  *#due(
+    project: string,
+    category: string,
+    now: number,
+    limit: number,
+    avoided: Avoided | undefined,
+  ): Generator<Row> {
+    const { due, dueExcept, tooLate } = this.#statements
     const most = limit + this.#unreadable.size
-    const rows = due
-      .all(project, category, now, most)
-      .filter(({ id }) => !this.#unreadable.has(Number(id)))
-      .slice(0, limit)
+    const found = avoided
+      ? dueExcept.all(
+          ...[
+            project,
+            category,
+            now,
+            JSON.stringify(avoided.networks),
+            JSON.stringify(avoided.entries),
+            most,
+          ],
+        )
+      : due.all(project, category, now, most)
+    const rows = found.filter(({ id }) => !this.#unreadable.has(Number(id))).slice(0, limit)
     yield* rows
-    if (rows.length < limit)
+    if (rows.length < limit && !avoided)
       yield* tooLate.all(
         ...[project, category, now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS, limit - rows.length],
       )
@@ -400,6 +416,11 @@ function prepare(db: DatabaseSync) {
     ),
     tooLate: db.prepare(
       `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
+    ),
+    dueExcept: db.prepare(
+      `${entries} WHERE project = ? AND category = ? AND due <= ?
+       AND network NOT IN (SELECT value FROM json_each(?)) AND key NOT IN (SELECT value FROM json_each(?))
+       ORDER BY due LIMIT ?`,
     ),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
     extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),

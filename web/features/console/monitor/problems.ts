@@ -2,7 +2,7 @@
 
 import type { LimitInForce } from 'tunnel/contract'
 import type { SpoolStatus } from 'tunnel/contract/spool'
-import type { LastUpstreamError } from 'tunnel/contract/upstream'
+import type { LastUpstreamError, ProjectRefusal } from 'tunnel/contract/upstream'
 import { type LossCounts, sumLosses } from './losses.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamView } from './upstreams.ts'
@@ -17,6 +17,8 @@ export type Problem =
   /** The store returns no totals: its disk or its server hangs. */
   | { kind: 'spool-silent'; reason?: string }
   | UpstreamProblem
+  /** Projects whose envelopes get a 4xx that is not Sentry's; the first of them. */
+  | { kind: 'refused'; refusal: ProjectRefusal; others: number }
   | { kind: 'damaged-file'; files: number }
   | { kind: 'replicas-away'; name: string; others: number; since: number }
   /** `project` is absent when everything is paused. */
@@ -63,6 +65,7 @@ export function findProblems(set: ReplicaSet): Problem[] {
     ...(sumLosses(recentLosses) > 0 ? [{ kind: 'losing', losses: recentLosses } as const] : []),
     ...spools.flatMap((spool) => findSpoolProblem(spool, upstream) ?? []),
     ...(upstream ? [upstream] : []),
+    ...findRefusals(upstreams, now),
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
     ...findAwayReplicas(replicas),
     ...findPauses(spools),
@@ -89,6 +92,17 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): U
     ...(starts.length > 0 && { since: Math.min(...starts) }),
     ...(error && { error }),
   }
+}
+
+const MIN_REFUSALS = 3 // a firewall may refuse a single envelope
+const REFUSED_MS = 60 * 60_000 // pending envelopes are sent again within this
+
+function findRefusals(upstreams: readonly UpstreamView[], now: number): Problem[] {
+  const refusals = upstreams
+    .flatMap((upstream) => upstream.refusals)
+    .filter(({ count, last }) => count >= MIN_REFUSALS && last > now - REFUSED_MS)
+  const [refusal] = refusals.toSorted((a, b) => b.count - a.count)
+  return refusal ? [{ kind: 'refused', refusal, others: refusals.length - 1 }] : []
 }
 
 /** Reports whether another replica reaches the server, and those with an open breaker have had nothing to send since. */

@@ -1,7 +1,7 @@
 /** Sentry servers of all replicas: circuit breakers, delivered envelopes and durations. */
 
 import type { ReplicaStatus } from 'tunnel/contract'
-import type { LastUpstreamError } from 'tunnel/contract/upstream'
+import type { LastUpstreamError, ProjectRefusal } from 'tunnel/contract/upstream'
 import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './figures.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
@@ -16,6 +16,8 @@ export type UpstreamView = {
   lastProbe?: number
   /** Newest error, with the equal ones of other replicas. */
   error?: LastUpstreamError
+  /** Refused projects, each with the refusals of all replicas. */
+  refusals: ProjectRefusal[]
 }
 
 /** One server, named by its host, or several together. */
@@ -32,8 +34,8 @@ const MAX_GROUPS = 4
 export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
   for (const { name = '', status } of replicas)
-    for (const { origin, breaker, last_error } of status?.upstreams ?? []) {
-      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [] }
+    for (const { origin, breaker, last_error, refusals = [] } of status?.upstreams ?? []) {
+      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [], refusals: [] }
       view[breaker.open ? 'open' : 'closed'].push(name)
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)
@@ -41,6 +43,7 @@ export function upstreamsOf(replicas: readonly { name?: string; status?: Replica
         view.lastProbe = Math.max(breaker.next_probe, view.lastProbe ?? breaker.next_probe)
       }
       if (last_error) view.error = mergeErrors(last_error, view.error)
+      view.refusals = mergeRefusals([...view.refusals, ...refusals])
       byOrigin.set(origin, view)
     }
   return [...byOrigin.values()]
@@ -51,6 +54,16 @@ function mergeErrors(a: LastUpstreamError, b: LastUpstreamError | undefined): La
   const newest = a.last > b.last ? a : b
   if (a.class !== b.class || a.code !== b.code || a.status !== b.status) return newest
   return { ...newest, first: Math.min(a.first, b.first), count: a.count + b.count }
+}
+
+function mergeRefusals(refusals: readonly ProjectRefusal[]): ProjectRefusal[] {
+  const byProject = Map.groupBy(refusals, ({ project }) => project)
+  return [...byProject.values()].map((all) =>
+    all.reduce((a, b) => ({
+      ...(a.last > b.last ? a : b),
+      ...{ first: Math.min(a.first, b.first), count: a.count + b.count },
+    })),
+  )
 }
 
 /** Groups servers so that a diagram has at most `MAX_GROUPS` of them. */

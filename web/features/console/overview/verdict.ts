@@ -97,6 +97,7 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'spool-failing': 'CulvertSpoolUnwritable',
   'spool-silent': 'CulvertSpoolUnwritable',
   upstream: 'CulvertBreakerOpen',
+  refused: undefined,
   'damaged-file': 'CulvertSpoolDamaged',
   'replicas-away': 'CulvertReplicaDown',
   paused: 'CulvertSpoolPaused',
@@ -169,6 +170,12 @@ function describeProblem(problem: Problem, { format }: Clock): string {
       return `The spool does not respond${problem.reason === undefined ? '' : ` (${problem.reason})`}.`
     case 'upstream':
       return describeUpstream(problem, format)
+    case 'refused': {
+      const { refusal, others } = problem
+      const text = refusal.message === undefined ? '' : `: “${refusal.message}”`
+      const more = others > 0 ? ` and of ${formatQuantity(others, 'more project')}` : ''
+      return `${hostOf(refusal.project)} refuses the envelopes of ${refusal.project}${more} since ${format(refusal.first)} (HTTP ${refusal.status}${text}).`
+    }
     case 'damaged-file':
       return `${formatQuantity(problem.files, 'damaged spool file')} set aside, with an unknown number of envelopes.`
     case 'replicas-away': {
@@ -206,7 +213,6 @@ const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['cl
   tls: 'check the certificate of the server, and CA_FILE.',
   proxy: 'check HTTPS_PROXY.',
   redirect: 'check the host in SENTRY_DSN.',
-  'http-4xx': 'check the host in SENTRY_DSN: the responses are not Sentry’s.',
 }
 
 function findAction(problem: Problem, situation: Situation, clock: Clock): string {
@@ -223,6 +229,8 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return 'Act: check the disk or the NATS server of SPOOL_URL.'
     case 'upstream':
       return findUpstreamAction(problem, situation, clock)
+    case 'refused':
+      return `Act within an hour of their arrival, or they are declined: ${remedyOfRefusal(problem.refusal.status)}`
     case 'damaged-file':
       return 'Act: recover the file as described below.'
     case 'replicas-away':
@@ -251,6 +259,13 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
   const others = limits.length - named.length
   const more = others > 0 ? [`and ${formatCount(others)} more`] : []
   return `Sentry rate-limits ${[...named, ...more].join(', ')}.`
+}
+
+/** A server says 401, 403 or 404 for a project that it does not know; a firewall says them, too. */
+function remedyOfRefusal(status: number): string {
+  return [401, 403, 404].includes(status)
+    ? 'check that the project exists, its key in SENTRY_DSN, and the firewall in front of the server.'
+    : 'check the settings of the server, such as its host names, and of the proxy in front of it.'
 }
 
 /** Returns what ends the most frequent kind of these losses. */

@@ -1,17 +1,19 @@
-/** Panel that turns green when the first envelope of a site arrives. */
+/** Panel that turns green when the upstream has accepted the first envelope of a site. */
 'use client'
 
 import { useState } from 'react'
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import type { FeedEvent } from '../live-feed/rows.ts'
+import { hostOf } from '../monitor/figures.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
+import { describeReceiptError } from '../upstream-errors.ts'
 import { useEventStream } from '../use-event-stream.ts'
-import { type Arrival, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
+import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
 /** `since`: time of the page in milliseconds since 1970. */
 type Props = { project: string; since: number; hasInbox: boolean }
@@ -19,11 +21,15 @@ type Props = { project: string; since: number; hasInbox: boolean }
 export function ArrivalPanel({ project, since, hasInbox }: Props) {
   const [address, setAddress] = useState('')
   const [receipts, setReceipts] = useState<readonly Receipt[]>([])
+  const [finalOutcomes, setFinalOutcomes] = useState<readonly SpoolOutcome[]>([])
   const site = readSite(address)
-  const arrival = arrivalOf(receipts, site)
-  useEventStream<FeedEvent>('/console/receipts', ({ receipts: added }) =>
-    setReceipts((known) => added.reduce((now, each) => addReceipt(now, each, { project, since }), known)),
-  )
+  const arrival = arrivalOf(addFinalOutcomes(receipts, finalOutcomes), site)
+  useEventStream<FeedEvent>('/console/receipts', (event) => {
+    setReceipts((known) =>
+      event.receipts.reduce((now, each) => addReceipt(now, each, { project, since }), known),
+    )
+    setFinalOutcomes((known) => [...known, ...event.finalOutcomes].slice(-MAX_FINAL_OUTCOMES)) // one may precede its receipt
+  })
   const hasArrived = arrival.state === 'arrived'
   return (
     <div className={hasArrived ? 'rounded-card outline-2 outline-good' : ''}>
@@ -90,11 +96,13 @@ function Hint() {
 const MARKS = {
   waiting: 'busy',
   unconfirmed: 'wait',
+  spooled: 'wait',
   elsewhere: 'busy',
   arrived: 'good',
   rejected: 'bad',
 } as const
 const INBOX_STATES: ReadonlySet<Arrival['state']> = new Set(['arrived', 'unconfirmed'])
+const MAX_FINAL_OUTCOMES = 1_000
 const NO_ORIGIN = 'a sender that names no site, such as a server'
 
 function describe(arrival: Arrival, project: string, site: string | undefined): string {
@@ -108,8 +116,24 @@ function describe(arrival: Arrival, project: string, site: string | undefined): 
     return `An envelope of ${project} (${types}) arrived at ${formatTime(time)} from ${sender}. ${origin === undefined ? 'Type the address of your site to wait for its envelopes.' : 'Is this your site?'}`
   if (arrival.state === 'arrived')
     return `It works: the first envelope of ${project} from ${origin} (${types}) arrived at ${formatTime(time)}.`
+  if (arrival.state === 'spooled')
+    return `An envelope of ${project} (${types}) from ${sender} arrived at ${formatTime(time)} and is in the spool. ${describePending(arrival.receipt, project)} This turns green when Sentry accepts it.`
   const { sentence = '', fix = '' } = explain(outcome, reason) ?? {}
   return `An envelope from ${sender} arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
+}
+
+const NOT_KNOWN = [401, 403, 404]
+
+/** Describes why Sentry has not accepted an envelope so far. */
+function describePending(
+  { upstream_status: status, upstream_error: error, upstream_message: message }: Receipt,
+  project: string,
+): string {
+  const host = hostOf(project)
+  if (status === undefined) return error ? `${describeReceiptError(host, error)}.` : ''
+  const said = message === undefined ? '' : `: “${message}”`
+  const remedy = NOT_KNOWN.includes(status) ? ' Check that the project exists, and its key in the DSN.' : ''
+  return `${host} answered HTTP ${status}${said}.${remedy}`
 }
 
 function Next({ receipt, hasInbox }: { receipt: Receipt; hasInbox: boolean }) {

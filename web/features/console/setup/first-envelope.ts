@@ -1,14 +1,15 @@
 /** First envelope of a site since the set-up was opened. */
 
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 
 /**
- * `unconfirmed`: one was accepted, but the operator has not said which site is meant. `rejected`: none of the site was accepted so far,
- * and this one was not. `elsewhere`: only other senders have sent envelopes, this one last.
+ * `unconfirmed`: one was accepted, but the operator has not said which site is meant. `spooled`: the upstream has accepted none of the site so
+ * far, and this one is pending. `rejected`: none was accepted, and this one was not. `elsewhere`: only other senders have sent envelopes, this
+ * one last.
  */
 export type Arrival =
   | { state: 'waiting' }
-  | { state: 'arrived' | 'unconfirmed' | 'rejected' | 'elsewhere'; receipt: Receipt }
+  | { state: 'arrived' | 'unconfirmed' | 'spooled' | 'rejected' | 'elsewhere'; receipt: Receipt }
 
 type Expected = {
   project: string
@@ -16,8 +17,6 @@ type Expected = {
   since: number
 }
 
-/** Outcomes of envelopes that Culvert has, or that Sentry has seen. */
-const ACCEPTED: readonly Receipt['outcome'][] = ['delivered', 'spooled']
 /** Of more, those that were not accepted go first: anybody can send them. */
 const MAX_KEPT = 100
 
@@ -50,15 +49,14 @@ export function addReceipt(
 export function arrivalOf(receipts: readonly Receipt[], site: string | undefined): Arrival {
   if (site === undefined) {
     const receipt = receipts.findLast(isAccepted) ?? receipts.at(-1)
-    return receipt
-      ? { state: isAccepted(receipt) ? 'unconfirmed' : 'rejected', receipt }
-      : { state: 'waiting' }
+    if (!receipt) return { state: 'waiting' }
+    return isAccepted(receipt) ? { state: 'unconfirmed', receipt } : notAccepted(receipt)
   }
   const own = receipts.filter(({ origin }) => origin === site)
   const accepted = own.find(isAccepted)
   if (accepted) return { state: 'arrived', receipt: accepted }
-  const [rejected, other] = [own.at(-1), receipts.at(-1)]
-  if (rejected) return { state: 'rejected', receipt: rejected }
+  const [last, other] = [own.at(-1), receipts.at(-1)]
+  if (last) return notAccepted(last)
   return other ? { state: 'elsewhere', receipt: other } : { state: 'waiting' }
 }
 
@@ -69,8 +67,26 @@ export function readSite(text: string): string | undefined {
   return url && /^https?:$/.test(url.protocol) ? url.origin : undefined
 }
 
+/** Gives spooled envelopes the outcome of their delivery. */
+export function addFinalOutcomes(
+  known: readonly Receipt[],
+  finalOutcomes: readonly SpoolOutcome[],
+): readonly Receipt[] {
+  const byReceipt = new Map(finalOutcomes.map((each) => [each.receipt, each]))
+  return known.map((receipt) => {
+    const final = receipt.outcome === 'spooled' && byReceipt.get(receipt.id)
+    if (!final || (final.final_outcome !== 'delivered' && final.final_outcome !== 'declined')) return receipt
+    return { ...receipt, outcome: final.final_outcome }
+  })
+}
+
+/** Only the upstream accepts an envelope: one in the spool may have the wrong key. */
 function isAccepted({ outcome }: Receipt): boolean {
-  return ACCEPTED.includes(outcome)
+  return outcome === 'delivered'
+}
+
+function notAccepted(receipt: Receipt): Arrival {
+  return { state: receipt.outcome === 'spooled' ? 'spooled' : 'rejected', receipt }
 }
 
 /** Reports whether the envelope contains only client reports, as those of the connection check do. */

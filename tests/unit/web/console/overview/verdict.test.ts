@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SpoolStatus } from '../../../../../tunnel/src/contract/spool.ts'
-import type { UpstreamErrorClass } from '../../../../../tunnel/src/contract/upstream.ts'
+import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../tunnel/src/contract/upstream.ts'
 import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
@@ -142,6 +142,20 @@ describe('describeSituation', () => {
     )
     const later = { ...SPOOLED, full_in_seconds: 100 * 3_600 }
     expect(describeFor([unreachable({ class: 'timeout' })], later).text).toMatch(/No action needed\.$/)
+  })
+
+  it.each([
+    [403, 'check that the project exists, its key in SENTRY_DSN'],
+    [400, 'check the settings of the server'],
+  ])('shows the text of a server that refuses a project with %i, and a remedy', (status, remedy) => {
+    const refusal = { project: 'bugs.example/3', message: 'Project not found', first: SEVEN, last: NOW }
+    const problem: Problem = { kind: 'refused', refusal: { ...refusal, status, count: 9 }, others: 0 }
+    const { state, text } = describeFor([problem], SPOOLED)
+    expect(state).toBe('degraded')
+    expect(text).toContain(
+      `bugs.example refuses the envelopes of bugs.example/3 since 07:09 (HTTP ${status}: “Project not found”). 90 spooled, 0 lost.`,
+    )
+    expect(text).toContain(remedy)
   })
 
   it('reports the failure of one server or one replica as degraded', () => {
@@ -318,8 +332,8 @@ describe('findProblems', () => {
     recentLosses: NO_LOSSES,
     now: NOW,
   }
-  const closed = { origin: 'https://s', open: [], closed: ['a'] }
-  const open = { origin: 'https://t', open: ['a'], closed: [], since: 5 }
+  const closed = { origin: 'https://s', open: [], closed: ['a'], refusals: [] }
+  const open = { origin: 'https://t', open: ['a'], closed: [], since: 5, refusals: [] }
 
   it('reports limits on errors first, each with its own end, and none on categories that the server does not store', () => {
     const limit = (category: string, until: number, project = 'a/1') => ({ project, category, until })
@@ -352,6 +366,16 @@ describe('findProblems', () => {
       { ...after, lastProbe: NOW - 1_000 },
     ])
       expect(findProblems({ ...none, upstreams: [failing] })).toMatchObject([{ kind: 'upstream' }])
+  })
+
+  it('reports a project that was refused repeatedly and lately, the one with the most refusals first', () => {
+    const refusal = { project: 't/1', status: 403, first: 1, last: NOW - 1, count: 3 }
+    const refused = (...refusals: ProjectRefusal[]) =>
+      findProblems({ ...none, upstreams: [{ ...closed, refusals }] })
+    expect(refused(refusal, { ...refusal, project: 't/2', count: 4 })).toEqual([
+      { kind: 'refused', refusal: { ...refusal, project: 't/2', count: 4 }, others: 1 },
+    ])
+    expect(refused({ ...refusal, count: 2 }, { ...refusal, last: NOW - 2 * HOUR })).toEqual([])
   })
 
   it('finds none on a site that works', () => {

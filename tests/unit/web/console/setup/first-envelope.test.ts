@@ -1,9 +1,10 @@
 /** First envelope of a site after the set-up was opened. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
 import {
   type Arrival,
+  addFinalOutcomes,
   addReceipt,
   arrivalOf,
   readSite,
@@ -27,7 +28,7 @@ const receiptsAfter = (receipts: readonly Partial<Receipt>[]) =>
 describe('without the address of a site', () => {
   it.each<[string, Partial<Receipt>, Arrival['state']]>([
     ['a delivered event', { origin: OTHER }, 'unconfirmed'],
-    ['a spooled event', { outcome: 'spooled' }, 'unconfirmed'],
+    ['a spooled event', { outcome: 'spooled' }, 'spooled'],
     ['an event from before', { time: OPENED - 1 }, 'waiting'],
     ['a client report of the connection check', { items: [{ type: 'client_report', bytes: 1 }] }, 'waiting'],
     ['an event of another project', { project: 'sentry.example/2' }, 'waiting'],
@@ -104,4 +105,25 @@ it.each([
   ['ftp://shop.example', undefined],
 ])('reads the site %j as %s', (text, site) => {
   expect(readSite(text)).toBe(site)
+})
+
+describe('a spooled envelope', () => {
+  const spooled = receiptsAfter([{ id: 'x', origin: SITE, outcome: 'spooled', upstream_status: 403 }])
+  const settled = (final_outcome: SpoolOutcome['final_outcome'], receipt = 'x') =>
+    arrivalOf(
+      addFinalOutcomes(spooled, [
+        {
+          ...{ receipt, final_outcome, time: OPENED, waited_ms: 1 },
+          ...{ project: PROJECT, category: 'error', replica: 'r' },
+        },
+      ]),
+      SITE,
+    )
+
+  it('has not arrived until the upstream has accepted it', () => {
+    expect(arrivalOf(spooled, SITE).state).toBe('spooled')
+    expect(settled('delivered', 'other').state).toBe('spooled')
+    expect(settled('delivered').state).toBe('arrived')
+    expect(settled('declined').state).toBe('rejected')
+  })
 })

@@ -1,0 +1,68 @@
+/** Results of one project on its server, of live envelopes and of those from the spool. */
+
+import { isRefusal } from './answers.ts'
+import { upstreamErrorOf } from './errors.ts'
+import type { DeliveryResult } from './request.ts'
+
+/** Refusals in a row: a 4xx that is not the server's own. Times are monotonic, in milliseconds. */
+export type Refusal = {
+  status: number
+  /** Text of the last response. */
+  message?: string | undefined
+  first: number
+  last: number
+  count: number
+}
+
+/** Failures or refusals in a row, after which all envelopes of the project are expected to have them. */
+const MANY = 5
+
+export class ProjectHealth {
+  readonly #clock: () => number
+  #passes = 0
+  #failures = 0
+  #refusal: Refusal | undefined
+
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
+  /** Number of decisions: envelopes that the server has accepted, declined or rate-limited. */
+  get passes(): number {
+    return this.#passes
+  }
+
+  /** Refusals since the last decision; `undefined` for none. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal
+  }
+
+  /** Returns `true` when the server refuses all envelopes, as for a project that it does not know. */
+  isRefused(): boolean {
+    return (this.#refusal?.count ?? 0) >= MANY
+  }
+
+  /** Returns `true` when all envelopes fail. */
+  isFailing(): boolean {
+    return this.#failures >= MANY
+  }
+
+  note(result: DeliveryResult): void {
+    if (result.kind === 'answered') {
+      this.#passes++
+      this.#failures = 0
+      this.#refusal = undefined
+      return
+    }
+    const { status, message } = result
+    if (status !== undefined && isRefusal(status)) this.#refuse(status, message)
+    else if (upstreamErrorOf(result)) this.#failures++
+  }
+
+  #refuse(status: number, message: string | undefined): void {
+    const now = this.#clock()
+    const { first = now, count = 0 } = this.#refusal ?? {}
+    this.#refusal = { status, message, first, last: now, count: count + 1 }
+  }
+}
