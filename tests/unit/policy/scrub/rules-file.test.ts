@@ -142,7 +142,7 @@ describe('A file of rules', () => {
     })
   })
 
-  it.each(['$string', '$number', '$object', '$array', '**', '!$user.id', '$string && !$http.**'])(
+  it.each(['$string', '$number', '$object', '$array', '**', '*.*', '!$user.id', '$string && !$http.**'])(
     'removes with the selector %s only values that Sentry can do without',
     (selector) => {
       const frame = { filename: 'a.js', function: 'f', lineno: 1, in_app: true, context_line: 'x' }
@@ -153,13 +153,14 @@ describe('A file of rules', () => {
         level: 'error',
         timestamp: 1,
         transaction: '/t',
-        fingerprint: ['a'],
         release: 'r',
         contexts: { trace: { trace_id: 'b'.repeat(32), op: 'o' }, os: { name: 'n' } },
         threads: { values: [{ id: 1, stacktrace: { frames: [frame] } }] },
         breadcrumbs: { values: [{ timestamp: 1, type: 'http', category: 'fetch' }] },
         spans: [{ span_id: 'c'.repeat(16), op: 'db', start_timestamp: 1, timestamp: 2, tags: { a: 'b' } }],
         request: { url: 'https://h/', method: 'GET' },
+        fingerprint: ['user', 'x'],
+        tags: [['user', 'x']],
       }
       const exception = { type: 'Error', stacktrace: { frames: [frame] } }
       for (const method of ['remove', 'replace']) {
@@ -190,6 +191,17 @@ describe('A file of rules', () => {
       exception: { values: [{ type: 'E', value: null, stacktrace: { frames: [{ vars: null }] } }] },
       contexts: { mine: null },
     })
+  })
+
+  it('takes the headers of a request for an object, and the elements of a list for no users', () => {
+    const request = { headers: [['X-Note', 'x']], query_string: [['q', 'x']] }
+    const scrub = (selector: string, event: object) =>
+      scrubValue(scrubberFor({ applications: { [selector]: ['@anything:remove'] } }), event)
+    expect(scrub('$array', { request })).toEqual({ request })
+    expect(scrub('$object', { request })).toEqual({ request: { headers: null, query_string: null } })
+    expect(scrub('$user', { fingerprint: ['user', 'x'] })).toEqual({ fingerprint: ['user', 'x'] })
+    const logentry = { params: ['a', { b: 'x' }] }
+    expect(scrub('$message', { logentry })).toEqual({ logentry })
   })
 
   it.each(['$event', '$error', '$thread', '$stacktrace', '$frame'])(
@@ -303,6 +315,10 @@ describe('Selectors', () => {
     ['extra.pairs.k.deep', ['extra.pairs.0.1.deep']],
     ['$array.1', ['extra.list.1']],
     ['extra.$array.*', ['extra.list.0', 'extra.list.1']],
+    ['breadcrumbs.$array.message', []],
+    ['$array.*.message', ['breadcrumbs.0.message']],
+    ['$error.stacktrace.$array.vars.**', []],
+    ['$array.**.v', ['exception.values.0.stacktrace.frames.0.vars.v']],
     ['$array.$object.deep', ['extra.pairs.0.1.deep']],
     ['$string && !$user.** && !(extra.** | $error.**) && !tags.** && !$http.**', ['breadcrumbs.0.message']],
     ['$string & ~$string', []],

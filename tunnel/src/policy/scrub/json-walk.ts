@@ -115,7 +115,7 @@ export class Walk {
     const start = this.#scanner.at
     const isAttribute = kind === 'object' && this.#shape === 'container' && isAttributePath(this.#path)
     const { name, rule } = isAttribute ? UNNAMED : member
-    const selected = this.#selectedRule(isPairList(this.#path) ? 'object' : kind, name)
+    const selected = this.#selectedRule(isPairs(this.#path) ? 'object' : kind, name)
     const whole = selected ?? this.#ruleByName(rule)
     if (whole && (selected || !this.#mayBeSelected())) {
       this.#muted++
@@ -370,7 +370,8 @@ export class Walk {
   #selectedRules(kind: ValueKind, isProtected: boolean): Rule[] {
     const path = this.#path
     const { name, at } = this.#pair ?? { name: '', at: -1 }
-    const aliases = at < 1 ? [] : [path.with(at, name), path.toSpliced(at - 1, 2, name)]
+    const aliases = at < 1 ? [] : [path.with(at, name)]
+    if (typeof path[at - 1] === 'number') aliases.push(path.toSpliced(at - 1, 2, name))
     const value = { path, aliases, kind, itemType: this.#itemType, isProtected }
     return this.#rules.selected.flatMap(({ selector, rules }) => (selector(value) ? rules : []))
   }
@@ -471,6 +472,11 @@ export class Walk {
       if (this.#rules.isSelected(rule)) this.#selectedHits++
     }
   }
+}
+
+/** Tells if an array stands in the place of an object: a list of pairs, or a pair in it. */
+function isPairs(path: Path): boolean {
+  return isPairList(path) || isPairList(path.slice(0, -1))
 }
 
 function isAttributePath(path: Path): boolean {

@@ -40,7 +40,7 @@ const TYPES = {
   string: ({ kind }, at, last) => at === last && kind === 'string',
   number: ({ kind }, at, last) => at === last && kind === 'number',
   boolean: ({ kind }, at, last) => at === last && kind === 'boolean',
-  array: ({ path, kind }, at, last) => (at === last ? kind === 'array' : isOwnList(path, at)),
+  array: ({ path, kind }, at, last) => (at === last ? kind === 'array' : isBelowList(path, at)),
   object: ({ path, kind }, at, last) => (at === last ? kind === 'object' : typeof path[at + 1] === 'string'),
   event: ({ itemType }, at) => at === -1 && ['event', 'transaction', 'feedback'].includes(itemType),
   transaction: ({ itemType }, at) => at === -1 && itemType === 'transaction',
@@ -55,7 +55,8 @@ const TYPES = {
   sdk: ({ path }, at) => at === 0 && path[0] === 'sdk',
   logentry: ({ path }, at) => at === 0 && path[0] === 'logentry',
   message: ({ path }, at) =>
-    (at === 0 && path[0] === 'message') || (at === 1 && path[0] === 'logentry' && path[1] !== 'params'),
+    (at === 0 && path[0] === 'message') ||
+    (at === 1 && path[0] === 'logentry' && (path[1] === 'message' || path[1] === 'formatted')),
   exception: ({ path }, at) => isElement(path, at, 'exception'),
   error: ({ path }, at) => isElement(path, at, 'exception'),
   thread: ({ path }, at) => isElement(path, at, 'threads'),
@@ -85,10 +86,10 @@ function isElement(path: Path, at: number, list: string): boolean {
   return path[at - 1] === list || (path[at - 1] === 'values' && path[at - 2] === list)
 }
 
-/** Tells if a value is a list of the app, not one of the protocol such as those of frames and headers. */
-function isOwnList(path: Path, at: number): boolean {
-  if (typeof path[at + 1] !== 'number' || isPairList(path.slice(0, at + 1))) return false
-  return isPersonal(path.slice(0, at + 1)) && !isPairList(path.slice(0, at))
+/** Tells if a value of the app lies below a list. Headers and the like are no lists for Relay. */
+function isBelowList(path: Path, at: number): boolean {
+  if (typeof path[at + 1] !== 'number' || !isPersonal(path)) return false
+  return !isPairList(path.slice(0, at + 1)) && !isPairList(path.slice(0, at))
 }
 
 /** Parses a selector. Throws `SelectorError`. */
@@ -212,7 +213,11 @@ function createPathSelector(steps: readonly Step[]): Selector {
   const deep = steps.findIndex(({ kind }) => kind === 'deep')
   const head = deep < 0 ? [] : steps.slice(0, deep)
   const tail = steps.slice(deep + 1)
-  const isSpecific = deep < 0 && steps.every((step, index) => namesPlace(step, index, steps.length - 1))
+  const last = steps.length - 1
+  const isSpecific =
+    deep < 0 &&
+    steps.every((step, index) => namesPlace(step, index, last)) &&
+    steps.some(({ kind }) => kind === 'key' || kind === 'type')
   return (value) => matchesPath(value) || value.aliases.some((path) => matchesPath({ ...value, path }))
 
   function matchesPath(value: Selected): boolean {
