@@ -101,6 +101,28 @@ describe('With a real Bugsink', requires('bugsink'), () => {
     expect(address).toBe('203.0.113.7')
   })
 
+  it('a project with a wrong key does not delay another one', async ({ bugsink }) => {
+    const wrong = bugsink.dsn({ project: '2' })
+    await using tunnel = await startTunnel({ env: { SENTRY_DSN: `${bugsink.dsn()} ${wrong}` } })
+    const good: Promise<Awaited<ReturnType<typeof report>>>[] = []
+    const bad: Promise<unknown>[] = []
+    for (let i = 0; i < 60; i++) {
+      bad.push(report(tunnel, wrong))
+      if (i % 2 === 0) good.push(report(tunnel, bugsink.dsn()))
+      await new Promise((resolve) => setTimeout(resolve, 50)) // 20 a second
+    }
+    await Promise.all(bad)
+    const results = await Promise.all(good)
+    const late = results.filter(({ heard }) => heard.outcome === 'spooled')
+    const durations = results.map(({ ms }) => ms).sort((a, b) => a - b)
+    expect(late).toEqual([]) // the others had Bugsink's response when the sender had one
+    expect(durations[Math.ceil(durations.length * 0.95) - 1]).toBeLessThan(1_000)
+    await stored(
+      bugsink,
+      results.map(({ id }) => id),
+    )
+  })
+
   it('a CSP report makes an issue, also when it is the first post', async ({ bugsink }) => {
     await using tunnel = await startTunnel({ env: { SENTRY_DSN: bugsink.dsn() } })
     const report = {

@@ -465,6 +465,18 @@ describe('npm run doctor', requires('nginx'), () => {
       /responds with 403/,
       /key in SENTRY_DSN is wrong/,
     ],
+    [
+      'expects another host',
+      { status: 400, headers: HTML, body: '<h1>Bad Request (400)</h1>' },
+      /responds with 400 to the error\.$/,
+      /ALLOWED_HOSTS.*X_FORWARDED_FOR_PROXY_COUNT/,
+    ],
+    [
+      'expects another number of addresses',
+      ({ headers }) => (headers['x-forwarded-for'] ? { status: 400, headers: HTML, body: '<h1>' } : {}),
+      /400 to the error\. Without X-Forwarded-For it accepts it/,
+      /^Bugsink with USE_X_FORWARDED_FOR/,
+    ],
   ]
 
   it.each(REFUSALS)('fails when the server of the DSN %s', async (_, answer, message, remedy) => {
