@@ -5,6 +5,7 @@ import type { PolicyMode } from '../contract/policies.ts'
 import type { ScrubReason } from '../contract.ts'
 import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
+import { ScrubBudget, threadCpuMs } from './scrub/budget.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'
 import type { RuleSet, VisitorRules } from './scrub/rule-index.ts'
@@ -46,8 +47,15 @@ export class Scrubbing {
   readonly #isStrict: boolean
   readonly #scrubber: Scrubber
   readonly #onScrubbed: OnScrubbed
+  readonly #clock: () => number
 
-  constructor({ level, mode, attachments, selected, users }: ScrubSettings, onScrubbed: OnScrubbed) {
+  /** `clock` is the CPU time in milliseconds. */
+  constructor(
+    { level, mode, attachments, selected, users }: ScrubSettings,
+    onScrubbed: OnScrubbed,
+    clock = threadCpuMs,
+  ) {
+    this.#clock = clock
     this.mode = mode
     this.#dropsAttachments = attachments === 'drop'
     this.#isStrict = level === 'strict'
@@ -65,8 +73,13 @@ export class Scrubbing {
     return this.#isStrict && items.some(({ type }) => ADDRESSED.has(type))
   }
 
+  /** Starts the budget of an envelope. */
+  startBudget(): ScrubBudget {
+    return new ScrubBudget(this.#clock)
+  }
+
   /** Returns why an item must not pass, or what changes in its payload. */
-  scrub(item: Item): Scrubbed | ScrubReason | undefined {
+  scrub(item: Item, budget = this.startBudget()): Scrubbed | ScrubReason | undefined {
     const shape = SHAPES.get(item.type)
     if (!shape) {
       const isDropped = this.#dropsAttachments && !EXEMPT.has(item.type)
@@ -74,15 +87,15 @@ export class Scrubbing {
     }
     const payload = Buffer.concat(item.payload)
     if (payload.length < item.bytes) return this.#counted('unscrubbable')
-    const scrubbed = this.#tryScrub(payload, item.type, isContainer(item) ? 'container' : shape)
+    const scrubbed = this.#tryScrub(payload, item.type, isContainer(item) ? 'container' : shape, budget)
     if (!scrubbed) return this.#counted('unscrubbable')
     for (const [rule, count] of scrubbed.hits) this.#onScrubbed(rule, this.mode, count)
     return scrubbed
   }
 
   /** Returns the changes of the dynamic sampling context, which names a user and a page. */
-  scrubTrace(trace: Buffer): readonly Range[] {
-    return this.#tryScrub(trace, 'trace', 'plain')?.edits ?? []
+  scrubTrace(trace: Buffer, budget: ScrubBudget): readonly Range[] {
+    return this.#tryScrub(trace, 'trace', 'plain', budget)?.edits ?? []
   }
 
   /** Scrubs the URL of the page in a request header. */
@@ -90,9 +103,9 @@ export class Scrubbing {
     return this.#scrubber.scrubText(url)
   }
 
-  #tryScrub(payload: Buffer, type: string, shape: Shape): Scrubbed | undefined {
+  #tryScrub(payload: Buffer, type: string, shape: Shape, budget: ScrubBudget): Scrubbed | undefined {
     try {
-      return this.#scrubber.scrub(payload, type, shape)
+      return this.#scrubber.scrub(payload, type, shape, budget)
     } catch (error) {
       if (error instanceof Unscrubbable) return undefined
       throw error
@@ -105,24 +118,42 @@ export class Scrubbing {
   }
 }
 
-/** Replaces what the rules find, and removes items that cannot be scrubbed. In the mode `observe` it only counts. */
-export function scrubStage(scrubbing: Scrubbing | undefined): Stage {
+/** Bytes on the wire that one millisecond of scrubbing counts for: ordinary payloads take less. */
+const BYTES_PER_MS = 32 * 1024
+const MIN_CHARGE = 256 * 1024
+
+/**
+ * Replaces what the rules find, and removes items that cannot be scrubbed. In the mode `observe` it only counts. Charges the time that
+ * exceeds that of ordinary payloads to the client address, as bytes.
+ */
+export function scrubStage(
+  scrubbing: Scrubbing | undefined,
+  charge?: (address: string | undefined, bytes: number) => void,
+): Stage {
   const isEnforced = scrubbing?.mode === 'enforce'
   return function scrub(ctx) {
     if (!scrubbing) return undefined
     if (isEnforced) ctx.scrubPage = (url) => scrubbing.scrubPage(url)
     const { trace, items } = ctx.remaining()
+    const { address } = ctx.client
+    const budget = scrubbing.startBudget()
     if (isEnforced && scrubbing.hidesAddressOf(items)) ctx.client = { ...ctx.client, address: undefined }
-    const edits = trace ? scrubbing.scrubTrace(trace.bytes) : []
+    const edits = trace ? scrubbing.scrubTrace(trace.bytes, budget) : []
     if (isEnforced) ctx.changedRanges.push(...edits.map((edit) => moveRange(edit, trace?.start ?? 0)))
     for (const item of items) {
-      const found = scrubbing.scrub(item)
+      const found = scrubbing.scrub(item, budget)
       if (!isEnforced || !found) continue
       if (typeof found === 'string') removeWithDependants(ctx, item, found)
       else if (found.edits.length > 0 && item.layout) replacePayload(ctx, item, item.layout, found.edits)
     }
+    const further = budget.spent() * BYTES_PER_MS - sizeOf(items)
+    if (further > MIN_CHARGE) charge?.(address, further)
     return undefined
   }
+}
+
+function sizeOf(items: readonly Item[]): number {
+  return items.reduce((bytes, item) => bytes + item.bytes, 0)
 }
 
 function removeWithDependants(ctx: Context, item: Item, reason: ScrubReason): void {

@@ -106,7 +106,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   unscrubbable: {
     sentence:
-      'Its payload cannot be scrubbed: it is not JSON in UTF-8, larger than 2 MiB, or full of secrets.',
+      'Its payload cannot be scrubbed: it is not JSON in UTF-8, larger than 2 MiB, full of secrets, or takes longer than 1 s.',
     fix: 'Send smaller items. SCRUB=off lets them pass, unscrubbed.',
   },
   'attachments-dropped': {

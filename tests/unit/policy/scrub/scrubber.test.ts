@@ -207,6 +207,25 @@ describe('SCRUB=default', () => {
     })
   })
 
+  it.each(['session', 'sessions'])(
+    'removes the address of a user from an item of the type %s, and nothing else',
+    (type) => {
+      const attrs = {
+        release: 'shop@1.2.example.com',
+        user_agent: 'Chrome/120.0.0.0',
+        ip_address: '203.0.113.7',
+      }
+      const session = (did: string | null, ip_address: string | null) => {
+        const update = { sid: 'c8a4d3e1-1b2c-4d5e-8f90-123456789abc', did, attrs: { ...attrs, ip_address } }
+        return JSON.stringify({ ...update, aggregates: [{ did }] })
+      }
+      const before = session('jane@a.example', attrs.ip_address)
+      expect(scrubText(DEFAULT, before, type, 'plain')).toBe(session(null, attrs.ip_address))
+      expect(scrubText(STRICT, before, type, 'plain')).toBe(session(null, null))
+      expect(scrubText(DEFAULT, session('4711', null), type, 'plain')).toBe(session('4711', null))
+    },
+  )
+
   it('redacts personal data in the name of a member', () => {
     expect(scrubValue(DEFAULT, { extra: { 'jane@example.com': 1 } })).toEqual({ extra: { '[email]': 1 } })
   })

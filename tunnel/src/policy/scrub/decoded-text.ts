@@ -3,32 +3,41 @@
 import type { Span } from './detectors/text-spans.ts'
 
 const MAX_ROUNDS = 3
-const ESCAPES = /(?:%[\da-f]{2})+|\\(?:u[\da-f]{4}|["\\/bfnrt])/gi
-const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+const ESCAPE = /%[\da-f]{2}|\\(?:u[\da-f]{4}|["\\/bfnrt])/i
+const PERCENT = 0x25
+const BACKSLASH = 0x5c
+/** Characters by the letter after a backslash. */
+const SHORT_ESCAPES = new Map(
+  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(
+    ([letter, character]) => [letter.charCodeAt(0), character.charCodeAt(0)] as const,
+  ),
+)
+
+const HEX_DIGITS = new Int8Array(0x80).fill(-1)
+for (const [value, digit] of Array.from('0123456789abcdef').entries())
+  for (const each of [digit, digit.toUpperCase()]) HEX_DIGITS[each.charCodeAt(0)] = value
 
 /** Returns a text as it is, without its escapes, without the escapes that were escaped, and so on, up to three times. */
 export function decodeText(text: string): DecodedText[] {
-  const rounds: DecodedText[] = []
-  let round: DecodedText | undefined = new DecodedText(text, (index) => index)
-  while (round && rounds.length <= MAX_ROUNDS) {
+  const rounds = [new DecodedText(text)]
+  for (let round = rounds[0]?.decode(); round && rounds.length <= MAX_ROUNDS; round = round.decode())
     rounds.push(round)
-    round = round.decode()
-  }
   return rounds
 }
 
 /** Text, and the place in the source of each of its UTF-16 units. */
 export class DecodedText {
   readonly text: string
-  readonly #startOf: (index: number) => number
+  /** Has the length of the source at its end. `undefined` for the source itself. */
+  readonly #starts: Int32Array | undefined
 
-  constructor(text: string, startOf: (index: number) => number) {
+  constructor(text: string, starts?: Int32Array) {
     this.text = text
-    this.#startOf = startOf
+    this.#starts = starts
   }
 
-  sourceOf([start, end]: Span): Span {
-    return [this.#startOf(start), this.#startOf(end)]
+  sourceOf(span: Span): Span {
+    return this.#starts ? [this.#starts[span[0]] ?? 0, this.#starts[span[1]] ?? 0] : span
   }
 
   /** Returns the text with `filler` in place of each unit within one of the sorted parts of the source. */
@@ -47,61 +56,80 @@ export class DecodedText {
   /** Decodes each escape once: those of JSON, and percent-encoded UTF-8. Returns `undefined` if there is none. */
   decode(): DecodedText | undefined {
     const { text } = this
-    if (text.search(ESCAPES) < 0) return undefined
-    const pieces: string[] = []
+    if (!ESCAPE.test(text)) return undefined
+    const known = this.#starts
+    const units = new Uint16Array(text.length)
     const starts = new Int32Array(text.length + 1)
-    let units = 0
-    const add = (piece: string, startOf: (index: number) => number) => {
-      pieces.push(piece)
-      for (let index = 0; index < piece.length; index++) starts[units++] = startOf(index)
-    }
-    const addUnchanged = (from: number, to: number) =>
-      add(text.slice(from, to), (index) => this.#startOf(from + index))
-    let at = 0
-    for (const { 0: escapes, index } of text.matchAll(ESCAPES)) {
-      addUnchanged(at, index)
-      at = index
-      for (const [decoded, length] of decodeEscapes(escapes)) {
-        if (decoded === undefined) addUnchanged(at, at + length)
-        else add(decoded, () => this.#startOf(at))
-        at += length
+    const read: Escape = { length: 1, units: [] }
+    let size = 0
+    for (let at = 0; at < text.length; at += read.length) {
+      const code = text.charCodeAt(at)
+      const start = known ? (known[at] ?? 0) : at
+      if (
+        (code === PERCENT && readPercent(text, at, read)) ||
+        (code === BACKSLASH && readBackslash(text, at, read))
+      )
+        for (const unit of read.units) {
+          starts[size] = start
+          units[size++] = unit
+        }
+      else {
+        read.length = 1
+        starts[size] = start
+        units[size++] = code
       }
     }
-    addUnchanged(at, text.length)
-    starts[units] = this.#startOf(text.length)
-    return new DecodedText(pieces.join(''), (index) => starts[index] ?? 0)
+    if (size === text.length) return undefined
+    starts[size] = known ? (known[text.length] ?? 0) : text.length
+    const decoded = Buffer.from(units.buffer, 0, size * 2).toString('utf16le')
+    return new DecodedText(decoded, starts.subarray(0, size + 1))
   }
 
   #indexOf(source: number, from: number): number {
+    if (!this.#starts) return source
     let index = from
-    while (index < this.text.length && this.#startOf(index) < source) index++
+    while (index < this.text.length && (this.#starts[index] ?? 0) < source) index++
     return index
   }
 }
 
-/** Returns the characters of one JSON escape or of some percent-encoded bytes, with the lengths of their escapes; `undefined` for bytes that are not UTF-8. */
-function decodeEscapes(escapes: string): [decoded: string | undefined, length: number][] {
-  if (escapes.startsWith('\\u'))
-    return [[String.fromCharCode(Number.parseInt(escapes.slice(2), 16)), escapes.length]]
-  if (escapes.startsWith('\\')) {
-    const character = escapes.charAt(1)
-    return [[CONTROLS[character] ?? character, escapes.length]]
-  }
-  const bytes = Buffer.from(escapes.replaceAll('%', ''), 'hex')
-  const characters: [string | undefined, number][] = []
-  for (let at = 0; at < bytes.length; ) {
-    const size = sizeOfCharacter(bytes[at] ?? 0)
-    const decoded = bytes.toString('utf8', at, at + size)
-    const isValid = at + size <= bytes.length && !decoded.includes('\ufffd')
-    characters.push(isValid ? [decoded, size * 3] : [undefined, 3])
-    at += isValid ? size : 1
-  }
-  return characters
+/** Escape that was read: the characters that it takes, and the UTF-16 units that it stands for. */
+type Escape = { length: number; units: readonly number[] }
+
+/** Reads a JSON escape. */
+function readBackslash(text: string, at: number, read: Escape): boolean {
+  const letter = text.charCodeAt(at + 1)
+  const unit = letter === 0x75 ? readHex(text, at + 2, 4) : SHORT_ESCAPES.get(letter)
+  if (unit === undefined || unit < 0) return false
+  read.length = letter === 0x75 ? 6 : 2
+  read.units = [unit]
+  return true
 }
 
-/** Returns the bytes that a character of UTF-8 takes, by its first one. */
-function sizeOfCharacter(first: number): number {
-  if (first >= 0xf0) return 4
-  if (first >= 0xe0) return 3
-  return first >= 0xc0 ? 2 : 1
+/** Reads one character of percent-encoded UTF-8. */
+function readPercent(text: string, at: number, read: Escape): boolean {
+  const first = readHex(text, at + 1, 2)
+  const size = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
+  let point = size === 1 ? first : first & (0x7f >> size)
+  for (let index = 1; index < size; index++) {
+    const byte = text.charCodeAt(at + index * 3) === PERCENT ? readHex(text, at + index * 3 + 1, 2) : -1
+    if ((byte & 0xc0) !== 0x80) return false
+    point = (point << 6) | (byte & 0x3f)
+  }
+  if (point < 0 || point > 0x10ffff) return false
+  read.length = size * 3
+  read.units =
+    point < 0x10000 ? [point] : [0xd800 + ((point - 0x10000) >> 10), 0xdc00 + ((point - 0x10000) & 0x3ff)]
+  return true
+}
+
+/** Returns a number of some hexadecimal digits; -1 for anything else. */
+function readHex(text: string, at: number, digits: number): number {
+  let value = 0
+  for (let index = at; index < at + digits; index++) {
+    const digit = HEX_DIGITS[text.charCodeAt(index)] ?? -1
+    if (digit < 0) return -1
+    value = value * 16 + digit
+  }
+  return value
 }

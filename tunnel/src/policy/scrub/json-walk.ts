@@ -1,5 +1,6 @@
 /** Walk over a JSON text that applies rules to its values. */
 
+import type { ScrubBudget } from './budget.ts'
 import { Edits } from './edits.ts'
 import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
@@ -62,6 +63,7 @@ export class Walk {
   readonly edits = new Edits()
   readonly hits = new Map<string, number>()
   readonly #rules: RuleIndex
+  readonly #budget: ScrubBudget
   readonly #payload: Buffer
   readonly #itemType: string
   readonly #shape: Shape
@@ -82,8 +84,9 @@ export class Walk {
   #isOfClient = false
   #metaBytes: number
 
-  constructor(rules: RuleIndex, payload: Buffer, itemType: string, shape: Shape) {
+  constructor(rules: RuleIndex, payload: Buffer, itemType: string, shape: Shape, budget: ScrubBudget) {
     this.#rules = rules
+    this.#budget = budget
     this.#payload = payload
     this.#itemType = itemType
     this.#shape = shape
@@ -388,6 +391,7 @@ export class Walk {
     const whole = selected ?? this.#ruleByName(rule)
     const mayBeSelected = this.#mayBeSelected()
     if (!whole && !mayBeSelected && !this.#rules.mayMatch(mask, end - start - 2, digits)) return
+    this.#budget.charge(end - start)
     const text = this.#decode(start, end, mask)
     if (isNeutral(text) || this.#isRuleName(text)) return
     const partRules = mayBeSelected && !selected ? this.#partRules() : []
@@ -430,10 +434,12 @@ export class Walk {
     const from = redactableFrom(this.#path, text)
     if (from >= text.length || this.#isFixed()) return []
     const keepsAddress = this.#rules.visitors.keepsReplyAddress && isReplyAddress(this.#path, this.#itemType)
-    const rulesFor = (searched: string) =>
-      this.#rules
+    const rulesFor = (searched: string) => {
+      this.#budget.charge(searched.length)
+      return this.#rules
         .rulesForText(searched)
         .filter(({ id, exempt }) => !exempt?.test(name) && !(keepsAddress && id.startsWith('@email')))
+    }
     return applyRules(text, rulesFor, from)
   }
 
@@ -446,6 +452,7 @@ export class Walk {
   #memberName({ start, end, mask, digits }: StringToken): string {
     const name = this.#decode(start, end, mask)
     if (this.#muted > 0 || !this.#rules.mayMatch(mask, end - start - 2, digits)) return name
+    this.#budget.charge(end - start)
     const redactions = applyRules(name, this.#rules.rulesForText, 0)
     if (redactions.length === 0) return name
     this.edits.addRedactions(start + 1, this.#scanner.text.slice(start + 1, end - 1), redactions)

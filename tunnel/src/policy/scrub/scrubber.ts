@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { Range } from '../../body/ranges.ts'
+import { ScrubBudget } from './budget.ts'
 import { Unscrubbable } from './json-scanner.ts'
 import { Walk } from './json-walk.ts'
 import type { Shape } from './meta.ts'
@@ -22,10 +23,10 @@ export class Scrubber {
     this.#rules = new RuleIndex(rules)
   }
 
-  /** Throws `Unscrubbable` for a payload that Sentry's JSON parser would not accept either, and for one with 20,000 values to redact. */
-  scrub(payload: Buffer, itemType: string, shape: Shape): Scrubbed {
+  /** Throws `Unscrubbable` for a payload that Sentry's JSON parser would not accept either, for one with 20,000 values to redact, and when the budget is used up. */
+  scrub(payload: Buffer, itemType: string, shape: Shape, budget = new ScrubBudget(() => 0)): Scrubbed {
     if (!isUtf8(payload)) throw new Unscrubbable('it is not UTF-8')
-    const walk = new Walk(this.#rules, payload, itemType, shape)
+    const walk = new Walk(this.#rules, payload, itemType, shape, budget)
     walk.run()
     return { edits: walk.edits.ranges, hits: walk.hits }
   }

@@ -78,7 +78,7 @@ function apiKeyPattern(): RegExp {
 }
 
 const BEARER = /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm)\b)\S+/gi
-const BASIC = /(?<!\w)basic\s+([a-z\d+/]{4,}={0,2})(?![\w+/=])/gi
+const BASIC = /(?<!\w)basic\s+([a-z\d+/]{6,}={0,2})(?![\w+/=])/gi
 
 /** Finds the credentials of HTTP's schemes, with their scheme: any after `Bearer`, and Base64 of `name:password` after `Basic`. */
 function findCredentials(text: string): Span[] {
@@ -106,12 +106,12 @@ function findEmails(text: string): Span[] {
   const found: Span[] = []
   let last = 0 // no character is looked at twice
   for (let sign = text.indexOf('@'); sign >= 0; sign = text.indexOf('@', sign + 1)) {
-    const start = localPartStart(text, last, sign)
+    const from = last
     last = sign + 1
     DOMAIN.lastIndex = last
-    if (start === sign || !DOMAIN.test(text)) continue
-    const length = domainLength(text.slice(last, DOMAIN.lastIndex))
-    if (length > 0) found.push([start, last + length])
+    const length = DOMAIN.test(text) ? domainLength(text.slice(last, DOMAIN.lastIndex)) : 0
+    const start = length > 0 ? localPartStart(text, from, sign) : sign
+    if (start < sign) found.push([start, last + length])
   }
   return found
 }

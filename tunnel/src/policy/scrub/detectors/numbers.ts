@@ -13,10 +13,12 @@ const CARDS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[] 
   [/^62/, [16, 19]],
   [/^(?:50|5[6-9]|6[37])/, [16, 19]],
 ]
+const MIN_CARD_DIGITS = 13
 const MAX_CARD_DIGITS = 19
 const MIN_GROUP = 4 // digits of each group but the last
 const MAX_DOTTED_GROUP = 6 // longer ones are those of a decimal number
-const GAP = /^(?: ?[-\u2010-\u2015\u2212] ?|[ +.\t\n\u00a0\u2007\u2009\u202f])$/
+const SEPARATORS = new Set(' +.\t\n\u00a0\u2007\u2009\u202f-\u2010\u2011\u2012\u2013\u2014\u2015\u2212')
+const SPACED_DASH = /^(?: [-\u2010-\u2015\u2212] ?|[-\u2010-\u2015\u2212] )$/
 const MAX_GAP = 3
 
 /** Finds card numbers whose check digit (Luhn) is right, in one group of digits or in several. */
@@ -39,7 +41,8 @@ export function findCards(text: string): Span[] {
 
 /** Tells if a group of digits that begins at `start` may belong to the same number as the group before. */
 function continues(text: string, [from, to]: Span, start: number): boolean {
-  return to - from >= MIN_GROUP && start - to <= MAX_GAP && GAP.test(text.slice(to, start))
+  if (to - from < MIN_GROUP || start - to > MAX_GAP) return false
+  return start - to === 1 ? SEPARATORS.has(text.charAt(to)) : SPACED_DASH.test(text.slice(to, start))
 }
 
 function addCards(text: string, groups: readonly Span[], found: Span[]): void {
@@ -54,24 +57,26 @@ function addCards(text: string, groups: readonly Span[], found: Span[]): void {
 
 /** Returns the index of the last group of the card number that begins with the group `first`. */
 function lastGroupOfCard(text: string, groups: readonly Span[], first: number): number | undefined {
-  const [start = 0] = groups[first] ?? []
-  if (!/[2-6]/.test(text.charAt(start)) || /\w$|\d[.,]$/.test(text.slice(Math.max(0, start - 2), start)))
+  const start = groups[first]?.[0] ?? 0
+  const code = text.charCodeAt(start)
+  if (code < 0x32 || code > 0x36 || /\w$|\d[.,]$/.test(text.slice(Math.max(0, start - 2), start)))
     return undefined
   let digits = ''
-  let isDotted = false
-  for (const [index, [from, to]] of groups.slice(first, first + 6).entries()) {
-    isDotted ||= index > 0 && text[from - 1] === '.'
-    if (digits.length + to - from > MAX_CARD_DIGITS) return undefined
+  for (let index = first; index < groups.length; index++) {
+    const [from = 0, to = 0] = groups[index] ?? []
     digits += text.slice(from, to)
-    if (isDotted && to - from > MAX_DOTTED_GROUP) return undefined
-    if (!/^(?:\w|\.\d)/.test(text.slice(to, to + 2)) && isCard(digits)) return first + index
+    if (digits.length > MAX_CARD_DIGITS) return undefined
+    const isDecimal = index > first && text[from - 1] === '.' && to - from > MAX_DOTTED_GROUP
+    if (isDecimal) return undefined
+    if (digits.length >= MIN_CARD_DIGITS && isCard(digits) && !/^(?:\w|\.\d)/.test(text.slice(to, to + 2)))
+      return index
   }
   return undefined
 }
 
 function isCard(digits: string): boolean {
-  const isKnown = CARDS.some(([prefix, lengths]) => lengths.includes(digits.length) && prefix.test(digits))
-  return isKnown && passesLuhn(digits)
+  if (!passesLuhn(digits)) return false
+  return CARDS.some(([prefix, lengths]) => lengths.includes(digits.length) && prefix.test(digits))
 }
 
 function passesLuhn(digits: string): boolean {
@@ -110,23 +115,28 @@ export function findIbans(text: string): Span[] {
 
 /** Returns the end of the IBAN of a length that begins at `start`. */
 function ibanEnd(text: string, start: number, length: number): number | undefined {
-  let iban = ''
-  let at = start
-  for (; iban.length < length; at++) {
-    const character = text.charAt(at)
-    if (/[a-z\d]/i.test(character)) iban += character
-    else if (character === '' || iban.length % 4 !== 0 || !IBAN_SEPARATORS.includes(character))
-      return undefined
-    else if (!/\w/.test(text.charAt(at - 1))) return undefined // two separators
+  let [at, size, first, remainder] = [start, 0, 0, 0] // `first`: the value of the country and check digits, which are moved to the end
+  let letters = 0 // the largest value of those in the account number
+  for (; size < length; at++) {
+    const value = valueOfCharacter(text.charCodeAt(at))
+    if (value < 0) {
+      const isSeparator = size % 4 === 0 && IBAN_SEPARATORS.includes(text.charAt(at)) && at < text.length
+      if (!isSeparator || valueOfCharacter(text.charCodeAt(at - 1)) < 0) return undefined
+      continue
+    }
+    const factor = value > 9 ? 100 : 10
+    if (size < 4) first = first * factor + value
+    else remainder = (remainder * factor + value) % 97
+    if (size > 1 && value > 9) letters = Math.max(letters, value)
+    size++
   }
-  const isHash = /^[\da-f]+$/.test(iban) && /[a-f]/.test(iban.slice(2))
-  return !isHash && !/\w/.test(text.charAt(at)) && passesMod97(iban) ? at : undefined
+  const isHash = letters > 9 && letters < 16 && /^[a-f]{2}/i.test(text.slice(start, start + 2))
+  return !isHash && (remainder * 1_000_000 + first) % 97 === 1 && !/\w/.test(text.charAt(at)) ? at : undefined
 }
 
-function passesMod97(iban: string): boolean {
-  let remainder = 0
-  for (const character of iban.slice(4) + iban.slice(0, 4))
-    for (const digit of String(Number.parseInt(character, 36)))
-      remainder = (remainder * 10 + Number(digit)) % 97
-  return remainder === 1
+/** Returns the value of a digit, and of letters from 10 on; -1 for other characters. */
+function valueOfCharacter(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30
+  const letter = (code | 0x20) - 0x61
+  return code >= 0x41 && letter >= 0 && letter < 26 ? letter + 10 : -1
 }

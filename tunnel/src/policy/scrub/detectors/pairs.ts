@@ -10,8 +10,13 @@ import type { Span } from './text-spans.ts'
 const ROOT =
   /pass|pwd|secret|token|auth|credential|cookie|[iest][-_. ]?key|[cx]srf|sess|otp|pin|cv[cvn]|jwt|sid|sig|factor|security/gi
 const MAX_NAME = 64
+const MAX_KNOWN = 500
+const MAX_SPACE = 8
+const AFTER_NAME = new Set('=:-["\'`]')
+const BEFORE_ELEMENT = new Set('<:')
+const BEFORE_NAME = new Set('<: \n')
+const QUOTES = new Set('"\'`')
 const NAME_CHARACTER = /[\w.-]/
-const QUOTE = /["'`]/
 
 const HEADER_PREFIX = /^(?:proxy-)?authorization$/i
 /** What may be between a name and its sign: the end of quotes or brackets, and an index as in `password[]`. */
@@ -37,18 +42,29 @@ const PART = /[^\r\n]+(?:\r?\n(?!--)[^\r\n]*)*/y
 /** Finds the values of secrets. */
 export function findPairs(text: string): Span[] {
   const found: Span[] = []
+  const known = new Map<string, boolean>() // by name
   ROOT.lastIndex = 0
   for (let root = ROOT.exec(text); root; root = ROOT.exec(text)) {
     const [start, end] = nameAround(text, root.index)
     ROOT.lastIndex = Math.max(ROOT.lastIndex, end)
+    if (!mayHaveValue(text, start, end)) continue
     const name = text.slice(start, end)
-    if (!isCookieName(name) && !isSecretName(name)) continue
+    const isSecret = known.get(name) ?? (isCookieName(name) || isSecretName(name))
+    if (known.size < MAX_KNOWN) known.set(name, isSecret)
+    if (!isSecret) continue
     for (const [from, to] of valuesOf(text, start, end, name)) {
       if (!isPlaceholder(text.slice(from, to))) found.push([from, to])
       ROOT.lastIndex = Math.max(ROOT.lastIndex, to)
     }
   }
   return found
+}
+
+/** Tells if a name may have a value, by the character after it, or by those before it for options and elements. */
+function mayHaveValue(text: string, start: number, end: number): boolean {
+  let next = end
+  while (next < end + MAX_SPACE && text.charCodeAt(next) <= 0x20) next++
+  return AFTER_NAME.has(text[next] ?? '') || text[start] === '-' || BEFORE_ELEMENT.has(text[start - 1] ?? '')
 }
 
 function nameAround(text: string, at: number): Span {
@@ -61,8 +77,9 @@ function nameAround(text: string, at: number): Span {
 
 /** Returns the values that a name has by the structure around it. */
 function valuesOf(text: string, start: number, end: number, name: string): Span[] {
-  const before = text.slice(Math.max(0, start - 40), start)
-  const isQuoted = QUOTE.test(before.slice(-1))
+  const previous = text[start - 1] ?? ''
+  const isQuoted = QUOTES.has(previous)
+  const before = isQuoted || BEFORE_NAME.has(previous) ? text.slice(Math.max(0, start - 40), start) : ''
   if (/<(?:[\w-]{1,32}:)?$/.test(before)) return valuesAfter(text, TAG_END, end, ELEMENT)
   if (isQuoted && /["'`]?name["'`]?\s?[=:]\s?["'`]$/i.test(before))
     return [...valuesAfter(text, PART_HEADERS, end, PART), ...valuesAfter(text, VALUE_ATTRIBUTE, end, WORD)]
@@ -105,13 +122,13 @@ function skip(text: string, pattern: RegExp, at: number): number | undefined {
 function readValues(text: string, from: number, unquoted: RegExp): Span[] {
   const first = text.charAt(from)
   if ('[{('.includes(first) && first !== '') return [[from, groupEnd(text, from)]]
-  if (!QUOTE.test(first)) {
+  if (!QUOTES.has(first)) {
     unquoted.lastIndex = from
     const match = unquoted.exec(text)
     return match ? [[unquoted.lastIndex - (match[1] ?? match[0]).length, unquoted.lastIndex]] : []
   }
   const values: Span[] = []
-  for (let at = from; QUOTE.test(text.charAt(at)); ) {
+  for (let at = from; QUOTES.has(text.charAt(at)); ) {
     const end = quoteEnd(text, at)
     values.push([at + 1, end])
     at = end + 1
