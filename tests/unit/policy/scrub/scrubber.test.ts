@@ -80,6 +80,14 @@ describe('SCRUB=default', () => {
     ['a named value', '{"name":"token","value":"a1"}', '{"name":"token","value":"[Filtered]"}'],
     ['cookies', 'document.cookie=a=b1; c="d2"', 'document.cookie=[Filtered]"d2"'],
     ['a header with quotes', 'Cookie: a="b1"; c=d2', 'Cookie: [Filtered]'],
+    ['a call', 'setPassword("a1", 2) password(b)', 'setPassword("[Filtered]", 2) password(b)'],
+    ['YAML', 'password: |\n  a1\nsecrets:\n  - b2', 'password: |\n  [Filtered]\nsecrets:\n  - [Filtered]'],
+    [
+      'a name of two words',
+      'API key: a1, "private key"\u00a0= "b2"',
+      'API key: [Filtered], "private key"\u00a0= "[Filtered]"',
+    ],
+    ['other signs', 'token += a1, pwd != b2', 'token += [Filtered], pwd != [Filtered]'],
     ['a token', 'token: a1b2 TOKEN:c3d4', 'token: [Filtered] TOKEN:[Filtered]'],
     ['basic credentials', 'sent Basic amFuZTphMWIy', 'sent [Filtered]'],
     ['an IBAN in lower case', 'de89370400440532013000, gb29 nwbk 6016 1331 9268 19', '[iban], [iban]'],
@@ -200,11 +208,12 @@ describe('SCRUB=default', () => {
   })
 
   it('removes a text that Sentry could not parse after a change', () => {
-    const event = { request: { cookies: 'sid=abc; lang=de' }, user: { id: '1', ip_address: '203.0.113.7' } }
-    expect(scrubValue(STRICT, event)).toEqual({
-      request: { cookies: null },
-      user: { id: '1', ip_address: null },
+    const eventWith = (cookies: string | null, ip_address: string | null) => ({
+      request: { cookies },
+      contexts: { response: { cookies } },
+      user: { id: '1', ip_address },
     })
+    expect(scrubValue(STRICT, eventWith('sid=abc; lang=de', '203.0.113.7'))).toEqual(eventWith(null, null))
   })
 
   it.each(['session', 'sessions'])(

@@ -40,11 +40,11 @@ export function redactableFrom(path: Path, text: string): number {
 }
 
 /** Texts that Sentry parses: a redacted one would be an error there. */
-const PARSED = new Set(['user.ip_address', 'attrs.ip_address', 'request.cookies'])
+const PARSED = new Set(['user.ip_address', 'attrs.ip_address', 'request.cookies', 'contexts.response.cookies'])
 
 /** Tells if a text is removed if a part of it is redacted. */
 export function isParsed(path: Path): boolean {
-  return path.length === 2 && PARSED.has(path.join('.'))
+  return path.length <= 3 && PARSED.has(path.join('.'))
 }
 
 /** Tells if a field of a session stays as it is: all but its user and address are read by Sentry. */

@@ -13,65 +13,40 @@ const CARDS: readonly (readonly [prefix: RegExp, lengths: readonly number[]])[] 
   [/^62/, [16, 19]],
   [/^(?:50|5[6-9]|6[37])/, [16, 19]],
 ]
-const MIN_CARD_DIGITS = 13
-const MAX_CARD_DIGITS = 19
+const MIN_DIGITS = 13
+const MAX_DIGITS = 19
 const MIN_GROUP = 4 // digits of each group but the last
 const MAX_DOTTED_GROUP = 6 // longer ones are those of a decimal number
-const SEPARATORS = new Set(' +.\t\n\u00a0\u2007\u2009\u202f-\u2010\u2011\u2012\u2013\u2014\u2015\u2212')
-const SPACED_DASH = /^(?: [-\u2010-\u2015\u2212] ?|[-\u2010-\u2015\u2212] )$/
-const MAX_GAP = 3
+const CARD_START = /(?<!\w|\d[.,])[2-6]\d{3,}/g
+const NEXT_GROUP = /(?: ?[-\u2010-\u2015\u2212] ?|[ +.\t\n\u00a0\u2007\u2009\u202f])(\d{1,19})(?!\d)/y
 
 /** Finds card numbers whose check digit (Luhn) is right, in one group of digits or in several. */
 export function findCards(text: string): Span[] {
   const found: Span[] = []
-  let groups: Span[] = []
-  for (const match of text.matchAll(/\d+/g)) {
-    const start = match.index
-    const end = start + match[0].length
-    const last = groups.at(-1)
-    if (last && !continues(text, last, start)) {
-      addCards(text, groups, found)
-      groups = []
-    }
-    groups.push([start, end])
+  CARD_START.lastIndex = 0
+  for (let match = CARD_START.exec(text); match; match = CARD_START.exec(text)) {
+    const end = cardEnd(text, match.index, match[0])
+    if (end === undefined) continue
+    found.push([match.index, end])
+    CARD_START.lastIndex = end
   }
-  addCards(text, groups, found)
   return found
 }
 
-/** Tells if a group of digits that begins at `start` may belong to the same number as the group before. */
-function continues(text: string, [from, to]: Span, start: number): boolean {
-  if (to - from < MIN_GROUP || start - to > MAX_GAP) return false
-  return start - to === 1 ? SEPARATORS.has(text.charAt(to)) : SPACED_DASH.test(text.slice(to, start))
-}
-
-function addCards(text: string, groups: readonly Span[], found: Span[]): void {
-  for (let first = 0; first < groups.length; first++) {
-    const last = lastGroupOfCard(text, groups, first)
-    const [start, end] = [groups[first]?.[0], groups[last ?? -1]?.[1]]
-    if (last === undefined || start === undefined || end === undefined) continue
-    found.push([start, end])
-    first = last
+/** Returns the end of the card number that begins with a group of digits. */
+function cardEnd(text: string, start: number, first: string): number | undefined {
+  let [digits, group, end] = [first, first.length, start + first.length]
+  for (;;) {
+    if (digits.length > MAX_DIGITS) return undefined
+    if (digits.length >= MIN_DIGITS && isCard(digits) && !/^(?:\w|\.\d)/.test(text.slice(end, end + 2)))
+      return end
+    NEXT_GROUP.lastIndex = end
+    const [all = '', next = ''] = group < MIN_GROUP ? [] : (NEXT_GROUP.exec(text) ?? [])
+    if (next === '' || (all.startsWith('.') && next.length > MAX_DOTTED_GROUP)) return undefined
+    digits += next
+    group = next.length
+    end += all.length
   }
-}
-
-/** Returns the index of the last group of the card number that begins with the group `first`. */
-function lastGroupOfCard(text: string, groups: readonly Span[], first: number): number | undefined {
-  const start = groups[first]?.[0] ?? 0
-  const code = text.charCodeAt(start)
-  if (code < 0x32 || code > 0x36 || /\w$|\d[.,]$/.test(text.slice(Math.max(0, start - 2), start)))
-    return undefined
-  let digits = ''
-  for (let index = first; index < groups.length; index++) {
-    const [from = 0, to = 0] = groups[index] ?? []
-    digits += text.slice(from, to)
-    if (digits.length > MAX_CARD_DIGITS) return undefined
-    const isDecimal = index > first && text[from - 1] === '.' && to - from > MAX_DOTTED_GROUP
-    if (isDecimal) return undefined
-    if (digits.length >= MIN_CARD_DIGITS && isCard(digits) && !/^(?:\w|\.\d)/.test(text.slice(to, to + 2)))
-      return index
-  }
-  return undefined
 }
 
 function isCard(digits: string): boolean {

@@ -11,17 +11,19 @@ const ROOT =
   /pass|pwd|secret|token|auth|credential|cookie|[iest][-_. ]?key|[cx]srf|sess|otp|pin|cv[cvn]|jwt|sid|sig|factor|security/gi
 const MAX_NAME = 64
 const MAX_KNOWN = 500
+const MAX_FOUND = 1000 // with more, all after the first is redacted
 const MAX_SPACE = 8
-const AFTER_NAME = new Set('=:-["\'`]')
+const AFTER_NAME = new Set('=:-["\'`]+?!(')
 const BEFORE_ELEMENT = new Set('<:')
 const BEFORE_NAME = new Set('<: \n')
+const SPACE = new Set(' \t\r\n\u00a0')
 const QUOTES = new Set('"\'`')
 const NAME_CHARACTER = /[\w.-]/
 
-const HEADER_PREFIX = /^(?:proxy-)?authorization$/i
 /** What may be between a name and its sign: the end of quotes or brackets, and an index as in `password[]`. */
 const NAME_END = /["'`]?\]?(?:\[[^[\]\s]{0,40}\]){0,3}/y
-const SIGN = /\s{0,8}(?:=>|(?<=\s)->(?=\s)|:=|={1,3}|:(?!:))\s{0,8}/y
+const SIGN =
+  /(?:\s{0,8}(?:=>|(?<=\s)->(?=\s)|[:+?!]?={1,3}|:(?!:))\s{0,8}(?:(?:[|>][-+]?|-|!!\w{1,10})\s{1,8})?|\((?=["'`]))/y
 /** Line, column or port after the name of a file or host. */
 const PLACE = /:\d{1,7}(?![\w.])/y
 const COMMA = /\s?,\s{0,3}/y
@@ -42,41 +44,50 @@ const PART = /[^\r\n]+(?:\r?\n(?!--)[^\r\n]*)*/y
 /** Finds the values of secrets. */
 export function findPairs(text: string): Span[] {
   const found: Span[] = []
-  const known = new Map<string, boolean>() // by name
+  const known = new Map<string, NameKind>()
   ROOT.lastIndex = 0
   for (let root = ROOT.exec(text); root; root = ROOT.exec(text)) {
-    const [start, end] = nameAround(text, root.index)
+    const [start, end] = nameAround(text, root.index, ROOT.lastIndex)
     ROOT.lastIndex = Math.max(ROOT.lastIndex, end)
     if (!mayHaveValue(text, start, end)) continue
     const name = text.slice(start, end)
-    const isSecret = known.get(name) ?? (isCookieName(name) || isSecretName(name))
-    if (known.size < MAX_KNOWN) known.set(name, isSecret)
-    if (!isSecret) continue
-    for (const [from, to] of valuesOf(text, start, end, name)) {
+    const kind = known.get(name) ?? kindOf(name)
+    if (known.size < MAX_KNOWN) known.set(name, kind)
+    if (kind === 'other') continue
+    for (const [from, to] of valuesOf(text, start, end, kind)) {
       if (!isPlaceholder(text.slice(from, to))) found.push([from, to])
+      if (found.length > MAX_FOUND) return [[found[0]?.[0] ?? 0, text.length]]
       ROOT.lastIndex = Math.max(ROOT.lastIndex, to)
     }
   }
   return found
 }
 
+type NameKind = 'cookies' | 'authorization' | 'secret' | 'other'
+
+function kindOf(name: string): NameKind {
+  if (isCookieName(name)) return 'cookies'
+  if (!isSecretName(name)) return 'other'
+  return /authorization$/i.test(name) ? 'authorization' : 'secret'
+}
+
 /** Tells if a name may have a value, by the character after it, or by those before it for options and elements. */
 function mayHaveValue(text: string, start: number, end: number): boolean {
   let next = end
-  while (next < end + MAX_SPACE && text.charCodeAt(next) <= 0x20) next++
+  while (next < end + MAX_SPACE && SPACE.has(text[next] ?? '')) next++
   return AFTER_NAME.has(text[next] ?? '') || text[start] === '-' || BEFORE_ELEMENT.has(text[start - 1] ?? '')
 }
 
-function nameAround(text: string, at: number): Span {
-  let start = at
-  while (at - start < MAX_NAME && NAME_CHARACTER.test(text.charAt(start - 1))) start--
-  let end = at
-  while (end - at < MAX_NAME && NAME_CHARACTER.test(text.charAt(end))) end++
+function nameAround(text: string, from: number, to: number): Span {
+  let start = from
+  while (from - start < MAX_NAME && NAME_CHARACTER.test(text.charAt(start - 1))) start--
+  let end = to
+  while (end - to < MAX_NAME && NAME_CHARACTER.test(text.charAt(end))) end++
   return [start, end]
 }
 
 /** Returns the values that a name has by the structure around it. */
-function valuesOf(text: string, start: number, end: number, name: string): Span[] {
+function valuesOf(text: string, start: number, end: number, kind: NameKind): Span[] {
   const previous = text[start - 1] ?? ''
   const isQuoted = QUOTES.has(previous)
   const before = isQuoted || BEFORE_NAME.has(previous) ? text.slice(Math.max(0, start - 40), start) : ''
@@ -87,24 +98,19 @@ function valuesOf(text: string, start: number, end: number, name: string): Span[
   const nameEnd = skip(text, NAME_END, end) ?? end
   const sign = skip(text, SIGN, nameEnd)
   if (sign !== undefined) {
-    if (isParserError(before, name) || (name.includes('.') && skip(text, PLACE, end))) return []
-    return readValues(text, sign, patternFor(name, text.slice(nameEnd, sign).includes(':')))
+    if (/expected\s$/i.test(before)) return [] // `Unexpected token: punc` is a message of JavaScript parsers
+    if (skip(text, PLACE, end) && text.slice(start, end).includes('.')) return []
+    return readValues(text, sign, patternFor(kind, text.slice(nameEnd, sign).includes(':')))
   }
-  const isHeaderName = isCookieName(name) || HEADER_PREFIX.test(name)
-  if (isQuoted && (/[[(]\s?["'`]$/.test(before) || isHeaderName))
-    return valuesAfter(text, COMMA, nameEnd, WORD)
-  return name.startsWith('-') ? valuesAfter(text, FLAG_END, end, WORD) : []
-}
-
-/** `Unexpected token: punc` is a message of JavaScript parsers. */
-function isParserError(before: string, name: string): boolean {
-  return /^token$/i.test(name) && /expected\s$/i.test(before)
+  const isInList = isQuoted && (/[[(]\s?["'`]$/.test(before) || kind !== 'secret')
+  if (isInList) return valuesAfter(text, COMMA, nameEnd, WORD)
+  return text[start] === '-' ? valuesAfter(text, FLAG_END, end, WORD) : []
 }
 
 /** Returns the pattern of a value without quotes. */
-function patternFor(name: string, isHeader: boolean): RegExp {
-  if (isHeader && (isCookieName(name) || /authorization$/i.test(name))) return LINE
-  return isCookieName(name) ? COOKIES : WORD
+function patternFor(kind: NameKind, isHeader: boolean): RegExp {
+  if (isHeader && kind !== 'secret') return LINE
+  return kind === 'cookies' ? COOKIES : WORD
 }
 
 function valuesAfter(text: string, between: RegExp, at: number, unquoted: RegExp): Span[] {
