@@ -40,7 +40,12 @@ export function redactableFrom(path: Path, text: string): number {
 }
 
 /** Texts that Sentry parses: a redacted one would be an error there. */
-const PARSED = new Set(['user.ip_address', 'attrs.ip_address', 'request.cookies', 'contexts.response.cookies'])
+const PARSED = new Set([
+  'user.ip_address',
+  'attrs.ip_address',
+  'request.cookies',
+  'contexts.response.cookies',
+])
 
 /** Tells if a text is removed if a part of it is redacted. */
 export function isParsed(path: Path): boolean {
