@@ -21,7 +21,7 @@ function scrubSlowly(msPerReading: number) {
   const charges: { address: string | undefined; bytes: number }[] = []
   let time = 0
   const scrubbing = new Scrubbing(
-    { level: 'default', mode: 'enforce', attachments: 'pass', selected: [] },
+    { level: 'default', mode: 'enforce', attachments: 'pass', selected: [], users: { kind: 'remove' } },
     (rule) => found.push(rule),
     () => (time += msPerReading),
   )
