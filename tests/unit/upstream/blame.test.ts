@@ -56,6 +56,24 @@ describe('Poisoned envelopes of the same private network as the others', () => {
   })
 })
 
+describe('A page with 400 for every post, as of Django for a host that it does not know', () => {
+  it('is no outage, and declines nothing', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer({ status: 400, headers: HTML, body: '<h1>Bad Request (400)</h1>' })
+    for (let n = 0; n < 10; n++) {
+      const { headers } = await post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+      expect(headers['x-culvert-outcome']).toBe('spooled')
+    }
+    const { upstreams, spool } = await (await tunnel.admin('/status')).json()
+    expect(upstreams[0]).toMatchObject({
+      breaker: { open: false },
+      refusals: [{ status: 400, message: 'Bad Request (400)' }],
+    })
+    expect(spool.envelopes).toBe(10)
+  })
+})
+
 describe('A project that Sentry does not know', () => {
   const KEY = '0123456789abcdef0123456789abcdef'
   const UNKNOWN: Answer = {
