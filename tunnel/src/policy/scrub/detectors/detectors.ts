@@ -77,7 +77,7 @@ function apiKeyPattern(): RegExp {
   return new RegExp(`(?<![A-Za-z0-9_-])(?:${shapes.join('|')})`, 'g')
 }
 
-const BEARER = /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm)\b)\S+/gi
+const BEARER = /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm)\b)\S{5,}/gi
 const BASIC = /(?<!\w)basic\s+([a-z\d+/]{6,}={0,2})(?![\w+/=])/gi
 
 /** Finds the credentials of HTTP's schemes, with their scheme: any after `Bearer`, and Base64 of `name:password` after `Basic`. */

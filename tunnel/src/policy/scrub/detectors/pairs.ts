@@ -36,7 +36,8 @@ const VALUE_ATTRIBUTE = /["'`][\s,]{1,3}["'`]?value["'`]?\s?[=:]\s?/iy
 
 const WORD =
   /(?:(?:bearer|basic|digest|token)\s{1,3})?((?:[^\s&;,"'`\\<>)}]|,(?![\s"'`])(?![\w.-]{1,40}["'`]?\s?[=:])|\\(?!["'`\\/bfnrtu]))+)/iy
-const LINE = /(?:[^\r\n"'`\\]|(?<==)"[^\r\n"\\]*")+/y
+const LINE =
+  /(?!(?:true|false|null|undefined|none|required|missing)\b(?!=))(?:[^\r\n"'`\\]|(?<==)"[^\r\n"\\]*")+/y
 const COOKIES = /[^\s&;,"'`\\]+(?:;\s?[^\s;=&"'`\\]+=[^\s;&"'`\\]*)*/y
 const ELEMENT = /[^<]+/y
 const PART = /[^\r\n]+(?:\r?\n(?!--)[^\r\n]*)*/y
