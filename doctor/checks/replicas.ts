@@ -265,13 +265,17 @@ export const tunnelState: Check = {
         return fail(`The spool of ${replica} has a problem: ${spool.problem}.`)
       const [damaged] = spool?.damaged_files ?? []
       if (damaged !== undefined) return fail(`A damaged spool file was set aside as ${damaged}.`)
+      if (spool?.durability?.startsWith('unproven'))
+        return warn(`The durability of the spool of ${replica} is ${spool.durability}.`)
       if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)
       const warning = warnings.find((each) => !(isProxyChecked && isAboutProxies(each)))
       if (warning !== undefined) return warn(warning)
     }
-    return pass(`${statuses.length} replicas checked. ${describeCspReports(statuses)}`)
+    const meanings = new Set(statuses.flatMap(({ spool }) => spool?.durability ?? []))
+    const durability = meanings.size > 0 ? `Stored envelopes are ${[...meanings].join(', and ')}. ` : ''
+    return pass(`${statuses.length} replicas checked. ${durability}${describeCspReports(statuses)}`)
   }),
 }
 

@@ -187,6 +187,7 @@ function spoolStatus(project: string): SpoolStatus {
       paused: [],
       partitions: [{ project, category: 'error', ...pending }],
     },
+    durability: 'synced on 1 disk',
     ...{ disk_free_bytes: 1, wal_bytes: 1, damaged_files: [] },
     attempts: [{ project, result: 'delivered', attempts: 1 }],
   }

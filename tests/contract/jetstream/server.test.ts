@@ -340,12 +340,17 @@ describe('Opening the spool on NATS', requires('nats'), () => {
     }
   })
 
-  it('rejects a server without sync_interval', async () => {
-    await using nats = await startOldNats('2.9.10')
-    await expect(openSpoolOn(nats)).rejects.toThrow(
-      /runs nats-server 2\.9\.10, which cannot sync each message \(sync_interval: always\); install 2\.10 or newer$/,
-    )
-  })
+  it.each(['2.9.10', '2.10.22', '2.12.2'])(
+    'rejects the version %s, which may lose entries',
+    async (version) => {
+      await using nats = await startOldNats(version)
+      await expect(openSpoolOn(nats)).rejects.toThrow(
+        new RegExp(
+          `runs nats-server ${version.replaceAll('.', '\\.')}, which can.*; install 2\\.12\\.3 or newer`,
+        ),
+      )
+    },
+  )
 })
 
 async function drain(spool: Spool, taken: string[], goesOn: () => boolean | Promise<boolean>): Promise<void> {

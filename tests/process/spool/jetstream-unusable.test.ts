@@ -28,7 +28,7 @@ describe('A tunnel whose NATS server is too old', () => {
     expect(answer).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })
     expect(await spoolOf(tunnel)).toMatchObject({
       writable: false,
-      problem: expect.stringMatching(/runs nats-server 2\.9\.10, .*; install 2\.10 or newer$/),
+      problem: expect.stringMatching(/runs nats-server 2\.9\.10, .*; install 2\.12\.3 or newer/),
     })
   })
 })

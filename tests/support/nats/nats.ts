@@ -40,6 +40,7 @@ export async function startNats({
   const folder = starting.use(await makeMemoryFolder())
   const port = given ?? (await freePort())
   const server = `127.0.0.1:${port}`
+  const monitoringPort = await freePort()
   const store = givenStore ?? join(folder.path, 'store')
   const configs = join(folder.path, 'config')
   await mkdir(join(configs, 'credentials'), { recursive: true })
@@ -58,7 +59,10 @@ export async function startNats({
   }
 
   function startProcess(program: string): Program {
-    const args = ['-c', join(configs, 'nats.conf'), '-a', '127.0.0.1', '-p', String(port), '-sd', store]
+    const args = [
+      ...['-c', join(configs, 'nats.conf'), '-a', '127.0.0.1', '-p', String(port)],
+      ...['-m', String(monitoringPort), '-sd', store],
+    ]
     return startProgram('nats-server', program, args, {})
   }
 
@@ -90,6 +94,8 @@ export async function startNats({
   return {
     url: `nats://${server}`,
     server,
+    /** Port of its monitoring, when it runs from the PATH. */
+    monitoringPort,
     store,
     /** PID of the process when it runs from the PATH. */
     pid: () => running?.pid,

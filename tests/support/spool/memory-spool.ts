@@ -23,6 +23,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
   const spool: MemorySpool = {
     id: 'in memory',
     maxBytes: Number.MAX_SAFE_INTEGER,
+    durability: () => 'unproven: in memory',
     unreadable: new Set(),
     takes: 0,
     entry: () => [...rows.values()].map(({ entry }) => entry),

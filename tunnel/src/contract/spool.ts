@@ -38,6 +38,8 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   writable: boolean
   since: number
   problem?: string
+  /** Meaning of a success: on how many disks or servers an entry is synced, or `unproven:` and the reason. Absent from older releases. */
+  durability?: string
   /** Bounds: bytes of all entries, bytes of one project, and the age at which entries expire. */
   max_bytes: number
   project_max_bytes: number

@@ -161,6 +161,8 @@ export type Spool = {
   id: string
   /** Bound of the bytes on disk. */
   maxBytes: number
+  /** Describes what it means that an entry is stored: on how many disks it is synced, or `unproven:` or `in memory:` and the reason. */
+  durability(): string
   /**
    * Stores an entry. Resolves when it is on disk, synced, or known, or when there is no room. The caller holds a lease for `leaseMs`, for
    * an attempt that is still pending. Rejects when the disk or the server fails.

@@ -24,6 +24,7 @@ export async function describeSpool(
 ): Promise<SpoolStatus> {
   const known = {
     ...{ id: spool.store.id, ...spool.health(), max_bytes: spool.store.maxBytes, max_age_ms: ageMs },
+    durability: spool.store.durability(),
     project_max_bytes: Math.floor(spool.store.maxBytes * projectShare),
     attempts: deliverer.attempts(),
   }

@@ -34,6 +34,7 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     get maxBytes() {
       return spool?.maxBytes ?? 0
     },
+    durability: () => spool?.durability() ?? 'unproven: the spool is not open yet',
     get bundles() {
       return spool?.bundles
     },

@@ -5,6 +5,7 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
 import { StoreAway } from '../unreachable.ts'
 import { classOf } from './codec.ts'
+import { problemOfNats } from './durability.ts'
 import { describeNats, type NatsAddress } from './nats-url.ts'
 import {
   codeOf,
@@ -77,10 +78,10 @@ export class Server {
     })
     try {
       const { version = '' } = nc.info ?? {}
-      const [major = 0, minor = 0] = version.split('.').map(Number)
-      if (major < 2 || (major === 2 && minor < 10))
+      const problem = problemOfNats(version)
+      if (problem !== undefined)
         throw new StoreAway(
-          `SPOOL_URL: ${place} runs nats-server ${version}, which cannot sync each message (sync_interval: always); install 2.10 or newer`,
+          `SPOOL_URL: ${place} runs nats-server ${version}, which ${problem}; install 2.12.3 or newer, or 2.10.23 or newer of 2.10 and 2.11`,
         )
       const options = { timeout: ANSWER_MS }
       const jsm = await jetstreamManager(nc, options).catch((error) => {

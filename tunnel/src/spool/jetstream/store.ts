@@ -32,6 +32,7 @@ import {
   toSpoolEntry,
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
+import { describeServers } from './durability.ts'
 import { HistoryBuckets } from './history.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
 import type { NatsAddress } from './nats-url.ts'
@@ -43,6 +44,7 @@ type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
 
 const RETRIES = 'culvert.spool-retry'
 const LOOK_MS = 500
+const DURABILITY_MS = 60_000 // a server may be restarted with other settings
 const NOTE_MS = 10_000
 const CLOSE_MS = 500
 const STALL_MS = 300
@@ -61,7 +63,7 @@ export async function openJetStreamSpool(
 ): Promise<Spool> {
   const settings = { ...bounds, replicas: address.replicas }
   const server = await Server.open(address, settings)
-  const spool = new JetStreamSpool(server, settings, { now, timeOf })
+  const spool = new JetStreamSpool(server, { ...settings, address }, { now, timeOf })
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -83,9 +85,13 @@ class JetStreamSpool implements Spool {
   readonly #state: State
   readonly #now: () => number
   readonly #closing = new AbortController()
+  readonly #address: NatsAddress
+  #durability = 'unproven: the servers were not asked yet'
+  #asking: NodeJS.Timeout | undefined
   readonly bundles: BundleBucket
 
-  constructor(server: Server, settings: Settings, clocks: Clocks) {
+  constructor(server: Server, settings: Settings & { address: NatsAddress }, clocks: Clocks) {
+    this.#address = settings.address
     this.#server = server
     this.#messages = new Messages(server)
     this.#state = new State(server, this.#messages, settings, clocks)
@@ -96,7 +102,8 @@ class JetStreamSpool implements Spool {
   }
 
   async start(): Promise<void> {
-    await this.totals()
+    await Promise.all([this.totals(), this.#readDurability()])
+    this.#asking = setInterval(() => void this.#readDurability(), DURABILITY_MS).unref()
     this.#server.nc.subscribe(RETRIES, {
       callback: (error, message) => {
         if (!error) message.respond(JSON.stringify(this.#consumers.retry(message.json<Retry>())))
@@ -106,6 +113,10 @@ class JetStreamSpool implements Spool {
 
   get id(): string {
     return this.#state.id
+  }
+
+  durability(): string {
+    return this.#durability
   }
 
   get maxBytes(): number {
@@ -253,10 +264,15 @@ class JetStreamSpool implements Spool {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    clearInterval(this.#asking)
     this.#consumers.close()
     const noted = this.#state.look(0).then(() => this.#countLost(0))
     await Promise.race([noted.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
     await this.#server.close()
+  }
+
+  async #readDurability(): Promise<void> {
+    this.#durability = await describeServers({ ...this.#address, nc: this.#server.nc })
   }
 
   #assertNoFailure(): void {

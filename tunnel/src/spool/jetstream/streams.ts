@@ -131,7 +131,7 @@ function describeError(error: unknown, { name, max_bytes }: Wanted): Error {
   return new Error(`SPOOL_URL: the server does not create the stream ${name}: ${messageOf(error)}`)
 }
 
-/** Throws when a stream would lose entries. A server's `sync_interval` cannot be read: `deploy/nats.conf` sets it. */
+/** Throws when a stream would lose entries. `durability.ts` reads the servers' `sync_interval`. */
 function rejectLossyStream(config: StreamConfig, wanted: Wanted): void {
   const { subjects = [], num_replicas = 1, duplicate_window = 0 } = wanted
   const isLocked = subjects.length > 0 && (config.deny_delete || config.deny_purge)

@@ -19,6 +19,7 @@ import type {
 import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
+import { describeDisk } from './durability.ts'
 import { LockHeld } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
@@ -85,6 +86,7 @@ class SqliteSpool implements Spool {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
   }
+  readonly #durability: string
   readonly #file: string
   readonly #openFiles: OpenFiles
   readonly #rowBytes: number
@@ -95,12 +97,17 @@ class SqliteSpool implements Spool {
   constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
     this.id = id
     this.maxBytes = maxBytes
+    this.#durability = describeDisk(folder)
     this.#file = file
     this.#openFiles = new OpenFiles(file)
     this.#rowBytes = rowBytes
     this.#folder = folder
     this.#worker = worker
     this.#checkpoints = checkpoints
+  }
+
+  durability(): string {
+    return this.#durability
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {

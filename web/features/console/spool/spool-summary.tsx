@@ -21,6 +21,7 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
           </span>
         )}
       </Fact>
+      {spool.durability !== undefined && <Fact name="Durability">{spool.durability}</Fact>}
       {paused.total > 0 && (
         <Fact name="Paused">
           {paused.shown.map(({ project }) => project ?? 'all projects').join(', ')}
