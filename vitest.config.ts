@@ -55,6 +55,7 @@ const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
   'tests/stack/attack-cost.test.ts',
+  'tests/stack/bugsink.test.ts', // has a browser beside containers
 ]
 const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 

@@ -6,6 +6,7 @@ import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request.ts'
+import { findRefusalFromHere } from './refusals.ts'
 import { servesTunnelOnly } from './routes.ts'
 
 const KIB = 1024
@@ -26,9 +27,10 @@ export const error: Check = {
   verifies: 'An error passes the proxy and the checks of the tunnel, and is delivered or spooled.',
   remedy:
     'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
-  run: withDsn(async ({ post, run }, dsn) =>
-    accepted(await post(errorEnvelope(dsn, run), { label: 'the error' })),
-  ),
+  run: withDsn(async ({ post, run }, dsn) => {
+    const finding = accepted(await post(errorEnvelope(dsn, run), { label: 'the error' }))
+    return finding.result === 'warn' ? ((await findRefusalFromHere(dsn)) ?? finding) : finding
+  }),
 }
 
 export const replay: Check = {

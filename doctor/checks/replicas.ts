@@ -1,13 +1,11 @@
 /** Checks through the admin ports: receipts of the doctor's own posts, and the state of every replica. */
 
 import type { Receipt, ReplicaStatus, RequestFlag } from '../../tunnel/src/contract.ts'
-import { envelopeUrl, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import type { AdminClient } from '../admin-client.ts'
 import {
   type Check,
   type Finding,
   fail,
-  failWith,
   pass,
   type Result,
   unknown,
@@ -17,7 +15,8 @@ import {
 } from '../check.ts'
 import { type Deployment, type Post, receiptToken } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
-import { type HttpResponse, sendIfUp } from '../request.ts'
+import type { HttpResponse } from '../request.ts'
+import { describeRefusal, refusalOf } from './refusals.ts'
 
 // A documentation address (RFC 5737), credentials that are valid nowhere, and headers that the tunnel accepts from a proxy.
 const SPOOFED_ADDRESS = '192.0.2.77'
@@ -180,37 +179,6 @@ async function findRefusal(
     .filter((upstream) => upstream.origin === origin && upstream.breaker.open)
     .map(({ last_error: error }) => refusalOf(error?.status ?? 0))
     .find((status) => status !== undefined)
-}
-
-/** A 429 is a rate limit, and the others ask to try again. */
-function refusalOf(status: number): number | undefined {
-  return status >= 400 && status < 500 && ![408, 421, 425, 429].includes(status) ? status : undefined
-}
-
-async function describeRefusal(status: number, dsn: string): Promise<Finding> {
-  const message = `The server of the DSN responds with ${status} to the error.`
-  if (status === 401 || status === 403 || status === 404) return failWith(message, KEY_REMEDY)
-  if (status !== 400) return fail(message)
-  return (await refusesAddress(dsn))
-    ? failWith(`${message} Without X-Forwarded-For it accepts it.`, COUNT_REMEDY)
-    : failWith(message, `${HOSTS_REMEDY} ${COUNT_REMEDY}`)
-}
-
-const KEY_REMEDY =
-  'The key in SENTRY_DSN is wrong, or the project does not exist: copy the DSN from the settings of the project again. If a proxy is in front of the server, it may ask for a password.'
-const HOSTS_REMEDY = 'Bugsink and other servers on Django: add the host of SENTRY_DSN to ALLOWED_HOSTS there.'
-const COUNT_REMEDY =
-  'Bugsink with USE_X_FORWARDED_FOR: Culvert sends one address, so set X_FORWARDED_FOR_PROXY_COUNT there to 1, and one more for each proxy in front of it. See docs/other-servers.md.'
-
-/** Reports whether the server accepts a post only without an address. `false` where this machine does not reach it. */
-async function refusesAddress(text: string): Promise<boolean> {
-  const dsn = parseDsn(text)
-  if (!dsn) return false
-  const url = envelopeUrl(dsn)
-  const post = (headers: Record<string, string>) =>
-    sendIfUp(url, { method: 'POST', body: Buffer.from('{}'), headers })
-  const [plain, withAddress] = [await post({}), await post({ 'x-forwarded-for': SPOOFED_ADDRESS })]
-  return plain?.status === 200 && withAddress?.status === 400
 }
 
 const WORST_FIRST: readonly Result[] = ['fail', 'warn', 'unknown']

@@ -116,7 +116,7 @@ const UNMET: Record<Requirement, () => string | undefined> = {
 
 /** Returns the reason why a test that needs all of `names` cannot run here; `undefined` when it can. */
 export function unmet(...names: Requirement[]): string | undefined {
-  return names.flatMap((name) => UNMET[name]() ?? []).join(', ') || undefined
+  return [...new Set(names.flatMap((name) => UNMET[name]() ?? []))].join(', ') || undefined
 }
 
 /**

@@ -52,8 +52,9 @@ describe('npm run doctor', requires('nginx'), () => {
 
   afterAll(() => started.disposeAsync())
 
-  const startOurTunnel = (env = {}) =>
+  const startOurTunnel = (env = {}, reroute: Record<string, string> = {}) =>
     startTunnel({
+      reroute,
       env: {
         SENTRY_DSN: sentry.dsn(),
         TUNNEL_PATHS: PATHS,
@@ -458,7 +459,7 @@ describe('npm run doctor', requires('nginx'), () => {
   })
 
   const HTML = { 'content-type': 'text/html' }
-  const REFUSALS: [string, Answering, RegExp, RegExp][] = [
+  const REFUSALS: [Refusal, ...Refusal[]] = [
     [
       'knows no such key',
       { status: 403, headers: HTML, body: '<h1>403 Forbidden</h1>Project not found or key incorrect' },
@@ -479,21 +480,43 @@ describe('npm run doctor', requires('nginx'), () => {
     ],
   ]
 
-  it.each(REFUSALS)('fails when the server of the DSN %s', async (_, answer, message, remedy) => {
-    await using on = new AsyncDisposableStack()
+  const refuse = async (on: AsyncDisposableStack, answer: Answering) => {
     const refusing = on.use(await startSentry())
     refusing.allowUnexpected()
     refusing.answer(answer)
-    const tunnel = on.use(await startOurTunnel({ SENTRY_DSN: refusing.dsn() }))
-    const own = on.use(await startPage(refusing.dsn()))
+    return refusing
+  }
+
+  it.each(REFUSALS)(
+    'fails from outside when the server of the DSN %s',
+    async (_, answer, message, remedy) => {
+      await using on = new AsyncDisposableStack()
+      const refusing = await refuse(on, answer)
+      const tunnel = on.use(await startOurTunnel({ SENTRY_DSN: refusing.dsn() }))
+      const own = on.use(await startPage(refusing.dsn()))
+      const nginx = on.use(await startNginx({ tunnels: addresses([tunnel]), web: own.address, env: ROUTES }))
+      const { code, checks } = await doctor(nginx.url, '--json')
+      expect(checks.filter(({ result }) => result === 'fail')).toMatchObject([
+        { name: 'error', message: expect.stringMatching(message), remedy: expect.stringMatching(remedy) },
+      ])
+      expect(code).toBe(1)
+    },
+  )
+
+  it('fails from inside when only the tunnels reach the server of the DSN, and it knows no such key', async () => {
+    await using on = new AsyncDisposableStack()
+    const [first] = REFUSALS
+    const [, answer, message, remedy] = first
+    const refusing = await refuse(on, answer)
+    const dsn = refusing.dsn('456', { host: 'sentry.invalid' })
+    const reroute = { 'sentry.invalid:80': `127.0.0.1:${refusing.port}` }
+    const tunnel = on.use(await startOurTunnel({ SENTRY_DSN: dsn }, reroute))
+    const own = on.use(await startPage(dsn))
     const nginx = on.use(await startNginx({ tunnels: addresses([tunnel]), web: own.address, env: ROUTES }))
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([tunnel]))
-    const delivery = checks.find(({ name }) => name === 'delivery')
-    expect(delivery).toMatchObject({
-      result: 'fail',
-      message: expect.stringMatching(message),
-      remedy: expect.stringMatching(remedy),
-    })
+    expect(checks.filter(({ result }) => result === 'fail')).toMatchObject([
+      { name: 'delivery', message: expect.stringMatching(message), remedy: expect.stringMatching(remedy) },
+    ])
     expect(code).toBe(1)
   })
 
@@ -540,6 +563,8 @@ function cached(): Alter {
     return answer
   }
 }
+
+type Refusal = [what: string, answer: Answering, message: RegExp, remedy: RegExp]
 
 type WrongOne = [
   what: string,
