@@ -18,7 +18,7 @@ describe('SCRUB=default', () => {
     ['an IBAN in groups', 'DE89 3704 0044 0532 0130 00 EUR', '[iban] EUR'],
     ['a JWT', `id ${JWT}`, 'id [jwt]'],
     ['an API key', 'with sk_live_4eC39HqLyjWDarjtT1zdp7dc', 'with [key]'],
-    ['a bearer token', 'got Bearer abc.def', 'got [Filtered]'],
+    ['a bearer token', 'got Bearer abc.def or bearer a.b', 'got [Filtered] or [Filtered]'],
     ['credentials of a URL', 'ftp://jane:pw@a.example/x', 'ftp://[Filtered]@a.example/x'],
     ['a secret in a query', '/x?token=abc&page=2', '/x?token=[Filtered]&page=2'],
     ['a secret in an encoded query', '?next=%2Fin%3Fpwd%3Dabc', '?next=%2Fin%3Fpwd%3D[Filtered]'],
