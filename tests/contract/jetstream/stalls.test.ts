@@ -3,9 +3,10 @@
 import { readFile } from 'node:fs/promises'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
+import { ALL } from '../../support/spool/entries.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
 import { store as putStored, takeAll } from '../../support/spool/operations.ts'
 import { until } from '../../support/until.ts'
@@ -28,6 +29,24 @@ describe('A NATS server that does not respond for a time', {
     await untilGivenUp(spool)
     resume(store.nats)
     expect(await finished).toEqual(leases.map(() => true))
+  })
+
+  it('marks the entries that it stored after their puts were rejected, so that they have one outcome', async () => {
+    await using store = await openStore()
+    const spool = await store.spool()
+    const acknowledged = await putStored(spool)
+    await stop(store.nats)
+    const puts = await Promise.allSettled(Array.from({ length: 5 }, () => putStored(spool)))
+    expect(puts.map(({ status }) => status)).toEqual(Array(5).fill('rejected'))
+    resume(store.nats)
+    await until(async () => (await spool.totals().catch(() => undefined))?.envelopes === 6)
+    const taken: Lease[] = []
+    await until(async () => {
+      taken.push(...(await spool.take(10, 60_000, ALL).catch(() => [])))
+      return taken.length >= 6
+    })
+    expect(taken.filter(({ isRejected }) => !isRejected).map(({ key }) => key)).toEqual([acknowledged.key])
+    expect((await spool.totals()).envelopes).toBe(6)
   })
 
   it.each([

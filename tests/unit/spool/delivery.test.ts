@@ -646,6 +646,18 @@ describe('Deliverer', () => {
     expect(notices).toEqual(deliverer.warnings())
   })
 
+  it('records no final outcome of an entry whose put was rejected', async () => {
+    const recorded: unknown[] = []
+    const receipts = { recordFinalOutcome: (outcome: unknown) => recorded.push(outcome) } as never
+    const reports = new ClientReports(async () => true, Date.now)
+    const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })
+    const entry = await spool.add()
+    onFinalOutcome({ ...entry, isRejected: true }, 'delivered', 200)
+    expect(recorded).toEqual([])
+    onFinalOutcome(entry, 'delivered', 200)
+    expect(recorded).toHaveLength(1)
+  })
+
   it('logs a body that cannot be read, delivers other entries, and retries when the lease ends', async () => {
     const { key } = await spool.add()
     const other = await spool.add()

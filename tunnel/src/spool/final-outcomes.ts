@@ -33,6 +33,7 @@ export type OnFinalOutcome = (
 export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   const { projects, receipts, reports, replica, now } = deps
   return function onFinalOutcome(entry, finalOutcome, status, reason, message) {
+    if (entry.isRejected) return // its receipt has the only outcome
     const { receipt, received, category } = entry
     const project = projects.byKey(entry.project) ?? projects.successorOf(entry.project)
     const time = now()

@@ -25,6 +25,8 @@ export type SpoolEntry = {
   file?: string | undefined
   /** Headers of the request to Sentry, names and values in turn. */
   headers: string[]
+  /** The put was rejected, but the server had stored the entry: it is delivered, and has no final outcome, since its sender got 503. */
+  isRejected?: true
 }
 
 /**

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
+import { BoundedMap } from '../../bounded-map.ts'
 import type { PageQuery, SpoolBody, SpoolEntry, StoredBody } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import {
@@ -31,6 +32,9 @@ export type Stored = { entry: Entry; data: Uint8Array }
 /** Entry without its body, with its place among those of all classes. */
 export type Walked = { entry: Entry; id: number; place: number }
 
+/** Entry whose put had no answer, and how often it was looked for since. */
+type Unanswered = Entry & { looks: number }
+
 /** Part of a stream to walk through: from a sequence, or from a time in RFC 3339. */
 type Range = { subjects: string[]; seq?: number; time?: string }
 
@@ -45,11 +49,17 @@ const MAX_NAMES = 8
 const PAUSE_MS = 1_000
 const FIRST_WINDOW = 256 // sequences that are looked back at
 const LAST_WINDOW = 8_192
+const MAX_UNANSWERED = 10_000
+const RECONCILE_MS = 5_000
+const LOOKS = 2 // the client sends requests again that it has buffered without a connection
 const BODY_GONE = 'its body is gone: another replica has settled it'
 
 export class Messages {
   readonly #server: Server
   readonly #objm: Objm
+  #reconcileAt = 0
+  /** Puts without an answer, by mark: the server may have stored them, or may do so when the connection is back. */
+  readonly #unanswered = new BoundedMap<string, Unanswered>(MAX_UNANSWERED)
 
   constructor(server: Server) {
     this.#server = server
@@ -63,7 +73,10 @@ export class Messages {
     try {
       if (isLarge) await this.#putObject(stored, body)
       const data = isLarge ? Buffer.alloc(0) : Buffer.concat(await Array.fromAsync(body.chunks()))
-      const result = await this.#publish(stored, data) // when it rejects, the server may have stored it
+      const result = await this.#publish(stored, data).catch((error) => {
+        if (!isFull(error)) this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
+        throw error
+      })
       if (result === 'known') this.removeObject(stored)
       return result
     } catch (error) {
@@ -71,6 +84,39 @@ export class Messages {
       this.removeObject(stored)
       return 'full'
     }
+  }
+
+  /**
+   * Finds entries whose put was rejected for want of an answer, and that the server has stored nevertheless. Stores each again as such, and then
+   * deletes the first one. Call it before entries are taken.
+   */
+  async reconcile(): Promise<void> {
+    if (this.#unanswered.size === 0 || performance.now() < this.#reconcileAt) return
+    this.#reconcileAt = performance.now() + RECONCILE_MS
+    const byPriority = Map.groupBy(this.#unanswered.values(), ({ priority }) => priority)
+    for (const [priority, entries] of byPriority) {
+      const subjects = [...new Set(entries.map(subjectOf))]
+      const found: number[] = []
+      for await (const { entry, id } of this.walk(priority, { subjects }))
+        if (this.#unanswered.has(entry.mark)) found.push(id)
+      for (const id of found) await this.#markRejected(id)
+      for (const { mark, looks, ...entry } of entries)
+        if (looks + 1 < LOOKS) this.#unanswered.set(mark, { ...entry, mark, looks: looks + 1 })
+        else this.#unanswered.delete(mark)
+    }
+  }
+
+  async #markRejected(id: number): Promise<void> {
+    const stored = await this.get(id)
+    if (!stored) return
+    const mark = randomUUID()
+    const { key, priority } = stored.entry
+    const entry: Entry = { ...stored.entry, mark, isRejected: true }
+    const options = { msgID: `${key}.${mark}`, headers: encodeEntry(entry), timeout: PUBLISH_MS }
+    const publish = () => this.#server.js.publish(subjectOf(entry), stored.data, options)
+    const { seq } = await this.#server.insist(priority, publish)
+    const isOurs = await this.remove(id, AbortSignal.timeout(RECONCILE_MS))
+    if (!isOurs) await this.remove(encodeId(priority, seq), AbortSignal.timeout(RECONCILE_MS)) // another replica has settled it
   }
 
   readBody({ entry, data }: Stored): StoredBody {

@@ -158,6 +158,7 @@ class JetStreamSpool implements Spool {
   ): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
     if (this.#server.failure) return [] // what is delivered could not be settled
+    await this.#messages.reconcile().catch(() => undefined) // a later call tries again
     await this.#state.look(LOOK_MS)
     const taken: Held[] = []
     for (const partition of this.#state.inTurn(wanted)) {
