@@ -28,10 +28,13 @@ const PLAIN_MEMBERS: Plugin = {
 /** Lets the SDK read `document` as page.ts does. Session Replay is left out: it gives the document itself to the browser. */
 const SAFE_DOCUMENT: Plugin = {
   name: 'safe-document',
-  transform: (code, id) =>
-    /@sentry\/(browser|browser-utils|core|feedback)\//.test(id) && code.includes('WINDOW.document')
-      ? `import { safeDocument } from '${join(SOURCES, 'safe-document.ts')}'\n${code.replaceAll('WINDOW.document', 'safeDocument')}`
-      : undefined,
+  transform: (code, id) => {
+    if (!/\/(@sentry\/(browser|browser-utils|core|feedback)|web-vitals)\//.test(id)) return undefined
+    const safe = code.replace(/\bWINDOW\.document\b|(?<![\w.$"'`])document(?=\.\w)/g, 'safeDocument')
+    return safe === code
+      ? undefined
+      : `import { safeDocument } from '${join(SOURCES, 'safe-document.ts')}'\n${safe}`
+  },
 }
 
 /** Lets the feedback form insert its icons as elements: Trusted Types forbid `innerHTML`. */

@@ -1,4 +1,4 @@
-/** Pages with elements that have the names of what sdk.js, its bundles and the reach test read (DOM clobbering). */
+/** Pages with elements that have the names of what sdk.js, its bundles, the report dialog and the reach test read (DOM clobbering). */
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ for (const engine of ENGINES)
       })
 
       it.each(Object.keys(ELEMENTS))(
-        'reports errors, and loads nothing from elsewhere, with %s',
+        'reports errors, opens its dialog, and loads nothing from elsewhere, with %s',
         async (kind) => {
           const chosen = kind === 'frames' ? FRAMES.split(' ') : names
           const elements = chosen.map((name) => ELEMENTS[kind]?.(name))
@@ -82,6 +82,9 @@ for (const engine of ENGINES)
           await tab.open(site.publish(`<body>${elements.join('')}${TAG}${code}`))
           const event = await site.event(text)
           expect(event.release).toBeUndefined()
+          const dialog =
+            "new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError })).then(() => 'open')"
+          expect(await tab.evaluate(dialog)).toBe('open')
           await until(async () => visitor.requests.some((url) => url.endsWith(`/reach${site.query}`)))
           const ofSdk = visitor.requests.filter((url) => url.includes('/sdk'))
           expect([...new Set(ofSdk.map((url) => new URL(url).origin))]).toEqual([site.url])

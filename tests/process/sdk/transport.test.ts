@@ -554,7 +554,6 @@ describe('The transport', () => {
 
   it.each([
     ['offline', { onLine: false }],
-    ['Firefox', { userAgent: 'Mozilla/5.0 Gecko/20100101 Firefox/153.0' }],
     ['a service worker', { serviceWorker: { controller: {} } }],
   ])('posts and keeps an event of a closing page with %s, but no other envelope', async (_, properties) => {
     Object.assign(navigator, properties)

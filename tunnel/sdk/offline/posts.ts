@@ -41,14 +41,9 @@ export class NotAccepted extends Error {
   }
 }
 
-/**
- * Reports whether the browser may lose a post of a page that is being closed although it is short: Firefox loses one in three when the next page
- * is of another site, and Chromium some that a service worker would send.
- */
+/** Reports whether the browser may lose a short post of a page that is being closed: Chromium loses some that a service worker would send. */
 export function mayLosePosts(): boolean {
-  return (
-    !navigator.onLine || /Firefox\//.test(navigator.userAgent) || Boolean(navigator.serviceWorker?.controller)
-  )
+  return !navigator.onLine || Boolean(navigator.serviceWorker?.controller)
 }
 
 /** Posts envelopes, a few at a time. */
