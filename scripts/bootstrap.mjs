@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { runStep, withLock } from './progress.mjs'
 
 const REQUIRED_MAJOR = 24
+const LOOK_MS = 500
 const NODE_PACKAGES = ['linux-x64', 'linux-arm64'] // platforms for which the root depends on `node-<platform>`
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 
@@ -51,6 +52,7 @@ async function install() {
   if (isInstalled()) return // another process has just done it
   const stop = new AbortController()
   for (const signal of SIGNALS) process.once(signal, () => stop.abort())
+  whenNpmEnds(() => stop.abort())
   // npm sets `npm_execpath` to its own script; run by this Node it needs no shell on any system.
   const isFromNpm = /npm-cli\.js$/.test(process.env.npm_execpath ?? '')
   const npm = isFromNpm ? [process.execPath, process.env.npm_execpath ?? ''] : ['npm']
@@ -81,10 +83,22 @@ function describeRequirement() {
   return `Node.js ${REQUIRED_MAJOR} or newer is needed, this is ${process.versions.node}; install it from https://nodejs.org and run this again.`
 }
 
+/** Calls `stop` when npm has ended: the shell that it starts does not pass its signals on. @param {() => void} stop */
+function whenNpmEnds(stop) {
+  if (!process.env.npm_lifecycle_event) return
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    stop()
+  }, LOOK_MS).unref()
+}
+
 /** Runs the script, forwards signals to it, and exits with its exit code. @param {string} node */
 function run(node) {
   const child = spawn(node, [join(root, script), ...args], { stdio: 'inherit' })
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
+  whenNpmEnds(() => child.kill('SIGTERM'))
   child.on('error', (error) => {
     console.error(`culvert: ${node} could not be started (${error.message}).`)
     process.exitCode = 1

@@ -40,7 +40,7 @@ const POLL_MS = 50
 
 const wallClock: Clock = {
   now: () => performance.now(),
-  wait: (ms, signal) => sleep(ms, undefined, signal && { signal }).catch(() => {}),
+  wait: (ms, signal) => sleep(Math.max(0, ms), undefined, signal && { signal }).catch(() => {}),
 }
 
 /** Waits for `event`, but no longer than `ms`. Rejects when `event` does. */

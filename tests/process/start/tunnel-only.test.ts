@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { type Clone, makeClone } from '../../support/clone.ts'
-import { type Command, processesIn, runCommand } from '../../support/command.ts'
+import { type Command, processesIn, runCommand, until } from '../../support/command.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { requires } from '../../support/requirements.ts'
@@ -65,6 +65,20 @@ describe('npm start -- --tunnel-only', requires('proc'), () => {
     expect(second.output()).toContain(
       `culvert: port ${adminPort} of 127.0.0.1 is taken by another program; stop it, or set ${name} to a free port.`,
     )
+  })
+
+  it('started by npm, it ends when npm gets SIGTERM, which its shell does not pass on', async () => {
+    const ports = { PORT: `${await freePort()}`, ADMIN_PORT: `${await freePort()}` }
+    const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: '', ...ports }
+    const others = processesIn(clone.path).map(({ pid }) => pid)
+    const ofNpm = () => processesIn(clone.path).filter(({ pid }) => !others.includes(pid))
+    await using npm = runCommand(clone.path, ['npm', 'start', '--', '--tunnel-only'], env)
+    await npm.says('The tunnel accepts reports')
+    expect(ofNpm().map(({ command }) => command)).toContainEqual(
+      expect.stringContaining('max-old-space-size'),
+    )
+    process.kill(npm.pid, 'SIGTERM')
+    await until(() => ofNpm().length === 0, 'no process of npm start is left')
   })
 
   it('runs neither nginx nor web, and leaves no process behind', async () => {

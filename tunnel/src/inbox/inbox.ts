@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from '../contract/inbox.ts'
-import { LockWait, retryWhileBusy } from '../spool/sqlite/locks.ts'
+import { LockWait, rejectSpecialFile, retryWhileBusy } from '../spool/sqlite/locks.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
 import { OUTAGE_TABLE, OutageTable } from './outage-table.ts'
@@ -82,6 +82,7 @@ export class Inbox {
   /** Opens the file, or creates it. `now` is in milliseconds since 1970. */
   constructor(file: string, bounds: InboxBounds, now: () => number) {
     mkdirSync(dirname(file), { recursive: true })
+    rejectSpecialFile(file, 'INBOX_FILE')
     this.#db = new DatabaseSync(file)
     retryWhileBusy(() => this.#db.exec('PRAGMA journal_mode = WAL'))
     this.#db.exec('PRAGMA synchronous = FULL')

@@ -1,7 +1,7 @@
 /** Spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
 
 import { randomUUID } from 'node:crypto'
-import { closeSync, createReadStream, mkdirSync, openSync } from 'node:fs'
+import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type {
@@ -20,7 +20,7 @@ import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { describeDisk } from './durability.ts'
-import { LockHeld } from './locks.ts'
+import { LockHeld, rejectSpecialFile } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
@@ -44,6 +44,8 @@ export async function openSqliteSpool(
 ): Promise<Spool> {
   const folder = join(dirname(file), 'bodies')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  rejectSpecialFile(file)
+  checkWritable(folder)
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
   const space = divideSpace(bounds.bytes, folder)
   const worker = openFile({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
@@ -234,6 +236,21 @@ class SqliteSpool implements Spool {
   async #removeFiles(entries: readonly Pick<SpoolEntry, 'file'>[]): Promise<void> {
     const files = entries.flatMap(({ file }) => file ?? [])
     await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
+  }
+}
+
+/** Throws when no body can be written to the folder. A full disk may have room later. */
+function checkWritable(folder: string): void {
+  const name = join(folder, `probe.${randomUUID()}`)
+  try {
+    writeFileSync(name, '', { mode: 0o600 })
+    rmSync(name)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `SPOOL_URL: "${folder}" cannot be written to (${reason}); give it to the user of the tunnel, or make its disk writable`,
+    )
   }
 }
 

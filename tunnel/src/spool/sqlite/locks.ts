@@ -1,5 +1,6 @@
 /** Locks of SQLite files that several replicas share. */
 
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 export const SQLITE_BUSY = 5
@@ -84,6 +85,15 @@ export function retryWhileBusy<T>(work: () => T): T {
   const wait = new LockWait()
   wait.begin()
   return wait.run(work)
+}
+
+/** Throws for a name that is a FIFO, a device or a folder: opening some of them waits for ever. */
+export function rejectSpecialFile(file: string, setting = 'SPOOL_URL'): void {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found && !found.isFile())
+    throw new Error(
+      `${setting}: "${file}" is not a regular file; write the path of a file on a disk, which need not exist`,
+    )
 }
 
 export function pauseThread(ms: number): void {
