@@ -177,7 +177,7 @@ const ORDINARY_WORDS = new Set(
 )
 /** Parameters of statements, templates, and what stands in place of a value that was removed. */
 const MARKERS =
-  /^(?:[^\p{L}\p{N}]*|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])$/iu
+  /^(?:(?:[^\p{L}\p{N}]|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])*|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*)$/iu
 
 /** Tells if a value only stands for one, as in `password: required` and `WHERE token = ?`. */
 function isPlaceholder(value: string): boolean {
