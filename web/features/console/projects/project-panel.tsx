@@ -44,7 +44,7 @@ export function ProjectPanel({ project, tunnelPath, shows, layout }: PanelProps)
 
 /** Traffic, spool share, limits and senders. */
 function Activity({ project }: { project: ProjectView }) {
-  const { traffic, finalOutcomes, shares, limits, sdks, releases } = project
+  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, sdks, releases } = project
   return (
     <div className="min-w-0">
       {traffic.length > 0 ? (
@@ -68,6 +68,7 @@ function Activity({ project }: { project: ProjectView }) {
         {shares.map((share) => (
           <Share key={share.spool} share={share} />
         ))}
+        {hasCspEndpoint && <li>CSP reports: sent to the endpoint /security/ of the server</li>}
         {limits.map(({ category, until, standing }) =>
           standing ? (
             <li key={category}>{category}: the server does not store it</li>

@@ -12,7 +12,7 @@ import type {
 import type { SpoolPartition } from 'tunnel/contract/spool'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ROWS } from '../bounds.ts'
-import { countBy, type Figures } from '../monitor/figures.ts'
+import { countBy, type Figures, hostOf } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
@@ -36,6 +36,8 @@ export type ProjectView = {
   finalOutcomes: { outcome: FinalOutcome; count: number }[]
   shares: SpoolShare[]
   limits: LimitInForce[]
+  /** CSP reports go to an endpoint of their own, since the server discards them in envelopes. */
+  hasCspEndpoint?: true
   /** Newest first. */
   sdks: LastSeen[]
   releases: LastSeen[]
@@ -57,6 +59,11 @@ export function describeProjects(
     dsns: groupByProject(dsnsOf(snapshot)),
     sdks: groupByProject(sdks),
   }
+  const cspEndpoints = new Set(
+    snapshot.replicas
+      .flatMap(({ status }) => status?.upstreams ?? [])
+      .flatMap(({ origin, csp_reports }) => (csp_reports === 'endpoint' ? hostOf(origin) : [])),
+  )
   return names.map((name) => {
     const traffic = trafficOf(byProject.outcomes.get(name) ?? [], byProject.bytes.get(name) ?? [])
     const sums = sumTraffic(traffic)
@@ -68,6 +75,7 @@ export function describeProjects(
       shares: sharesOf(snapshot, name),
       limits: byProject.limits.get(name) ?? [],
       dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
+      ...(cspEndpoints.has(hostOf(name)) && { hasCspEndpoint: true as const }),
     }
   })
 }
