@@ -313,6 +313,8 @@ describe('Selectors', () => {
     ['$http.headers.**', ['request.headers.0.1']],
     ['!$http.headers.X-Note && $http.**', []],
     ['extra.pairs.k.deep', ['extra.pairs.0.1.deep']],
+    ['extra.pairs.0.k.deep', ['extra.pairs.0.1.deep']],
+    ['extra.list.x', ['extra.list.1']],
     ['$array.1', ['extra.list.1']],
     ['extra.$array.*', ['extra.list.0', 'extra.list.1']],
     ['breadcrumbs.$array.message', []],
