@@ -25,7 +25,7 @@ describe('While a frozen replica holds the write lock of the spool', () => {
     const body = () => errorOf(sentry.dsn())
     await using tunnel = await startTunnel({ env })
     await sentry.away()
-    expect((await post(tunnel.url, { body: body() })).status).toBe(202)
+    expect((await post(tunnel.url, { body: body() })).outcome).toBe('spooled')
 
     await using frozen = await freezeWriter(file)
     const startedAt = performance.now()
@@ -49,7 +49,7 @@ describe('While a frozen replica holds the write lock of the spool', () => {
 
     await frozen.resume()
     await sentry.away()
-    await until(async () => (await post(tunnel.url, { body: body() })).status === 202)
+    await until(async () => (await post(tunnel.url, { body: body() })).outcome === 'spooled')
     await tunnel.stop()
   })
 
@@ -63,7 +63,7 @@ describe('While a frozen replica holds the write lock of the spool', () => {
     expect((await post(tunnel.url, { body: errorOf(sentry.dsn()) })).status).toBe(200)
     await frozen.resume()
     await sentry.away()
-    await until(async () => (await post(tunnel.url, { body: errorOf(sentry.dsn()) })).status === 202)
+    await until(async () => (await post(tunnel.url, { body: errorOf(sentry.dsn()) })).outcome === 'spooled')
   })
 })
 
