@@ -38,6 +38,12 @@ const GOOD: [string, string, number[]][] = [
   ['header values that are null', '{"event_id":null,"sent_at":null,"dsn":null}', []],
   ['a sent_at on 29 February of a leap year', '{"sent_at":"2028-02-29T03:04:05Z"}', []],
   ['a sent_at with an offset', '{"sent_at":"2026-01-02T03:04:05.678901+02:00"}', []],
+  ['a sent_at with an offset without a colon', '{"sent_at":"2026-01-02T03:04:05+0000"}', []],
+  ['a sent_at with seven digits of a second', '{"sent_at":"2026-01-02T03:04:05.1234567+00:00"}', []],
+  ['a sent_at with blanks', '{"sent_at":" 2026-01-02 03:04:05 -05 30 "}', []],
+  ['a sent_at in UTC', '{"sent_at":"2026-01-02 03:04:05.5 utc"}', []],
+  ['a sent_at with short numbers', '{"sent_at":"2026-1-2T3:4:5Z"}', []],
+  ['a sent_at with a minus sign before its offset', '{"sent_at":"2026-01-02T03:04:05−05:00"}', []],
   ['a trace that is no object', '{"trace":"?"}', []],
 ]
 
@@ -79,6 +85,9 @@ const BAD: [string, string, string][] = [
   ['an empty event_id', '{"event_id":""}', 'header-invalid'],
   ['a sent_at that is no time', '{"sent_at":"yesterday"}', 'header-invalid'],
   ['a sent_at without a zone', '{"sent_at":"2026-01-02T03:04:05"}', 'header-invalid'],
+  ['a sent_at in another zone by name', '{"sent_at":"2026-01-02T03:04:05 CET"}', 'header-invalid'],
+  ['a sent_at with an offset of one day', '{"sent_at":"2026-01-02T03:04:05+24:00"}', 'header-invalid'],
+  ['a sent_at at 24:00', '{"sent_at":"2026-01-02T24:00:00Z"}', 'header-invalid'],
   ['a sent_at without a time of day', '{"sent_at":"2026-01-02"}', 'header-invalid'],
   ['a sent_at in month 13', '{"sent_at":"2026-13-02T03:04:05Z"}', 'header-invalid'],
   ['a sent_at on 30 February', '{"sent_at":"2026-02-30T03:04:05Z"}', 'header-invalid'],

@@ -3,6 +3,7 @@
 import { Rejection } from '../rejections.ts'
 import { type HeaderLine, rawValue } from './header-parser.ts'
 import { isObject, type Json } from './json.ts'
+import { parseTime } from './sent-at.ts'
 
 type Scalar = string | number | boolean | null
 
@@ -105,7 +106,7 @@ export function readEnvelopeHeader({ value }: HeaderLine): EnvelopeHeader {
   const { event_id, sent_at, dsn, sdk, trace } = value
   if (!isAbsent(event_id) && !(typeof event_id === 'string' && UUID.test(event_id)))
     throw new Rejection('header-invalid', 'Its event_id is not a UUID.')
-  if (!isAbsent(sent_at) && !(typeof sent_at === 'string' && isTime(sent_at)))
+  if (!isAbsent(sent_at) && !(typeof sent_at === 'string' && parseTime(sent_at) !== undefined))
     throw new Rejection('header-invalid', 'Its sent_at is not an RFC 3339 time.')
   if (!isAbsent(dsn) && typeof dsn !== 'string')
     throw new Rejection('header-invalid', 'Its dsn is not a string.')
@@ -133,19 +134,6 @@ export function readLength(line: HeaderLine): number | undefined {
 }
 
 const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
-const RFC_3339 =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
-
-/** `Date.parse` would read 30 February as 2 March. */
-function isTime(text: string): boolean {
-  const [, year, month, day] = RFC_3339.exec(text) ?? []
-  return year !== undefined && Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month))
-}
-
-function daysIn(year: number, month: number): number {
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  return month === 2 && isLeap ? 29 : ([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0)
-}
 
 function keepScalars(value: Json, keys: readonly string[]): Record<string, Scalar> {
   const kept: Record<string, Scalar> = {}

@@ -1,6 +1,24 @@
-/** Changes of the header of envelopes that were spooled. */
+/** Times in `sent_at`, and changes of the header of envelopes that were spooled. */
 
 import { parseHeaderLine, valueRange } from './header-parser.ts'
+
+// Relay reads times with chrono's `FromStr`: RFC 3339 with blanks, short numbers, years with a sign, UTC, and offsets without a colon.
+const RELAXED_RFC_3339 =
+  /^\s*(\d{1,4}|[+-]\d{1,6})\s*-\s*(\d\d?)\s*-\s*(\d\d?)[Tt ]\s*(\d\d?)\s*:\s*(\d\d?)\s*:\s*(\d\d?)(\.\d+)?\s*(?:Z|UTC|([+\u2212-])(\d\d)[\s:]*([0-5]\d))\s*$/i
+
+/** Parses a time as Relay does. Returns milliseconds since 1970; `undefined` for another text, and for a date such as 30 February. */
+export function parseTime(text: string): number | undefined {
+  const [, year, month, day, hour, minute, second, fraction, sign, offsetHours = 0, offsetMinutes = 0] =
+    RELAXED_RFC_3339.exec(text) ?? []
+  const date = new Date(0)
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60 || Number(offsetHours) > 23)
+    return undefined
+  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '+' ? 60 : -60)
+  const seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - offset
+  return date.getTime() + seconds * 1000 + Math.floor(Number(fraction ?? 0) * 1000)
+}
 
 /** New text of a value, and its place in the header line. */
 type Edit = { start: number; end: number; text: string }
@@ -26,7 +44,8 @@ export function moveSentAt(envelope: Buffer, waitedMs: number, dsn?: string): Bu
 
 /** Returns `undefined` for a value that is no time. */
 function advance(sentAt: unknown, ms: number): string | undefined {
-  const moved = new Date(typeof sentAt === 'string' ? Date.parse(sentAt) + ms : Number.NaN)
+  const time = typeof sentAt === 'string' ? parseTime(sentAt) : undefined
+  const moved = new Date(time === undefined ? Number.NaN : time + ms)
   return Number.isNaN(moved.getTime()) ? undefined : moved.toISOString()
 }
 
