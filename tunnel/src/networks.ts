@@ -1,27 +1,79 @@
-/** Networks of client addresses. */
+/** Client addresses, and the networks that they are counted under. */
 
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
-const PRIVATE =
-  /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
+const PRIVATE = new Set(['private', 'carrierGradeNat', 'loopback', 'linkLocal', 'uniqueLocal'])
 
+/** Network with its share of a limit by client address: 1 for that of one subscriber. */
+export type CountedNetwork = { name: string; factor: number }
+
+/** An address with a port, and an IPv6 address in brackets, as proxies write them. */
+const WITH_PORT = /^(?:\[([\da-f:.]+)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5})$/i
+
+/**
+ * Reads an address, with or without a port, in its shortest spelling. An IPv4 address on a dual-stack socket (`::ffff:192.0.2.1`) is an
+ * IPv4 address. `undefined` for another text.
+ */
+export function parseAddress(text: string): string | undefined {
+  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? []
+  const address = inBrackets ?? beforePort ?? text
+  if (isIP(address) === 0 || (inBrackets !== undefined && isIPv4(address))) return undefined
+  return ipaddr.process(address.replace(/%.*/, '')).toString() // without the zone of a link-local address
+}
+
+/** Returns the IPv4 address inside of one of NAT64 (64:ff9b::/96, RFC 6052), and any other address unmodified. */
+export function withoutNat64(address: string): string {
+  if (isIP(address) !== 6) return address
+  const parsed = ipaddr.IPv6.parse(address)
+  return parsed.range() === 'rfc6052' ? new ipaddr.IPv4(parsed.toByteArray().slice(12)).toString() : address
+}
+
+/** Reports whether an address is of a private network, which may stand for many visitors. */
 export function isPrivate(address: string): boolean {
-  return PRIVATE.test(address)
+  return isIP(address) !== 0 && PRIVATE.has(ipaddr.process(withoutNat64(address)).range())
 }
 
-/** Returns the network that an address is counted under: a subscriber has a whole /64 of IPv6. Empty without an address, and for a private one. */
+/**
+ * Returns the smallest network that an address is counted under: an IPv4 address, or a /64 as four groups of four digits. Empty without
+ * an address, and for a private one.
+ */
 export function networkOf(address: string | undefined): string {
-  if (address === undefined || isPrivate(address)) return ''
-  return isIPv4(address) ? address : expandIPv6(address).slice(0, 4).join(':')
+  const given = parseAddress(address ?? '')
+  if (given === undefined || isPrivate(given)) return ''
+  const visitor = withoutNat64(given)
+  if (isIPv4(visitor)) return visitor
+  const groups = ipaddr.IPv6.parse(visitor).parts.slice(0, 4)
+  return groups.map((group) => group.toString(16).padStart(4, '0')).join(':')
 }
 
-/** Returns the groups of an address. */
-export function expandIPv6(address: string): string[] {
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter(Boolean)
-  if (tail === undefined) return before
-  const after = tail.split(':').filter(Boolean)
-  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+/** Returns the network of an address for limits that private and unknown addresses have, too. */
+export function limitedNetworkOf(address: string | undefined): string {
+  return networkOf(address) || (parseAddress(address ?? '') ?? 'unknown')
+}
+
+const HEX = '[0-9a-f]{4}'
+const SUBSCRIBER_IPV6 = new RegExp(`^${HEX}:${HEX}:${HEX}:${HEX}$`)
+
+/**
+ * Returns a result of `networkOf` with the /56 and the /48 around it, as beginnings of its name: a home has a /56, a company a /48. They
+ * have growing shares, since they may also hold several subscribers. Empty for no network.
+ */
+export function networksAround(network: string): CountedNetwork[] {
+  if (network === '') return []
+  const smallest = { name: network, factor: 1 }
+  if (!SUBSCRIBER_IPV6.test(network)) return [smallest]
+  return [
+    smallest,
+    { name: network.slice(0, '0000:0000:0000:00'.length), factor: 2 },
+    { name: network.slice(0, '0000:0000:0000'.length), factor: 4 },
+  ]
+}
+
+/** Returns the /48 network of an IPv6 address. */
+export function networkAddressOf(address: string): string {
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, 3)
+  return `${groups.map((group) => group.toString(16)).join(':')}::`
 }
 
 /** Creates a list of addresses and CIDRs. */
@@ -36,7 +88,7 @@ export function blockList(networks: readonly string[]): BlockList {
   return list
 }
 
-export function contains(list: BlockList, address: string): boolean {
-  const family = isIP(address)
-  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
+export function contains(list: BlockList, address: string | undefined): boolean {
+  const family = isIP(address ?? '')
+  return address !== undefined && family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }

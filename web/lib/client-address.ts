@@ -1,9 +1,8 @@
 /** Network of a visitor, for rate limits. */
 
-import { expandIPv6 } from 'tunnel/networks'
+import { limitedNetworkOf } from 'tunnel/networks'
 
-/** Returns the address that nginx has set, reduced to the /64 network for IPv6. */
+/** Returns the network of the address that nginx has set. */
 export function networkOf(headers: Pick<Headers, 'get'>): string {
-  const address = headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? ''
-  return address.includes(':') ? expandIPv6(address).slice(0, 4).join(':') : address
+  return limitedNetworkOf(headers.get('x-forwarded-for')?.split(',').at(-1)?.trim())
 }

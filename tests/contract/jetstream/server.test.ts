@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
+import { networkOf } from '../../../tunnel/src/networks.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import type { Nats } from '../../support/nats/nats.ts'
@@ -202,6 +203,24 @@ describe('The bounds of the spool on NATS', requires('nats'), () => {
     await putStored(spool, { bytes: 9_000, network: '198.51.100.9' })
     for (const lease of await takeAll(spool, stored + 1)) await spool.finish(lease)
     await putStored(spool, { bytes: 9_000, network: '203.0.113.7' })
+  })
+
+  it('limit the /56 and the /48 of IPv6 to two and four shares', async () => {
+    await using store = await openStore({ ...small, addressShare: 0.1 })
+    const spool = await store.spool()
+    const fillFrom = async (address: (n: number) => string) => {
+      for (let n = 0; n < 100; n++) {
+        const { result } = await putOne(spool, { bytes: 3_000, network: networkOf(address(n)) })
+        if (result.kind === 'stored') continue
+        expect(result).toEqual({ kind: 'full', reason: 'address-share' })
+        return n
+      }
+      return 100
+    }
+    const ofSmallest = await fillFrom((n) => `2a00:1:1:1::${n}`)
+    const ofHome = await fillFrom((n) => `2a00:1:2:${n}::1`)
+    expect(ofHome).toBeGreaterThan(ofSmallest * 1.5)
+    expect(await fillFrom((n) => `2a00:1:3:${n}00::1`)).toBeGreaterThan(ofHome * 1.5)
   })
 
   it('limit a project to its share, and accept entries of other projects', async () => {

@@ -29,6 +29,7 @@ const TUNNEL: Order = [
   ['reports'], // browser reports, which become envelopes
   ['envelope'],
   ['body'],
+  ['allowance'],
   ['contract', 'rejections', 'networks', 'bounded-map'],
 ]
 

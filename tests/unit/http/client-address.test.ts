@@ -27,6 +27,11 @@ describe('The client address', () => {
     ['IPv6', '2001:db8::7', '2001:db8::7'],
     ['IPv4 mapped to IPv6, and is returned as IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
     ['IPv4 mapped to IPv6 in capitals', '::FFFF:203.0.113.7', '203.0.113.7'],
+    ['IPv4 with a port', '203.0.113.7:50123', '203.0.113.7'],
+    ['IPv6 in brackets', '[2001:db8::7]', '2001:db8::7'],
+    ['IPv6 in brackets with a port', '[2001:DB8:0::7]:50123', '2001:db8::7'],
+    ['IPv4 mapped to IPv6, with a port', '[::ffff:203.0.113.7]:50123', '203.0.113.7'],
+    ['an address and a comma', '203.0.113.7,', '203.0.113.7'],
   ])('is accepted as %s', (_, told, address) => {
     expect(meet('10.1.2.3', { 'x-forwarded-for': told }).address).toBe(address)
   })
@@ -42,10 +47,10 @@ describe('The client address', () => {
   })
 
   it.each([
-    ['an address and a comma', '203.0.113.7,'],
     ['a name at the end of a list', '9.9.9.9, localhost'],
-    ['a port', '203.0.113.7:80'],
-    ['brackets', '[2001:db8::7]'],
+    ['a port that is no number', '203.0.113.7:http'],
+    ['IPv4 in brackets', '[203.0.113.7]'],
+    ['a bracket that is not closed', '[2001:db8::7'],
     ['a name', 'localhost'],
     ['unknown', 'unknown'],
     ['a space', ' '],
@@ -60,6 +65,9 @@ describe('The client address', () => {
     ['the last of a list', '198.51.100.1, 9.9.9.9', '9.9.9.9'],
     ['the last of a list without spaces', '198.51.100.1,9.9.9.9', '9.9.9.9'],
     ['the last before trusted proxies', '198.51.100.1, 9.9.9.9, 203.0.113.7, 10.0.0.1', '9.9.9.9'],
+    ['the last of a list with ports', '198.51.100.1:1, 9.9.9.9:2, 203.0.113.7:3, [fd00::5]', 'fd00::5'],
+    ['the last before trusted proxies with ports', '198.51.100.1:1, 9.9.9.9:2, 203.0.113.7:3', '9.9.9.9'],
+    ['the last of a list with empty elements', '198.51.100.1,, 9.9.9.9 , ,', '9.9.9.9'],
     ['the last before a trusted proxy, not one before it', '9.9.9.9, 8.8.8.8, ::ffff:10.0.0.1', '8.8.8.8'],
     ['the first when all of them are trusted proxies', '10.0.0.2, 203.0.113.7', '10.0.0.2'],
   ])('is %s', (_, said, address) => {

@@ -8,6 +8,7 @@ import type { InboxEntry } from '../../../tunnel/src/contract/inbox.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { INBOX_BOUNDS, Inbox, type InboxBounds, type NewEntry } from '../../../tunnel/src/inbox/inbox.ts'
 import { summarise } from '../../../tunnel/src/inbox/summary.ts'
+import { networkOf } from '../../../tunnel/src/networks.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -100,6 +101,23 @@ describe('The inbox', () => {
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-49', 'flood-48', 'unknown', 'first'])
     for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, Buffer.alloc(4_500)), '203.0.113.7')
     expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
+  })
+
+  it('keeps twice the share of one address for a /56 of IPv6, and four times for a /48', () => {
+    const inbox = open({ envelopes: 100, bytes: 1_000_000, addressShare: 0.05 })
+    for (let n = 0; n < 50; n++) inbox.keep(entry(`56-${n}`), networkOf(`2a00:1:1:${n}::1`))
+    for (let n = 0; n < 50; n++) inbox.keep(entry(`48-${n}`), networkOf(`2a00:1:2:${n}00::1`))
+    const kept = inbox.list(100).entries.map(({ id }) => id.slice(0, 2))
+    expect([kept.filter((id) => id === '56').length, kept.filter((id) => id === '48').length]).toEqual([
+      10, 20,
+    ])
+  })
+
+  it('counts addresses whose text begins like another one apart', () => {
+    const inbox = open({ envelopes: 20, bytes: 100_000, addressShare: 0.1 })
+    for (const address of ['81.2.69.1', '81.2.69.10', '81.2.69.1', '81.2.69.11'])
+      inbox.keep(entry(`${address} ${Math.random()}`), address)
+    expect(inbox.count()).toBe(4)
   })
 
   it('rejects an envelope larger than the share of one address, and deletes nothing for it', () => {

@@ -113,6 +113,25 @@ describe('Throttle', () => {
     expect(shed(['event'], '2001:db8:0:0:1::')).toEqual(['event'])
   })
 
+  it('lets an IPv6 /56 send twice as much as a /64, and a /48 four times as much', () => {
+    set({ addressBurst: 10 })
+    const sendFrom = (address: (n: string) => string) =>
+      Array.from({ length: 100 }, (_, n) => shed(['event'], address(n.toString(16)))).filter(
+        ({ length }) => length === 0,
+      ).length
+    expect(sendFrom((n) => `2001:db8:1:1::${n}`)).toBe(10)
+    expect(sendFrom((n) => `2001:db8:2:${n}::1`)).toBe(20)
+    expect(sendFrom((n) => `2001:db8:3:${n}00::1`)).toBe(40)
+    expect(shed(['event'], '2001:db8:4::1')).toEqual([])
+  })
+
+  it('counts an address behind NAT64 as the IPv4 address inside', () => {
+    set({ addressBurst: 1 })
+    expect(shed(['event'], '64:ff9b::81.2.69.1')).toEqual([])
+    expect(shed(['event'], '64:ff9b::81.2.69.2')).toEqual([])
+    expect(shed(['event'], '81.2.69.1')).toEqual(['event'])
+  })
+
   it('remembers at most 50,000 addresses, and forgets those seen longest ago', () => {
     set({ addressBurst: 1 })
     const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`

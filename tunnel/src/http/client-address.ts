@@ -1,9 +1,9 @@
 /** Client address and request ID, from trusted proxies only. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { type BlockList, isIP, type Socket } from 'node:net'
+import type { BlockList, Socket } from 'node:net'
 import type { RequestFlag } from '../contract.ts'
-import { blockList, contains } from '../networks.ts'
+import { blockList, contains, parseAddress } from '../networks.ts'
 import type { Client } from '../pipeline.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 
@@ -25,11 +25,10 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
   const cache = new WeakMap<Socket, boolean>()
 
   return function resolveClient({ socket, headers }) {
-    const peer = plainAddress(socket.remoteAddress ?? '')
+    const peer = parseAddress(socket.remoteAddress ?? '')
     if (!isTrusted(socket, peer)) {
       const flags = flagsOf(headers, headers['x-forwarded-for'] !== undefined && 'peer-unknown')
-      const address = peer || undefined
-      return { address, requestId: randomHex(), isRetry: false, flags, isPeerTrusted: false }
+      return { address: peer, requestId: randomHex(), isRetry: false, flags, isPeerTrusted: false }
     }
     // nginx marks requests of its inner listener: they come from servers, whose address nobody needs.
     const isFromServer = headers['x-culvert-inner'] !== undefined
@@ -42,7 +41,7 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
     return { address, requestId, isRetry, flags, isPeerTrusted: true }
   }
 
-  function isTrusted(socket: Socket, peer: string): boolean {
+  function isTrusted(socket: Socket, peer: string | undefined): boolean {
     let result = cache.get(socket)
     if (result === undefined) {
       result = contains(trusted, peer)
@@ -52,26 +51,27 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
   }
 }
 
-/** Removes the prefix of an IPv4 address on a dual-stack socket (`::ffff:192.0.2.1`). */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:/i, '')
-}
-
 const NO_ADDRESS: { address?: string; flag?: RequestFlag } = {}
 
 // RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and a proxy in front has trusted it.
 const RESERVED = /^(192\.0\.2|198\.51\.100|203\.0\.113)\.|^2001:db8:/i
 
-/** Reads the client address. `address-list` marks other addresses before it, which no trusted proxy has set, or a value that is no address. */
+/**
+ * Reads the client address from a list of addresses, each with or without a port. `address-list` marks other addresses before it, which no
+ * trusted proxy has set, or a value that is no address.
+ */
 function readForwardedFor(
   header: string | string[] | undefined,
   proxies: BlockList,
 ): { address?: string; flag?: RequestFlag } {
   if (header === undefined) return { flag: 'address-missing' }
-  const addresses = String(header).split(',')
-  const last = addresses.findLastIndex((each) => !contains(proxies, plainAddress(each.trim())))
-  const address = plainAddress(addresses[Math.max(0, last)]?.trim() ?? '')
-  if (isIP(address) === 0) return { flag: 'address-list' }
+  const elements = String(header)
+    .split(',')
+    .map((element) => element.trim())
+  const addresses = elements.filter(Boolean).map(parseAddress) // RFC 9110, section 5.6.1: empty elements are ignored
+  const last = addresses.findLastIndex((each) => !contains(proxies, each))
+  const address = addresses[Math.max(0, last)]
+  if (address === undefined) return { flag: 'address-list' }
   if (last > 0) return { address, flag: 'address-list' }
   return RESERVED.test(address) ? { address, flag: 'address-made-up' } : { address }
 }

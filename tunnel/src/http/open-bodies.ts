@@ -1,7 +1,7 @@
 /** Limit on bodies that arrive at the same time from one client address: slow senders must not take all connections. */
 
 import type { Body } from '../body/receive.ts'
-import { networkOf } from '../networks.ts'
+import { type CountedNetwork, networkOf, networksAround } from '../networks.ts'
 import type { Context, Outcome } from '../pipeline.ts'
 import { addressLimited } from '../policy/throttle.ts'
 
@@ -14,22 +14,31 @@ export class OpenBodies {
 
   /** Sets the body of `ctx`, or returns the outcome when its client address sends too many at the same time. Private addresses have no limit. */
   async receive(ctx: Context, receive: () => Promise<Body>): Promise<Outcome | undefined> {
-    const network = networkOf(ctx.client.address)
-    const count = this.#counts.get(network) ?? 0
-    if (network !== '' && count >= MAX_OPEN_BODIES)
-      return addressLimited(ctx, `${count} bodies of its client address are arriving at the same time.`)
-    this.#counts.set(network, count + 1)
+    const networks = networksAround(networkOf(ctx.client.address))
+    const full = networks.find(({ name, factor }) => this.#countOf(name) >= MAX_OPEN_BODIES * factor)
+    if (full)
+      return addressLimited(
+        ctx,
+        `${this.#countOf(full.name)} bodies of its network are arriving at the same time.`,
+      )
+    this.#change(networks, 1)
     try {
       ctx.body = await receive()
       return undefined
     } finally {
-      this.#end(network)
+      this.#change(networks, -1)
     }
   }
 
-  #end(network: string): void {
-    const count = this.#counts.get(network) ?? 0
-    if (count > 1) this.#counts.set(network, count - 1)
-    else this.#counts.delete(network)
+  #countOf(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  #change(networks: readonly CountedNetwork[], by: 1 | -1): void {
+    for (const { name } of networks) {
+      const count = this.#countOf(name) + by
+      if (count > 0) this.#counts.set(name, count)
+      else this.#counts.delete(name)
+    }
   }
 }

@@ -2,9 +2,10 @@
 
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { Allowance } from '../allowance.ts'
 import { REACH_RESULTS, type ReachResult } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
-import { networkOf } from '../networks.ts'
+import { limitedNetworkOf } from '../networks.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -25,19 +26,18 @@ export type ReachDeps = {
 
 const MAX_BYTES = 32
 const READ_MS = 2_000
-const PERIOD_MS = 60_000
-const MAX_NETWORKS = 20_000
+const LIMITS = { perAddress: 1, inAll: 20_000, windowMs: 60_000 }
 /** Result while Sentry does not respond to the tunnel either: it would say nothing about blockers. */
 const WITHOUT_SENTRY: ReachResult = 'inconclusive'
 
-/** Counts results: of each network one per minute, so that no visitor can falsify the share. */
+/** Counts results: of each client address one per minute, so that no visitor can falsify the share. */
 export class ReachReports {
   readonly #deps: ReachDeps
-  /** Time of the last result, by network, oldest first. */
-  readonly #counted = new Map<string, number>()
+  readonly #allowance: Allowance
 
   constructor(deps: ReachDeps) {
     this.#deps = deps
+    this.#allowance = new Allowance(LIMITS, deps.clock)
   }
 
   /** Counts a known result, and ignores all others. */
@@ -47,7 +47,7 @@ export class ReachReports {
     const project = projects.find(readQuery(incoming.url ?? ''))
     if (!project) throw new Rejection('project-unknown')
     const isShort = Number(incoming.headers['content-length']) <= MAX_BYTES
-    const isAllowed = isShort && this.#take(resolveClient(incoming).address)
+    const isAllowed = isShort && this.#allowance.take(limitedNetworkOf(resolveClient(incoming).address))
     const text = isAllowed ? await readText(incoming) : ''
     const result = REACH_RESULTS.find((known) => known === text)
     if (result && sentry)
@@ -56,19 +56,6 @@ export class ReachReports {
         project.name,
       )
     return new Response(null, { status: 204, headers: corsHeaders(origin) })
-  }
-
-  /** Returns `false` for a network that has sent a result less than a minute ago, and while too many have. */
-  #take(address: string | undefined): boolean {
-    const now = this.#deps.clock()
-    for (const [network, time] of this.#counted) {
-      if (now - time < PERIOD_MS) break
-      this.#counted.delete(network)
-    }
-    const network = networkOf(address) || (address ?? '') // private addresses have no network
-    if (this.#counted.has(network) || this.#counted.size >= MAX_NETWORKS) return false
-    this.#counted.set(network, now)
-    return true
   }
 }
 

@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from '../contract/inbox.ts'
+import { networksAround } from '../networks.ts'
 import { LockWait, rejectSpecialFile, retryWhileBusy } from '../spool/sqlite/locks.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
@@ -217,10 +218,12 @@ export class Inbox {
   #trim(network: string): void {
     const { deleteOld, ofNetwork, deleteOldestOf, total, deleteOldest } = this.#statements
     deleteOld.run(this.#now() - this.#bounds.ageMs)
-    if (network !== '')
-      this.#deleteBeyond(shareOf(this.#bounds, network), ofNetwork.get(network), () =>
-        deleteOldestOf.get(network),
-      )
+    for (const { name, factor } of networksAround(network)) {
+      const share = Math.min(1, this.#bounds.addressShare * factor)
+      // Stored names are those of the smallest networks; they begin with the name of each network around them.
+      const last = name === network ? name : `${name}~`
+      this.#deleteBeyond(share, ofNetwork.get(name, last), () => deleteOldestOf.get(name, last))
+    }
     this.#deleteBeyond(1, total.get(), () => deleteOldest.get())
   }
 
@@ -250,6 +253,7 @@ function bytesOf(summary: Summary, types: string): number {
 }
 
 function prepare(db: DatabaseSync) {
+  const inNetwork = 'WHERE network BETWEEN ? AND ?'
   const usage = 'SELECT count(*) AS envelopes, coalesce(sum(bytes + summary_bytes), 0) AS bytes FROM inbox'
   const oldest = (where: string) =>
     `DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox ${where}) RETURNING bytes + summary_bytes AS bytes`
@@ -263,10 +267,10 @@ function prepare(db: DatabaseSync) {
     stored: db.prepare('SELECT id, event_id, types, envelope FROM inbox WHERE seq = ? AND bytes <= ?'),
     size: db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?'),
     total: db.prepare(usage),
-    ofNetwork: db.prepare(`${usage} WHERE network = ?`),
+    ofNetwork: db.prepare(`${usage} ${inNetwork}`),
     deleteOld: db.prepare('DELETE FROM inbox WHERE time < ?'),
     deleteOldest: db.prepare(oldest('')),
-    deleteOldestOf: db.prepare(oldest('WHERE network = ?')),
+    deleteOldestOf: db.prepare(oldest(inNetwork)),
     deleteOne: db.prepare('DELETE FROM inbox WHERE id = ?'),
     newestSeq: db.prepare('SELECT max(seq) AS seq FROM inbox'),
     deleteBatch: db.prepare(

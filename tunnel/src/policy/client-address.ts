@@ -1,7 +1,7 @@
 /** Reduces the client address before Sentry, the spool and the inbox get it. */
 
 import { isIPv4 } from 'node:net'
-import { expandIPv6 } from '../networks.ts'
+import { networkAddressOf, parseAddress, withoutNat64 } from '../networks.ts'
 import type { Stage } from '../pipeline.ts'
 
 export type AddressMode = 'forward' | 'truncate' | 'omit'
@@ -17,8 +17,8 @@ export function reduceAddressStage(mode: AddressMode): Stage {
 
 /** Returns the network of an address: /24 of IPv4, /48 of IPv6. */
 export function truncate(address: string | undefined): string | undefined {
-  if (address === undefined) return undefined
-  const [, ipv4] = /^(?:::ffff:)?([\d.]+)$/i.exec(address) ?? []
-  if (ipv4 !== undefined && isIPv4(ipv4)) return ipv4.replace(/\d+$/, '0')
-  return `${expandIPv6(address).slice(0, 3).join(':')}::`
+  const given = parseAddress(address ?? '')
+  if (given === undefined) return undefined
+  const visitor = withoutNat64(given)
+  return isIPv4(visitor) ? visitor.replace(/\d+$/, '0') : networkAddressOf(visitor)
 }

@@ -3,7 +3,7 @@
 import type { RateLimitedReason } from '../contract.ts'
 import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
-import { networkOf } from '../networks.ts'
+import { type CountedNetwork, networkOf, networksAround } from '../networks.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
 import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'
@@ -71,9 +71,10 @@ const RESERVED: Readonly<Record<string, number>> = {
   session: 0.1,
 }
 
-type Bucket = { level: number; byteLevel: number; time: number }
+/** `factor` multiplies rate and burst. */
+type Bucket = { level: number; byteLevel: number; time: number; factor: number }
 
-/** Token buckets of client networks and projects. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
+/** Token buckets of client networks and projects. An address counts for each network around it. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
 export class Throttle {
   readonly #settings: ThrottleSettings
   readonly #clock: () => number
@@ -104,10 +105,9 @@ export class Throttle {
       return 1
     }
     this.#proxyDetection.noteVisitor()
-    const bucket = this.#bucketOf(network)
-    this.#refill(bucket, addressRate, addressBurst)
-    const left = addressRate === 0 ? 1 : spend(bucket, addressBurst, reserved)
-    return Math.min(left, this.#spendBytes(bucket, wireBytes, reserved))
+    const buckets = this.#bucketsOf(network)
+    const left = addressRate === 0 ? 1 : spend(buckets, addressBurst, reserved)
+    return Math.min(left, this.#spendBytes(buckets, wireBytes, reserved))
   }
 
   /**
@@ -115,13 +115,10 @@ export class Throttle {
    * decompressed at the same time have overdrawn it by more than `overdraftBytes`.
    */
   chargeDecompressed(address: string | undefined, bytes: number, overdraftBytes: number): boolean {
-    const { addressRate, addressBurst, addressBytes } = this.#settings
-    const network = networkOf(address)
-    if (addressBytes === 0 || network === '') return true
-    const bucket = this.#bucketOf(network)
-    this.#refill(bucket, addressRate, addressBurst)
-    bucket.byteLevel -= bytes
-    return bucket.byteLevel > -overdraftBytes
+    if (this.#settings.addressBytes === 0) return true
+    const buckets = this.#bucketsOf(networkOf(address))
+    for (const bucket of buckets) bucket.byteLevel -= bytes
+    return buckets.every(({ byteLevel, factor }) => byteLevel > -overdraftBytes * factor)
   }
 
   /** Charges an envelope to its project and returns the items to remove. `addressLeft` is the result of `charge`. */
@@ -147,49 +144,59 @@ export class Throttle {
   #chargeProject(project: string): number {
     const { projectRate, projectBurst } = this.#settings
     if (projectRate === 0) return 1
-    const bucket = this.#byProject.get(project) ?? this.#newBucket(projectBurst)
+    const bucket = this.#byProject.get(project) ?? this.#newBucket(projectBurst, 1)
     this.#byProject.set(project, bucket)
     this.#refill(bucket, projectRate, projectBurst)
-    return spend(bucket, projectBurst)
+    return spend([bucket], projectBurst)
   }
 
-  #bucketOf(network: string): Bucket {
-    const known = this.#young.get(network)
+  /** Returns the refilled buckets of a network and of those around it. */
+  #bucketsOf(network: string): Bucket[] {
+    const { addressRate, addressBurst } = this.#settings
+    const buckets = networksAround(network).map((each) => this.#bucketOf(each))
+    for (const bucket of buckets) this.#refill(bucket, addressRate, addressBurst)
+    return buckets
+  }
+
+  #bucketOf({ name, factor }: CountedNetwork): Bucket {
+    const known = this.#young.get(name)
     if (known) return known
-    const bucket = this.#old.get(network) ?? this.#newBucket(this.#settings.addressBurst)
-    this.#old.delete(network)
+    const bucket = this.#old.get(name) ?? this.#newBucket(this.#settings.addressBurst, factor)
+    this.#old.delete(name)
     if (this.#young.size >= MAX_NETWORKS / 2) {
       this.#old = this.#young
       this.#young = new Map()
     }
-    this.#young.set(network, bucket)
+    this.#young.set(name, bucket)
     return bucket
   }
 
-  #newBucket(burst: number): Bucket {
-    return { level: burst, byteLevel: this.#byteBurst, time: this.#clock() }
+  #newBucket(burst: number, factor: number): Bucket {
+    return { level: burst * factor, byteLevel: this.#byteBurst * factor, time: this.#clock(), factor }
   }
 
   #refill(bucket: Bucket, rate: number, burst: number): void {
     const time = this.#clock()
-    const seconds = (time - bucket.time) / 1000
-    bucket.level = Math.min(burst, bucket.level + rate * seconds)
-    bucket.byteLevel = Math.min(this.#byteBurst, bucket.byteLevel + this.#settings.addressBytes * seconds)
+    const seconds = ((time - bucket.time) / 1000) * bucket.factor
+    const bytes = bucket.byteLevel + this.#settings.addressBytes * seconds
+    bucket.level = Math.min(burst * bucket.factor, bucket.level + rate * seconds)
+    bucket.byteLevel = Math.min(this.#byteBurst * bucket.factor, bytes)
     bucket.time = time
   }
 
-  #spendBytes(bucket: Bucket, bytes: number, reserved: number): number {
-    if (this.#byteBurst === 0) return 1
-    if (bucket.byteLevel <= this.#byteBurst * reserved) return -1
-    bucket.byteLevel -= bytes // one large envelope may overdraw, since it has arrived
-    return Math.max(0, bucket.byteLevel / this.#byteBurst)
+  #spendBytes(buckets: readonly Bucket[], bytes: number, reserved: number): number {
+    const burst = this.#byteBurst
+    if (burst === 0) return 1
+    if (buckets.some(({ byteLevel, factor }) => byteLevel <= burst * factor * reserved)) return -1
+    for (const bucket of buckets) bucket.byteLevel -= bytes // one large envelope may overdraw, since it has arrived
+    return Math.max(0, Math.min(...buckets.map(({ byteLevel, factor }) => byteLevel / (burst * factor))))
   }
 }
 
-function spend(bucket: Bucket, burst: number, reserved = 0): number {
-  if (bucket.level < 1 + burst * reserved) return -1
-  bucket.level -= 1
-  return bucket.level / burst
+function spend(buckets: readonly Bucket[], burst: number, reserved = 0): number {
+  if (buckets.some(({ level, factor }) => level < 1 + burst * factor * reserved)) return -1
+  for (const bucket of buckets) bucket.level -= 1
+  return Math.min(...buckets.map(({ level, factor }) => level / (burst * factor)))
 }
 
 function passes(item: Item, left: number): boolean {

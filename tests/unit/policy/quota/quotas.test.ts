@@ -160,11 +160,30 @@ describe('A quota', () => {
     expect(test.sendMany(60, ERROR, { address: '203.0.113.8' }).delivered).toBe(25)
   })
 
+  it('gives an IPv6 /64 5 % of it, a /56 10 % and a /48 20 %', () => {
+    const test = new QuotaTest('error=1000')
+    const sendFrom = (address: (n: string) => string) => {
+      const sent = Array.from({ length: 256 }, (_, n) =>
+        test.send([ERROR], { address: address(n.toString(16)) }),
+      )
+      return sent.filter(({ outcome }) => outcome === 'delivered').length
+    }
+    expect(sendFrom((n) => `2a00:1:1:1::${n}`)).toBe(50)
+    expect(sendFrom((n) => `2a00:1:2:${n}::1`)).toBe(100)
+    expect(sendFrom((n) => `2a00:1:3:${n}00::1`)).toBe(200)
+    expect(sendFrom((n) => `64:ff9b::81.2.69.${Number.parseInt(n, 16)}`)).toBe(256)
+    expect(test.sendMany(60, ERROR, { address: '64:ff9b::81.2.69.7' })).toMatchObject({ delivered: 49 })
+  })
+
   it('counts the 50,000 addresses of which it has heard last', () => {
     const shares = new NetworkShares()
     const key = { project: PROJECT, category: 'error', period: 'day', start: 0 } as const
     for (let n = 0; n < 50_001; n++) shares.add(key, `network ${n}`, 1)
-    expect([0, 1, 50_000].map((n) => shares.of(key, `network ${n}`))).toEqual([0, 1, 1])
+    expect([0, 1, 50_000].map((n) => shares.wouldExceed(key, `network ${n}`, 1, 1))).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 
   it('lets at least one item of an address pass', () => {

@@ -97,7 +97,7 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: one /64). nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
+      'Envelopes that a tunnel accepts from one client address (IPv6: one /64; a /56 twice and a /48 four times as many). nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
     ),
     ADDRESS_BURST: setting(
       burst,

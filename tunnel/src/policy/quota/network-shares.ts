@@ -1,6 +1,7 @@
-/** Use of quotas by the network of a client address, on this replica. */
+/** Use of quotas by the networks around a client address, on this replica. */
 
 import { BoundedMap } from '../../bounded-map.ts'
+import { networksAround } from '../../networks.ts'
 import type { CounterKey } from './counters.ts'
 
 const MAX_NETWORKS = 50_000
@@ -10,15 +11,20 @@ export class NetworkShares {
   readonly #used = new BoundedMap<string, number>(MAX_NETWORKS)
 
   add(key: CounterKey, network: string, quantity: number): void {
-    if (network === '' || quantity === 0) return
-    const name = nameOf(key, network)
-    const used = (this.#used.get(name) ?? 0) + quantity
-    if (used > 0) this.#used.set(name, used)
-    else this.#used.delete(name)
+    if (quantity === 0) return
+    for (const each of networksAround(network)) {
+      const name = nameOf(key, each.name)
+      const used = (this.#used.get(name) ?? 0) + quantity
+      if (used > 0) this.#used.set(name, used)
+      else this.#used.delete(name)
+    }
   }
 
-  of(key: CounterKey, network: string): number {
-    return this.#used.get(nameOf(key, network)) ?? 0
+  /** Reports whether `quantity` more would exceed the share of the network, or of one around it. */
+  wouldExceed(key: CounterKey, network: string, quantity: number, share: number): boolean {
+    return networksAround(network).some(
+      ({ name, factor }) => (this.#used.get(nameOf(key, name)) ?? 0) + quantity > share * factor,
+    )
   }
 }
 

@@ -42,7 +42,7 @@ type Check = { key: CounterKey; limit: number; quantity: number; network: string
 const SOFT_SHARE = 0.8
 /** Part of an `error` quota that only first occurrences may use. */
 const RESERVED_SHARE = 0.05
-/** Part of a quota that one client address may use. */
+/** Part of a quota that one client address may use; the /56 and the /48 around an IPv6 address two and four times as much. */
 const NETWORK_SHARE = 0.05
 const MAX_ANNOUNCED_SECONDS = 60
 
@@ -151,8 +151,7 @@ export class Quotas {
     const { used } = this.counters.read(key)
     if (used + quantity > limit) return 'quota'
     if (quantity === 0) return undefined // a later segment of a replay
-    if (network !== '' && this.#networks.of(key, network) + quantity > this.#shareOf(limit))
-      return 'quota-address'
+    if (this.#networks.wouldExceed(key, network, quantity, this.#shareOf(limit))) return 'quota-address'
     const end = endOf(key.category, limit)
     const rate = (end - used) / (end - limit * SOFT_SHARE)
     if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
@@ -162,10 +161,10 @@ export class Quotas {
   /** Reports whether not even one more passes, of anybody or of this network. */
   #hasNoneLeft({ key, limit, network }: Check): boolean {
     if (this.counters.read(key).used + 1 > limit) return true
-    return network !== '' && this.#networks.of(key, network) + 1 > this.#shareOf(limit)
+    return this.#networks.wouldExceed(key, network, 1, this.#shareOf(limit))
   }
 
-  /** Returns the part of a limit that one network may use on this replica. */
+  /** Returns the part of a limit that one client address may use on this replica. */
   #shareOf(limit: number): number {
     return Math.max(1, (limit * NETWORK_SHARE) / this.replicas)
   }

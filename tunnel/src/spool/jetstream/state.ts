@@ -2,6 +2,7 @@
 
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
+import { networksAround } from '../../networks.ts'
 import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
 import {
   MAX_SHARED_LIMITS,
@@ -145,7 +146,7 @@ export class State {
     return [...all.slice(start), ...all.slice(0, start)].sort((a, b) => a.priority - b.priority)
   }
 
-  /** Returns the reason why an entry may not be put. Shares are those of its class; the network's is that of this replica's own puts. */
+  /** Returns the reason why an entry may not be put. Shares are those of its class; a network's is that of this replica's own puts. */
   shareReached(entry: SpoolEntry): Reason | undefined {
     const { priority, project, network } = entry
     const { addressShare, projectShare } = this.#shares
@@ -154,8 +155,8 @@ export class State {
     const bound = ((config?.max_bytes ?? 0) * (share + objectShare)) / share
     const bytes = storedBytes(entry)
     if (bytes > bound) return 'bound'
-    const ofNetwork = network === '' ? 0 : (this.#networks.get(network) ?? 0) + bytes
-    if (ofNetwork > bound * addressShare) return 'address-share'
+    for (const { name, factor } of networksAround(network))
+      if ((this.#networks.get(name) ?? 0) + bytes > bound * addressShare * factor) return 'address-share'
     if (projectShare === 1) return undefined
     const its = [...this.#partitions.values()].filter(
       (each) => each.priority === priority && each.project === project,
@@ -248,11 +249,13 @@ export class State {
   }
 
   #growNetwork(network: string, bytes: number): void {
-    const sum = (this.#networks.get(network) ?? 0) + bytes
-    const [oldest] = this.#networks.keys()
-    if (sum <= 0 || network === '') this.#networks.delete(network)
-    else this.#networks.set(network, sum)
-    if (this.#networks.size > MAX_NETWORKS && oldest !== undefined) this.#networks.delete(oldest)
+    for (const { name } of networksAround(network)) {
+      const sum = (this.#networks.get(name) ?? 0) + bytes
+      const [oldest] = this.#networks.keys()
+      if (sum <= 0) this.#networks.delete(name)
+      else this.#networks.set(name, sum)
+      if (this.#networks.size > MAX_NETWORKS && oldest !== undefined) this.#networks.delete(oldest)
+    }
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
+import { networksAround } from '../../networks.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
 import {
   type Avoided,
@@ -101,8 +102,9 @@ export class SqliteStore {
     if (known.get(key)) return { kind: 'known' }
     const bytes = diskBytesOf(entry)
     const { addressShare, projectShare } = this.#bounds
-    if (network !== '' && this.#excess('network', network, bytes, addressShare) > 0)
-      return { kind: 'full', reason: 'address-share' }
+    for (const { name, factor } of networksAround(network))
+      if (this.#excess('network', name, bytes, Math.min(1, addressShare * factor)) > 0)
+        return { kind: 'full', reason: 'address-share' }
     const projectExcess = projectShare === 1 ? 0 : this.#excess('share', project, bytes, projectShare)
     const ofProject = chooseVictims(this.#lessImportantOfProject(entry), projectExcess, [])
     if (!ofProject) return { kind: 'full', reason: 'project-share' }

@@ -1,6 +1,7 @@
 /** Number and bytes of pending entries: of the spool, by partition, by project and by network, without counting rows. */
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { networksAround } from '../../networks.ts'
 import type { PartitionTotals, SpoolEntry } from '../spool.ts'
 
 export type Partition = { project: string; category: string }
@@ -75,7 +76,7 @@ export class Usage {
     this.#change(['all', '', ''], sign, sign * bytes)
     this.#change(['lane', project, category], sign, sign * bytes)
     this.#change(['share', project, ''], sign, sign * bytes)
-    if (network !== '') this.#change(['network', network, ''], sign, sign * bytes)
+    for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
   }
 
   #change(key: Change['key'], envelopes: number, bytes: number): void {
@@ -95,7 +96,8 @@ function prepare(db: DatabaseSync) {
        ON CONFLICT DO UPDATE SET envelopes = envelopes + excluded.envelopes, bytes = bytes + excluded.bytes`,
     ),
     removeEmpty: db.prepare(
-      'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes = 0',
+      // Below 0: earlier releases have counted no network around that of an entry.
+      'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes <= 0',
     ),
     partitions: db.prepare(
       "SELECT name AS project, category, envelopes, bytes FROM totals WHERE kind = 'lane'",

@@ -8,7 +8,7 @@ import { currentDevice, startSession } from '../../../features/console/session/s
 import { createSignInThrottle } from '../../../features/console/session/sign-in-throttle.ts'
 import { networkOf } from '../../../lib/client-address.ts'
 import { config } from '../../../lib/config.ts'
-import { isPassword } from '../../../lib/password.ts'
+import { isPassword, QueueFull } from '../../../lib/password.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
 
 const MAX_LENGTH = 1_024 // characters
@@ -27,9 +27,15 @@ export async function POST(request: Request): Promise<Response> {
   const attempts = processSingleton('attempts', () => createSignInThrottle(Date.now))
   const attempt = attempts.begin(networkOf(request.headers), await currentDevice(operatorPassword))
   if (attempt.wait > 0) return seeOther(withQuery(SIGN_IN, { wait: `${attempt.wait}`, to }))
-  const isValid = typeof given === 'string' && given.length <= MAX_LENGTH
-  if (!isValid || !(await isPassword(operatorPassword, given)))
-    return seeOther(withQuery(SIGN_IN, { wrong: '1', to }))
+  const isWhole = typeof given === 'string' && given.length <= MAX_LENGTH
+  try {
+    if (!isWhole || !(await isPassword(operatorPassword, given, attempt.turn)))
+      return seeOther(withQuery(SIGN_IN, { wrong: '1', to }))
+  } catch (error) {
+    if (!(error instanceof QueueFull)) throw error
+    attempt.withdraw()
+    return seeOther(withQuery(SIGN_IN, { busy: '1', to }))
+  }
   attempt.succeed()
   await startSession(operatorPassword)
   return seeOther(to)

@@ -40,5 +40,6 @@ function problemIn(query: URLSearchParams): string | undefined {
   const wait = query.get('wait')
   if (wait !== null && /^\d{1,4}$/.test(wait))
     return `Too many wrong passwords from your network. Wait ${wait} s, then try again.`
+  if (query.has('busy')) return 'Too many sign-ins are being checked. Wait some seconds, then try again.'
   return query.has('wrong') ? 'Wrong password.' : undefined
 }

@@ -1,13 +1,14 @@
 /** Lifetime of sessions, and the delay after wrong passwords, with an injected clock. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
+import { networkOf, networksAround } from '../../../../../tunnel/src/networks.ts'
 import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
 import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
 import {
   createSignInThrottle,
   createThrottle,
 } from '../../../../../web/features/console/session/sign-in-throttle.ts'
-import { createQueue } from '../../../../../web/lib/password.ts'
+import { createQueue, QueueFull } from '../../../../../web/lib/password.ts'
 
 const SECOND = 1_000
 const HOUR = 60 * 60 * SECOND
@@ -52,35 +53,71 @@ describe('Session store', () => {
   })
 })
 
+const take = (tries: ReturnType<typeof createThrottle>, network: string) =>
+  tries.take(networksAround(network))
+
 describe('The delay of sign-in attempts', () => {
   it('starts after five failures from one network and doubles up to 15 min', () => {
     const tries = createThrottle(() => time)
-    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+    expect(Array.from({ length: 5 }, () => take(tries, 'a'))).toEqual([0, 0, 0, 0, 0])
     const waits: number[] = []
     for (let n = 0; n < 13; n++) {
-      const wait = tries.take('a')
+      const wait = take(tries, 'a')
       waits.push(wait)
       time += wait * SECOND - 1
-      expect(tries.take('a')).toBe(1) // a moment too early, and not counted
+      expect(take(tries, 'a')).toBe(1) // a moment too early, and not counted
       time += 1
-      expect(tries.take('a')).toBe(0)
+      expect(take(tries, 'a')).toBe(0)
     }
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
   })
 
   it('applies to one network only, and ends with the right password', () => {
     const tries = createThrottle(() => time)
-    for (let n = 0; n < 5; n++) tries.take('a')
-    expect([tries.take('a'), tries.take('b')]).toEqual([1, 0])
-    tries.forgive('a')
-    expect(Array.from({ length: 5 }, () => tries.take('a'))).toEqual([0, 0, 0, 0, 0])
+    for (let n = 0; n < 5; n++) take(tries, 'a')
+    expect([take(tries, 'a'), take(tries, 'b')]).toEqual([1, 0])
+    tries.forgive(networksAround('a'))
+    expect(Array.from({ length: 5 }, () => take(tries, 'a'))).toEqual([0, 0, 0, 0, 0])
   })
 
   it('is kept for 10,000 networks, of which the least recent is dropped first', () => {
     const tries = createThrottle(() => time)
-    for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) tries.take(network)
-    for (let n = 0; n < 9_999; n++) tries.take(`other-${n}`)
-    expect([tries.take('second'), tries.take('first')]).toEqual([1, 0])
+    for (let n = 0; n < 5; n++) for (const network of ['first', 'second']) take(tries, network)
+    for (let n = 0; n < 9_999; n++) take(tries, `other-${n}`)
+    expect([take(tries, 'second'), take(tries, 'first')]).toEqual([1, 0])
+  })
+})
+
+describe('The delay of sign-in attempts over IPv6', () => {
+  /** Makes an attempt from each of 250 networks that `address` returns, and returns how many had no wait. */
+  const attemptFrom = (tries: ReturnType<typeof createThrottle>, address: (n: string) => string) =>
+    Array.from({ length: 250 }, (_, n) => take(tries, networkOf(address(n.toString(16))))).filter(
+      (wait) => wait === 0,
+    ).length
+
+  it('starts after 5 failures from a /64, 10 from a /56 and 20 from a /48', () => {
+    const tries = createThrottle(() => time)
+    expect(attemptFrom(tries, (n) => `2a00:1:1:1::${n}`)).toBe(5)
+    expect(attemptFrom(tries, (n) => `2a00:1:2:${n.slice(-2)}::1`)).toBe(10)
+    expect(attemptFrom(tries, (n) => `2a00:1:3:${n}00::1`)).toBe(20)
+    expect(take(tries, networkOf('2a00:1:4::1'))).toBe(0)
+  })
+
+  it('is that of an IPv4 address behind NAT64', () => {
+    const tries = createThrottle(() => time)
+    for (let n = 0; n < 5; n++) take(tries, networkOf('64:ff9b::81.2.69.1'))
+    expect([take(tries, networkOf('81.2.69.1')), take(tries, networkOf('64:ff9b::81.2.69.2'))]).toEqual([
+      1, 0,
+    ])
+  })
+
+  it('is as before when an attempt was not checked', () => {
+    const attempts = createSignInThrottle(() => time)
+    for (let n = 0; n < 100; n++) {
+      const attempt = attempts.begin(networkOf('2a00::1'), undefined)
+      expect(attempt.wait).toBe(0)
+      attempt.withdraw()
+    }
   })
 })
 
@@ -150,11 +187,11 @@ describe('createDevices', () => {
 
 describe('createQueue', () => {
   it('runs one task after the other in order, also after one that fails', async () => {
-    const inTurn = createQueue()
+    const inTurn = createQueue(8)
     let running = 0
     const most: number[] = []
     const task = (n: number) =>
-      inTurn(async () => {
+      inTurn('last', async () => {
         most.push(++running)
         await new Promise(setImmediate)
         running--
@@ -163,5 +200,26 @@ describe('createQueue', () => {
       }).catch(() => 'failed')
     expect(await Promise.all([0, 1, 2, 3].map(task))).toEqual([0, 'failed', 2, 3])
     expect(most).toEqual([1, 1, 1, 1])
+  })
+
+  it('lets at most eight tasks wait, known devices before all others and in their place', async () => {
+    const inTurn = createQueue(8)
+    const order: string[] = []
+    const run = (turn: 'first' | 'last', name: string) =>
+      inTurn(turn, async () => void order.push(name)).catch((error) => {
+        expect(error).toBeInstanceOf(QueueFull)
+        order.push(`${name} refused`)
+      })
+    const others = Array.from({ length: 10 }, (_, n) => run('last', `other ${n}`))
+    const devices = Array.from({ length: 2 }, (_, n) => run('first', `device ${n}`))
+    await Promise.all([...others, ...devices])
+    const refused = order.filter((name) => name.endsWith('refused'))
+    expect(refused.sort()).toEqual(['other 7 refused', 'other 8 refused', 'other 9 refused'])
+    expect(order.filter((name) => !name.endsWith('refused'))).toEqual([
+      'other 0',
+      'device 0',
+      'device 1',
+      ...[1, 2, 3, 4, 5, 6].map((n) => `other ${n}`),
+    ])
   })
 })

@@ -1,14 +1,14 @@
 /** Returns the outcome of an envelope to any client that has its receipt token. */
 
+import { Allowance } from 'tunnel/allowance'
 import type { Receipt } from 'tunnel/contract'
 import { findReceipt } from '../../../../lib/admin-client.ts'
 import { networkOf } from '../../../../lib/client-address.ts'
 import { config } from '../../../../lib/config.ts'
-import { createAllowance } from '../../../../lib/rate-limiter.ts'
 
 const TOKEN = /^[0-9a-f]{32}$/
 
-const isAllowed = createAllowance({ perAddress: 60, inAll: 600, windowMs: 60_000 }, Date.now)
+const allowance = new Allowance({ perAddress: 60, inAll: 600, windowMs: 60_000 }, Date.now)
 
 export async function GET(request: Request): Promise<Response> {
   const token = new URL(request.url).searchParams.get('token') ?? ''
@@ -16,7 +16,7 @@ export async function GET(request: Request): Promise<Response> {
   const settings = config()
   if (!settings.adminToken || settings.tunnelAdmins.length === 0)
     return problem(503, 'This site shows no receipts: set OPERATOR_PASSWORD, and TUNNEL_ADMIN for web.')
-  if (!isAllowed(networkOf(request.headers))) return problem(429, 'Too many requests; wait a minute.')
+  if (!allowance.take(networkOf(request.headers))) return problem(429, 'Too many requests; wait a minute.')
   const receipt = await findReceipt(settings, token)
   return receipt
     ? Response.json(forVisitors(receipt), { headers: { 'Cache-Control': 'no-store' } })
