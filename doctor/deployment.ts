@@ -106,8 +106,9 @@ export function receiptToken({ headers }: HttpResponse): string | undefined {
   return typeof token === 'string' && /^[0-9a-f]{32}$/.test(token) ? token : undefined
 }
 
-/** Returns ALLOWED_ORIGINS of the tunnels; none where they cannot be asked. */
+/** Returns ALLOWED_ORIGINS of the tunnels, with a subdomain for each wildcard; none where they cannot be asked. */
 export async function allowedOrigins({ admin }: Pick<Deployment, 'admin'>): Promise<string[]> {
   const [status] = (await admin?.statuses()) ?? []
-  return status?.settings.ALLOWED_ORIGINS?.match(/https?:[^\s,]+/g) ?? []
+  const entries = status?.settings.ALLOWED_ORIGINS?.match(/[a-z][a-z\d+.-]*:\/\/[^\s,]*/g) ?? []
+  return entries.map((entry) => entry.replace('*', 'doctor'))
 }

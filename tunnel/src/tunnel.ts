@@ -9,7 +9,7 @@ import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
-import { createApp, servedPaths } from './http/app.ts'
+import { createApp, createBasePathRemover, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
 import type { Services } from './services.ts'
@@ -122,8 +122,12 @@ function createEnvelopeServer(services: Services): Server {
   const { config } = services
   const app = createApp({ ...config, ...services })
   const envelopePaths = new Set(servedPaths({ ...config, ...services }))
+  const withoutBasePath = createBasePathRemover({ ...config, ...services })
   const onFull = createConnectionWarning(services)
-  return createPublicServer({ ...services, app, envelopePaths, onFull }, publicServerOptions(config.bodyMs))
+  return createPublicServer(
+    { ...services, app, envelopePaths, withoutBasePath, onFull },
+    publicServerOptions(config.bodyMs),
+  )
 }
 
 /** Returns a function that logs a warning, at most once a minute. */

@@ -22,7 +22,7 @@ describe('The configuration', () => {
       inboxFile: '.culvert/inbox.db',
       tunnelPaths: ['/monitoring'],
       edge: ['127.0.0.0/8', '::1'],
-      allowedOrigins: new Set(),
+      allowedOrigins: { size: 0 },
       logLevel: 'info',
     })
     expect(config.dsns.map(formatDsn)).toEqual([INBOX_DSN])
@@ -53,10 +53,7 @@ describe('The configuration', () => {
     [{ EDGE: '10.0.0.0/8 fd00::/8' }, { edge: ['10.0.0.0/8', 'fd00::/8'] }],
     [{ TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.0/8', '::1', '10.0.0.0/8'] }],
     [{ EDGE: '127.0.0.1', TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.1'] }],
-    [
-      { ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' },
-      { allowedOrigins: new Set(['https://a.example', 'http://b.example:8080', 'null']) },
-    ],
+    [{ ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' }, { allowedOrigins: { size: 3 } }],
     [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
     [
       { HOST: '192.0.2.1', ADMIN_HOST: '192.0.2.2', PORT: '80', ADMIN_PORT: '80' },
@@ -87,6 +84,13 @@ describe('The configuration', () => {
       'ALLOWED_ORIGINS: "https://a.example/" is not an origin; write https://other.example',
     ],
     ['ALLOWED_ORIGINS', 'a.example', 'ALLOWED_ORIGINS: "a.example" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://a.example:443', 'ALLOWED_ORIGINS: "https://a.example:443" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://', 'ALLOWED_ORIGINS: "https://" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://*', 'ALLOWED_ORIGINS: "https://*" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://*a.example', 'ALLOWED_ORIGINS: "https://*a.example" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://a.*.example', 'ALLOWED_ORIGINS: "https://a.*.example" is not an origin'],
+    ['ALLOWED_ORIGINS', 'https://*.0.0.1', 'ALLOWED_ORIGINS: "https://*.0.0.1" is not an origin'],
+    ['ALLOWED_ORIGINS', 'app://shop/x', 'ALLOWED_ORIGINS: "app://shop/x" is not an origin'],
     ['ALLOWED_ORIGINS', '*', 'ALLOWED_ORIGINS: "*" is not an origin'],
     ['ALLOWED_ORIGINS', 'https://*.example', 'ALLOWED_ORIGINS: "https://*.example" is not an origin'],
     ['ALLOWED_ORIGINS', 'https://A.example', 'ALLOWED_ORIGINS: "https://A.example" is not an origin'],

@@ -9,7 +9,7 @@ import {
   renderNginx,
   writeNginxConfig,
 } from '../../../tunnel/src/config/render-nginx.ts'
-import { derivedPath, INBOX_DSN, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { derivedPaths, INBOX_DSN, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../../tunnel/src/rejections.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -45,6 +45,7 @@ describe('TUNNEL_PATHS', () => {
   it.each([
     ['/monitoring by default', {}, '/monitoring'],
     ['alternatives', { TUNNEL_PATHS: '/a|/b/c_d-E9' }, '/a|/b/c_d-E9'],
+    ['paths with dots, which stand for themselves', { TUNNEL_PATHS: '/.a|/v1.0/b' }, '/\\.a|/v1\\.0/b'],
     ['paths with whitespace around them', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
   ])('becomes one exact location: %s', (_, env, paths) => {
     expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})${ENDS}`])
@@ -71,6 +72,7 @@ describe('BROWSER_REPORTS', () => {
 })
 
 describe('DERIVED_PATHS', () => {
+  const BASE = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
   const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
 
   it.each([
@@ -80,24 +82,27 @@ describe('DERIVED_PATHS', () => {
     'https://key_9:@[2001:DB8::1]:9000/pre~fix/7',
   ])('adds the path that SDKs derive from %s', (text) => {
     const dsn = parseDsn(text)
-    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(/monitoring|${dsn && derivedPath(dsn)})${ENDS}`)
+    const paths = dsn ? derivedPaths(dsn).map((path) => `${BASE}${path}`) : []
+    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(${['/monitoring', ...paths].join('|')})${ENDS}`)
   })
 
   it('adds a path for each DSN', () => {
     const dsns = 'https://public@o1.ingest.us.sentry.io/2,\n https://examplePublicKey@o0.ingest.sentry.io/0'
-    expect(location({ SENTRY_DSN: dsns })).toBe(`location ~ ^(/monitoring|/7y54ph|/r9bok1)${ENDS}`)
+    expect(location({ SENTRY_DSN: dsns })).toBe(
+      `location ~ ^(/monitoring|${BASE}/7y54ph|${BASE}/r9bok1)${ENDS}`,
+    )
   })
 
   it('adds the path of a DSN from SENTRY_DSN_FILE', async () => {
     await using folder = await makeFolder()
     const SENTRY_DSN_FILE = join(folder.path, 'dsn')
     writeFileSync(SENTRY_DSN_FILE, '\nhttps://public@o1.ingest.us.sentry.io/2\n')
-    expect(location({ SENTRY_DSN_FILE })).toContain('|/7y54ph)')
+    expect(location({ SENTRY_DSN_FILE })).toContain('/7y54ph)')
   })
 
   it('adds the path of the built-in DSN when SENTRY_DSN is empty', () => {
     const dsn = parseDsn(INBOX_DSN)
-    expect(location({})).toContain(`|${dsn && derivedPath(dsn)})`)
+    expect(location({})).toContain(`${dsn && derivedPaths(dsn)[0]})`)
   })
 
   it('adds no path unless it is on', () => {

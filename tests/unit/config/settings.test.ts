@@ -23,6 +23,7 @@ describe('The shared settings', () => {
   it.each<[Environment, object]>([
     [{ TUNNEL_PATHS: '/a' }, { tunnelPaths: ['/a'] }],
     [{ TUNNEL_PATHS: '/a|/b_c/d-e|/a' }, { tunnelPaths: ['/a', '/b_c/d-e'] }],
+    [{ TUNNEL_PATHS: '/.tunnel|/v1.0/~t' }, { tunnelPaths: ['/.tunnel', '/v1.0/~t'] }],
     [{ TUNNEL_PATHS: '/labs|/consoles' }, { tunnelPaths: ['/labs', '/consoles'] }],
     [{ DERIVED_PATHS: 'on' }, { derivedPaths: true }],
     [{ DERIVED_PATHS: 'off' }, { derivedPaths: false }],
@@ -43,8 +44,9 @@ describe('The shared settings', () => {
     ['TUNNEL_PATHS', '/monitoring/', 'is not a path'],
     ['TUNNEL_PATHS', '/a//b', 'is not a path'],
     ['TUNNEL_PATHS', '/a b', 'is not a path'],
-    ['TUNNEL_PATHS', '/a.b', 'is not a path'],
     ['TUNNEL_PATHS', '/../a', 'is not a path'],
+    ['TUNNEL_PATHS', '/a/..', 'is not a path'],
+    ['TUNNEL_PATHS', '/./a', 'is not a path'],
     ['TUNNEL_PATHS', '/a;b', 'is not a path'],
     ['TUNNEL_PATHS', '/%61', 'is not a path'],
     ['TUNNEL_PATHS', '/ä', 'is not a path'],

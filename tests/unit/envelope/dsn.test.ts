@@ -1,8 +1,9 @@
 /** Parser and formatter of DSNs, and the paths and identifiers derived from them. */
 
+import { dsnToString, makeDsn } from '@sentry/core'
 import { describe, expect, it } from 'vitest'
 import {
-  derivedPath,
+  derivedPaths,
   formatDsn,
   identifiersOf,
   originOf,
@@ -29,6 +30,11 @@ describe('A DSN', () => {
       { publicKey: 'Key', host: 'sentry.example' },
     ],
     ['the default port, which is left out', 'https://key@sentry.example:443/7', { port: '' }],
+    ['a doubled slash', 'http://key@sentry.example:9000//7', { path: '', projectId: '7' }],
+    ['doubled slashes in its path', 'http://key@sentry.example//a//b//7', { path: 'a/b', projectId: '7' }],
+    ['a query', 'https://key@sentry.example/7?x=y', { path: '', projectId: '7' }],
+    ['a fragment', 'https://key@sentry.example/a/7#x', { path: 'a', projectId: '7' }],
+    ['letters after the project', 'https://key@sentry.example/7x', { projectId: '7' }],
   ])('is accepted with %s', (_, text, parts) => {
     expect(parseDsn(text)).toMatchObject(parts)
   })
@@ -48,8 +54,8 @@ describe('A DSN', () => {
     ['no project', 'https://key@sentry.example/'],
     ['a project of letters', 'https://key@sentry.example/seven'],
     ['digits of another script', 'https://key@sentry.example/７'],
-    ['a query', 'https://key@sentry.example/7?x=y'],
-    ['a fragment', 'https://key@sentry.example/7#x'],
+    ['a query with a slash', 'https://key@sentry.example/7?x=y/z'],
+    ['a query before the project', 'https://key@sentry.example/?x=y/7'],
     ['a trailing slash', 'https://key@sentry.example/7/'],
     ['a trailing newline', 'https://key@sentry.example/7\n'],
     ['a leading space', ' https://key@sentry.example/7'],
@@ -98,7 +104,24 @@ describe('A DSN', () => {
     ['https://examplePublicKey@o0.ingest.sentry.io/0', '/r9bok1'],
     ['https://public:secret@o1.ingest.us.sentry.io/2', '/7y54ph'],
   ])('%s has the derived path %s', (text, path) => {
-    expect(derivedPath(parse(text))).toBe(path)
+    expect(derivedPaths(parse(text))).toEqual([path])
+  })
+
+  it.each([
+    'https://public@o1.ingest.us.sentry.io:443/2',
+    'https://Key:secret@O1.Ingest.Sentry.IO/2',
+    'http://key@sentry.example:9000//2',
+    'http://key@sentry.example//prefix//2',
+    'http://key@sentry.example///2',
+    'http://key@[2001:DB8::1]:80/a/b/2',
+    'https://key@sentry.example/2?environment=shop',
+    'https://key@sentry.example/2#shop',
+    'https://key@sentry.example/2abc',
+  ])('%s has the path that the SDK derives from it first, then that of its shortest spelling', (text) => {
+    const asSdkReadsIt = makeDsn(text)
+    if (!asSdkReadsIt) throw new Error('no DSN for the SDK')
+    expect(derivedPaths(parse(text))[0]).toBe(hashOf(dsnToString(asSdkReadsIt)))
+    expect(derivedPaths(parse(text)).at(-1)).toBe(hashOf(formatDsn(parse(text))))
   })
 })
 
@@ -130,6 +153,12 @@ describe('SENTRY_DSN', () => {
     ])
   })
 })
+
+/** Returns the path for a text, as `getTunnelPath` of @sentry/core does. */
+function hashOf(text: string): string {
+  const hash = [...text].reduce((sum, char) => Math.imul(sum ^ char.charCodeAt(0), 16777619), 2166136261)
+  return `/${(hash >>> 0).toString(36)}`
+}
 
 function parse(text: string) {
   const dsn = parseDsn(text)

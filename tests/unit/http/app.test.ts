@@ -1,7 +1,7 @@
 /** Requests and responses through the tunnel: bodies, headers, paths and CORS. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { derivedPath, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { derivedPaths, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -204,7 +204,15 @@ describe('The tunnel', () => {
 
     it('at the path that SDKs derive from its DSN', async () => {
       const dsn = parseDsn(sentry.dsn())
-      expect(await send({ path: dsn ? derivedPath(dsn) : '' })).toMatchObject({ status: 200 })
+      const [path = ''] = dsn ? derivedPaths(dsn) : []
+      expect(await send({ path })).toMatchObject({ status: 200 })
+    })
+
+    it.each(['/shop', '/shop/v1.0/de'])('at a derived path below the base path %s', async (base) => {
+      expect(await send({ path: `${base}/7y54ph` })).toMatchObject({ status: 200 })
+      expect(await send({ path: `${base}/7y54ph/?p=456` })).toMatchObject({ status: 200 })
+      expect(await send({ path: `${base}/7y54ph`, method: 'OPTIONS' })).toMatchObject({ status: 204 })
+      expect(await send({ path: `${base}/7y54phx` })).toMatchObject({ status: 404 })
     })
 
     it.each([

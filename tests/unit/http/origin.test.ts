@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { checkOrigin, corsHeaders } from '../../../tunnel/src/http/origin.ts'
 import { Rejection } from '../../../tunnel/src/rejections.ts'
@@ -30,6 +31,18 @@ describe('A post', () => {
     [
       'without Sec-Fetch-Site whose Origin and Host have the same port',
       { origin: 'http://site.example:8080', host: 'site.example:8080' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Host names the port of https',
+      { origin: 'https://site.example', host: 'site.example:443' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Host names the port of http',
+      { origin: 'http://site.example', host: 'Site.example:80' },
+    ],
+    [
+      'without Sec-Fetch-Site whose Origin names the port of https',
+      { origin: 'https://[2001:db8::1]:443', host: '[2001:db8::1]' },
     ],
     [
       'without Sec-Fetch-Site whose Origin has the scheme http',
@@ -70,6 +83,16 @@ describe('A post', () => {
       'from another port',
       { origin: 'https://site.example:8443', host: 'site.example' },
       'https://site.example:8443',
+    ],
+    [
+      'from http, while Host names the port of https',
+      { origin: 'http://site.example', host: 'site.example:443' },
+      'http://site.example',
+    ],
+    [
+      'from an origin with a user name',
+      { origin: 'https://site.example@evil.example', host: 'evil.example' },
+      'https://site.example@evil.example',
     ],
     [
       'from a host that begins like this one',
@@ -135,6 +158,63 @@ describe('A post', () => {
       checkOrigin({ origin: `https://${'x'.repeat(10_000)}`, host: 'a' }, NOBODY),
     )
     expect(JSON.stringify(rejection).length).toBeLessThan(400)
+  })
+})
+
+describe('ALLOWED_ORIGINS', () => {
+  it.each([
+    ['capacitor://localhost', ['capacitor://localhost'], ['capacitor://other', 'null', 'http://localhost']],
+    ['file://', ['file://'], ['null', 'http://file']],
+    ['null', ['null'], ['file://', 'https://null']],
+    [
+      'chrome-extension://abcdefghijklmnop',
+      ['chrome-extension://abcdefghijklmnop'],
+      ['moz-extension://abcdefghijklmnop'],
+    ],
+    ['moz-extension://*', ['moz-extension://0f3a'], ['chrome-extension://0f3a', 'moz-extension://a/b']],
+    ['app://Shop.', ['app://Shop.', 'app://shop.'], ['app://shop']],
+    [
+      'https://*.shop.example',
+      ['https://de.shop.example', 'https://a.b-c.shop.example'],
+      [
+        'https://shop.example',
+        'https://shop.example.evil.example',
+        'https://evilshop.example',
+        'https://.shop.example',
+        'https://evil.example/.shop.example',
+        'https://evil.example#.shop.example',
+        'https://*.shop.example',
+        'http://de.shop.example',
+        'https://de.shop.example:8443',
+      ],
+    ],
+    [
+      'http://*.localhost:3000',
+      ['http://shop.localhost:3000'],
+      ['http://localhost:3000', 'http://shop.localhost'],
+    ],
+  ])('of %s allows what it names, and nothing else', async (entry, allowed, others) => {
+    const { allowedOrigins } = readConfig({ ALLOWED_ORIGINS: entry })
+    const isAllowed = (origin: string) => {
+      const headers = { origin, host: 'site.example', 'sec-fetch-site': 'cross-site' }
+      return !(attempt(() => checkOrigin(headers, allowedOrigins)) instanceof Rejection)
+    }
+    expect(allowed.filter((origin) => !isAllowed(origin))).toEqual([])
+    expect(others.filter(isAllowed)).toEqual([])
+  })
+
+  it('makes the response to a packaged app readable', async () => {
+    await using tunnel = await openTunnel({ env: { ALLOWED_ORIGINS: 'capacitor://localhost' } })
+    const headers = {
+      origin: 'capacitor://localhost',
+      host: 'errors.example',
+      'sec-fetch-site': 'cross-site',
+    }
+    const answered = await post(tunnel.url, { body: errorOf(INBOX_DSN), headers })
+    expect(answered).toMatchObject({
+      status: 200,
+      headers: { 'access-control-allow-origin': 'capacitor://localhost' },
+    })
   })
 })
 

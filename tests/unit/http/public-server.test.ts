@@ -201,6 +201,7 @@ async function startServer(
     app: new Hono() as App,
     ingest: { handle },
     envelopePaths: new Set(['/monitoring']),
+    withoutBasePath: (target: string) => target,
     resolveClient: createClientResolver([], []),
     log: { logger: pino({}, { write: (line) => bugs.push(JSON.parse(line).err.message) }) },
     onFull,

@@ -396,6 +396,8 @@ describe('Browser reports', () => {
       ['without Origin', {}, SHOP],
       ['with the Origin null', { origin: 'null', 'sec-fetch-site': 'cross-site' }, SHOP],
       ['of the same origin', { origin: SHOP, 'sec-fetch-site': 'same-origin' }, SHOP],
+      ['when Host names the port of https', { host: 'shop.example:443' }, SHOP],
+      ['with an Origin when Host names the port of https', { host: 'shop.example:443', origin: SHOP }, SHOP],
       ['of an allowed origin', { origin: FRIEND, 'sec-fetch-site': 'cross-site' }, FRIEND],
       ['about a document without a host, with an Origin', { origin: SHOP }, 'about'],
     ])('are accepted %s', async (_, headers, url) => {

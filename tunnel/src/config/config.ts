@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { INBOX } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
+import { AllowedOrigins } from '../origins.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ReportSettings } from '../reports/report-types.ts'
@@ -74,7 +75,7 @@ export function readConfig(env: Environment) {
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
     /** Other origins that may post. */
-    allowedOrigins: new Set(settings.read('ALLOWED_ORIGINS')),
+    allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
     /** Settings of the SDK that browsers get from the tunnel. */
     sdk: readSdkSettings(settings, forward),
     browserReports: readReportSettings(settings),

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Dsn, formatDsn, readDsns } from '../envelope/dsn.ts'
+import { isOriginEntry } from '../origins.ts'
 import { describeNats, type NatsAddress, parseNatsUrl } from '../spool/jetstream/nats-url.ts'
 
 export type Kind<T> = {
@@ -24,6 +25,9 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
 const PATH = /^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
+
+/** Segments may have dots, but `.` and `..` are none: browsers resolve them. */
+const TUNNEL_PATH = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.~-]+)+$/
 
 /** Paths that web serves. */
 const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
@@ -153,13 +157,10 @@ export function authorities(example: string): Kind<string[]> {
   )
 }
 
-/** Origins as browsers write them. */
+/** Origins as browsers write them, also of packaged apps and extensions, and wildcards for subdomains. */
 export const origins = listOf(
-  (origin) =>
-    origin === 'null' ||
-    (!/^http:.*:80$|^https:.*:443$/.test(origin) &&
-      /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.test(origin)),
-  "is not an origin; write https://other.example as browsers do, without a path and without the scheme's own port, several separated by spaces or commas",
+  isOriginEntry,
+  "is not an origin; write https://other.example as browsers do, without a path and without the scheme's own port, https://*.other.example for its subdomains, or capacitor://localhost for an app, several separated by spaces or commas",
 )
 
 export const dsns: Kind<Dsn[]> = {
@@ -202,9 +203,9 @@ export const tunnelPaths: Kind<string[]> = {
   parse(given, name, problems) {
     const paths = given.split('|')
     for (const path of paths) {
-      if (!PATH.test(path))
+      if (!TUNNEL_PATH.test(path))
         problems.push(
-          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, - and _ between slashes), several separated by |`,
+          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes), several separated by |`,
         )
       else if (WEB_PATH.test(path))
         problems.push(

@@ -5,7 +5,7 @@ import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { derivedPath, INBOX, reportsUrl } from '../envelope/dsn.ts'
+import { derivedPaths, INBOX, reportsUrl } from '../envelope/dsn.ts'
 import { CATEGORY_NAMES } from '../envelope/items.ts'
 import { formatRateLimits } from '../policy/rate-limits.ts'
 import { THROTTLE_SECONDS } from '../policy/throttle.ts'
@@ -44,14 +44,16 @@ const BODY_ROUNDS_MS = 15_120
 export function readNginxConfig(env: Environment, problems: string[]) {
   const settings = new SettingsReader(env, problems)
   const dsns = settings.read('SENTRY_DSN')
-  const { derivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
+  const { derivedPaths: hasDerivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
   const [ownDsn = INBOX] = dsns
-  const derived = (dsns.length > 0 ? dsns : [INBOX]).map(derivedPath)
+  const derived = hasDerivedPaths ? (dsns.length > 0 ? dsns : [INBOX]).flatMap(derivedPaths) : []
   const tempFolder = settings.read('NGINX_TEMP')
   const config = {
     ...shared,
     ...readPageSettings(settings, tunnelPaths),
-    tunnelPaths: derivedPaths ? [...new Set([...tunnelPaths, ...derived])] : tunnelPaths,
+    tunnelPaths,
+    /** Paths that SDKs derive from the DSNs. They may stand below a base path (`tunnel: { basePath }`). */
+    derivedPaths: [...new Set(derived)],
     /** URL of the reports that browsers are asked for; absent: they are not. */
     reportsUrl: settings.read('BROWSER_REPORTS', dsns.length === 0)
       ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
@@ -163,7 +165,12 @@ function valuesOf(config: NginxConfig): Values {
   const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
   const isLimited = config.addressRate > 0
   return {
-    TUNNEL_PATHS: [config.tunnelPaths.join('|')],
+    TUNNEL_PATHS: [
+      [
+        ...config.tunnelPaths.map((path) => path.replaceAll('.', '\\.')),
+        ...config.derivedPaths.map((path) => `(?:/[\\w.~%-]+)*${path}`),
+      ].join('|'),
+    ],
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     CLIENT_RATE: isLimited ? [String(config.addressRate * LIMIT_FACTOR)] : [],

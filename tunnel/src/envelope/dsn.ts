@@ -11,11 +11,14 @@ export type Dsn = {
   path: string
   /** Digits, as written. */
   projectId: string
+  /** Text that the SDK makes of the DSN (`dsnToString`), without a secret: it keeps capitals, the default port and empty segments. */
+  sdkText: string
 }
 
-// `DSN_REGEX` of the JavaScript SDK (packages/core/src/utils/dsn.ts), except that the project is digits and nothing follows it.
+// `DSN_REGEX` of the JavaScript SDK (packages/core/src/utils/dsn.ts), except that the project is digits. The SDK ignores what follows them,
+// such as a query or a fragment, unless that has a slash.
 const DSN =
-  /^(https?):\/\/(\w+)(?::\w*)?@(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/((?:[\w.~-]+\/)*)(0|[1-9]\d{0,19})$/i
+  /^(https?):\/\/(\w+)(?::\w*)?@(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/((?:[\w.~-]*\/)*)(0|[1-9]\d{0,19})(?:[^\d\s/\\@][^\s/\\@]*)?$/i
 
 const DEFAULT_PORT = { http: '80', https: '443' }
 
@@ -27,7 +30,15 @@ export function parseDsn(text: string): Dsn | undefined {
   if (Number(givenPort) > 65535 || /(^|\/)\.{1,2}\//.test(path)) return undefined
   const protocol = scheme.toLowerCase() === 'http' ? 'http' : 'https'
   const port = givenPort === DEFAULT_PORT[protocol] ? '' : givenPort
-  return { protocol, publicKey, host: host.toLowerCase(), port, path: path.replace(/\/$/, ''), projectId }
+  return {
+    protocol,
+    publicKey,
+    host: host.toLowerCase(),
+    port,
+    path: path.split('/').filter(Boolean).join('/'), // Sentry shows `//2` when its prefix ends with a slash
+    projectId,
+    sdkText: `${scheme}://${publicKey}@${host}${givenPort && `:${givenPort}`}/${path === '/' ? '' : path}${projectId}`,
+  }
 }
 
 const SECRET = /^([^:@]*:\/\/[^:@]*):[^@]*@/
@@ -83,10 +94,14 @@ export function reportsUrl(path: string, dsn: Dsn): string {
   return tunnelUrl(`${path}/reports`, dsn)
 }
 
-/** Returns the path that v11 SDKs derive with `tunnel: true`: `/` and FNV-1a-32 of the DSN, base 36 (@sentry/core `getTunnelPath`). */
-export function derivedPath(dsn: Dsn): string {
+/** Returns the path that v11 SDKs derive with `tunnel: true` from the DSN as it is written, and from its shortest spelling. */
+export function derivedPaths(dsn: Dsn): string[] {
+  return [...new Set([dsn.sdkText, formatDsn(dsn)].map(hashedPath))]
+}
+
+/** Returns `/` and FNV-1a-32 of the text, base 36 (@sentry/core `getTunnelPath`). */
+function hashedPath(text: string): string {
   let hash = 0x811c9dc5
-  const text = formatDsn(dsn)
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return `/${(hash >>> 0).toString(36)}`
 }
@@ -99,6 +114,7 @@ export const INBOX: Dsn = {
   port: '',
   path: '',
   projectId: '1',
+  sdkText: 'https://culvert@inbox.invalid/1',
 }
 export const INBOX_DSN = formatDsn(INBOX)
 

@@ -3,7 +3,7 @@
 import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { derivedPath } from '../envelope/dsn.ts'
+import { derivedPaths } from '../envelope/dsn.ts'
 import type { HttpResponse } from '../pipeline.ts'
 import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
@@ -103,9 +103,24 @@ export function servedPaths(deps: Parameters<typeof tunnelPathsOf>[0]): string[]
 /** Lists the configured tunnel paths, and with `DERIVED_PATHS` those of the projects. */
 export function tunnelPathsOf({
   tunnelPaths,
-  derivedPaths,
-  projects,
+  ...deps
 }: Pick<AppDeps, 'tunnelPaths' | 'derivedPaths' | 'projects'>): string[] {
-  const derived = derivedPaths ? projects.all.map(({ dsn }) => derivedPath(dsn)) : []
-  return [...new Set([...tunnelPaths, ...derived])]
+  return [...new Set([...tunnelPaths, ...derivedPathsOf(deps)])]
+}
+
+function derivedPathsOf({
+  derivedPaths: isOn,
+  projects,
+}: Pick<AppDeps, 'derivedPaths' | 'projects'>): string[] {
+  return isOn ? projects.all.flatMap(({ dsn }) => derivedPaths(dsn)) : []
+}
+
+/** Creates a function that removes the base path (`tunnel: { basePath }`) before a derived path from the target of a request. */
+export function createBasePathRemover(
+  deps: Parameters<typeof derivedPathsOf>[0],
+): (target: string) => string {
+  const paths = derivedPathsOf(deps)
+  if (paths.length === 0) return (target) => target
+  const withBase = new RegExp(`^(?:/[\\w.~%-]+)+((?:${paths.join('|')})(?:[/?]|$))`)
+  return (target) => target.replace(withBase, '$1')
 }

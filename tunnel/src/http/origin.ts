@@ -1,13 +1,14 @@
 /** Origin check and CORS headers. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { isOfHost, type OriginSet, parseWebOrigin } from '../origins.ts'
 import { OUTCOME_HEADER, type Stage } from '../pipeline.ts'
 import { Rejection } from '../rejections.ts'
 
-const ORIGIN = /^https?:\/\/[^/]{1,200}$/
+const ORIGIN = /^[a-z][a-z\d+.-]{0,40}:\/\/[^/]{0,200}$/i
 
 /** Rejects requests of pages of other sites. The receipt has the origin of the others. */
-export function checkOriginStage(allowed: ReadonlySet<string>): Stage {
+export function checkOriginStage(allowed: OriginSet): Stage {
   return function checkOriginOf(ctx) {
     const { headers } = ctx.incoming
     ctx.foreignOrigin = checkOrigin(headers, allowed)
@@ -21,11 +22,11 @@ export function checkOriginStage(allowed: ReadonlySet<string>): Stage {
  * one with `Sec-Fetch-Site: same-origin`, or without that header and with an Origin of the same host and port as Host, or without both.
  * Throws a `Rejection` for other origins, `null` included, that are not in `ALLOWED_ORIGINS`.
  */
-export function checkOrigin(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): string | undefined {
+export function checkOrigin(headers: IncomingHttpHeaders, allowed: OriginSet): string | undefined {
   const { origin, host } = headers
   const site = headers['sec-fetch-site']
   if (site === 'same-origin') return undefined
-  const isSame = origin === undefined || authority(origin) === host?.toLowerCase()
+  const isSame = origin === undefined || isOwn(parseWebOrigin(origin), host)
   if (site === undefined && isSame) return undefined
   if (origin !== undefined && allowed.has(origin)) return origin
   throw new Rejection(
@@ -34,8 +35,8 @@ export function checkOrigin(headers: IncomingHttpHeaders, allowed: ReadonlySet<s
   )
 }
 
-function authority(origin: string): string | undefined {
-  return /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase()
+function isOwn(origin: URL | undefined, host: string | undefined): boolean {
+  return origin !== undefined && isOfHost(origin, host)
 }
 
 /** Builds Relay's CORS headers (relay-server/src/middlewares/cors.rs) for an allowed origin; none for `undefined`. */

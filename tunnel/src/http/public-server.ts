@@ -22,6 +22,8 @@ type PublicServerDeps = {
   ingest: Pick<Ingest, 'handle'>
   /** Paths of envelopes. */
   envelopePaths: ReadonlySet<string>
+  /** Removes the base path before a derived path. */
+  withoutBasePath: (target: string) => string
   resolveClient: ClientResolver
   /** Called for each connection that is closed because there are too many. */
   onFull: () => void
@@ -60,11 +62,12 @@ export function createPublicServer(
   deps: PublicServerDeps,
   { maxConnections, ...options }: PublicServerOptions,
 ): Server {
-  const { app, ingest, envelopePaths, resolveClient, log, onFull } = deps
+  const { app, ingest, envelopePaths, withoutBasePath, resolveClient, log, onFull } = deps
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
   const server = createServer(
     { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
     (incoming, outgoing) => {
+      incoming.url = withoutBasePath(incoming.url ?? '')
       const answered = isEnvelope(incoming) ? ingestEnvelope(incoming, outgoing) : route(incoming, outgoing)
       answered.catch((err: unknown) => {
         log.logger.error({ err }, 'a bug')

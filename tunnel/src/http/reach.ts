@@ -6,6 +6,7 @@ import { Allowance } from '../allowance.ts'
 import { REACH_RESULTS, type ReachResult } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
 import { limitedNetworkOf } from '../networks.ts'
+import type { OriginSet } from '../origins.ts'
 import type { Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -17,7 +18,7 @@ export type ReachDeps = {
   projects: Projects
   metrics: Pick<Metrics, 'countReach'>
   resolveClient: ClientResolver
-  allowedOrigins: ReadonlySet<string>
+  allowedOrigins: OriginSet
   /** Absent in inbox mode. */
   sentry: Pick<Forwarding, 'upstreams'> | undefined
   /** Monotonic clock in milliseconds. */

@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { createBody } from '../body/own-body.ts'
 import type { FilteredReason } from '../contract.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
+import { isOfHost, type OriginSet } from '../origins.ts'
 import { type Context, type HttpResponse, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
 import { Rejection } from '../rejections.ts'
@@ -21,7 +22,7 @@ import { findProject } from './query.ts'
 import type { ReceiveServices } from './receive.ts'
 
 export type ReportServices = ReceiveServices & {
-  allowedOrigins: ReadonlySet<string>
+  allowedOrigins: OriginSet
   browserReports: ReportSettings
   /** Tunnel paths, without final slashes. */
   tunnelPaths: readonly string[]
@@ -34,7 +35,7 @@ type Run = (post: Context, stage: Stage) => Promise<HttpResponse>
  * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/browser-reports.md): then the URL of
  * each report decides.
  */
-export function checkReportOriginStage(allowed: ReadonlySet<string>): Stage {
+export function checkReportOriginStage(allowed: OriginSet): Stage {
   return function checkReportOrigin(ctx) {
     if (hasOrigin(ctx.incoming.headers)) ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed)
     return undefined
@@ -151,8 +152,8 @@ function isOwnPath(
   tunnelPaths: readonly string[],
 ): boolean {
   const parsed = URL.parse(url)
-  if (parsed?.host !== host?.toLowerCase()) return false
-  return [...tunnelPaths, ...OWN_PATHS].some((path) => `${parsed?.pathname}/`.startsWith(`${path}/`))
+  if (!parsed || !isOfHost(parsed, host)) return false
+  return [...tunnelPaths, ...OWN_PATHS].some((path) => `${parsed.pathname}/`.startsWith(`${path}/`))
 }
 
 const OWN_PATHS = ['/console', '/healthz']
@@ -184,18 +185,14 @@ function parse(ctx: Context, envelope: Buffer, { memory, reader }: ReportService
  * Throws a `Rejection` for a report about a page of another origin, which any server can post. Documents without a host, such as
  * `about:srcdoc`, pass when the browser has named the origin of the page.
  */
-function checkReportedOrigin(
-  { url }: BrowserReport,
-  headers: IncomingHttpHeaders,
-  allowed: ReadonlySet<string>,
-): void {
+function checkReportedOrigin({ url }: BrowserReport, headers: IncomingHttpHeaders, allowed: OriginSet): void {
   const parsed = URL.parse(url)
   const isWeb = parsed?.protocol === 'https:' || parsed?.protocol === 'http:'
   if (!parsed || !isWeb) {
     if (hasOrigin(headers)) return
     throw new Rejection('report-origin-missing')
   }
-  if (parsed.host === headers.host?.toLowerCase() || allowed.has(parsed.origin)) return
+  if (isOfHost(parsed, headers.host) || allowed.has(parsed.origin)) return
   throw new Rejection('report-foreign', `It is about ${parsed.origin.slice(0, 200)}.`)
 }
 

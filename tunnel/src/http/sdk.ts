@@ -1,6 +1,7 @@
 /** Routes of the SDK below a tunnel path: `sdk.js` and the bundles that it loads. */
 
 import type { IncomingMessage } from 'node:http'
+import type { OriginSet } from '../origins.ts'
 import type { Project, Projects } from '../projects.ts'
 import { Rejection } from '../rejections.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
@@ -14,7 +15,7 @@ export type SdkDeps = {
   /** Bundles of other releases. */
   sharedBundles: Pick<SharedBundles, 'read'> | undefined
   projects: Projects
-  allowedOrigins: ReadonlySet<string>
+  allowedOrigins: OriginSet
 }
 
 const YEAR = 'public, max-age=31536000, immutable'
@@ -66,7 +67,7 @@ async function readShared(name: string, bundles: SdkDeps['sharedBundles']): Prom
 export function withOriginHeaders(
   response: Response,
   { headers: { origin = '' } }: IncomingMessage,
-  allowed: ReadonlySet<string>,
+  allowed: OriginSet,
 ): Response {
   const isAllowed = allowed.has(origin)
   response.headers.set('cross-origin-resource-policy', isAllowed ? 'cross-origin' : 'same-origin')

@@ -28,7 +28,7 @@ export const SHARED = {
     DERIVED_PATHS: setting(
       is.onOff,
       false,
-      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`.',
+      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.',
     ),
     TRUSTED_PROXIES: setting(
       is.networks,

@@ -27,7 +27,7 @@ export const TUNNEL = {
     ALLOWED_ORIGINS: setting(
       is.origins,
       [],
-      'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas.',
+      'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas. `https://*.shop.example` allows all subdomains. Apps and extensions have origins like `capacitor://localhost`, `app://shop` and `chrome-extension://<ID>`. Pages from files have the origin `null`, seldom `file://`; `null` also allows every sandboxed frame.',
     ),
     BROWSER_REPORT_TYPES: setting(
       is.someOrNone(...REPORT_TYPES),

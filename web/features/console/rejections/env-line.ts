@@ -1,6 +1,7 @@
 /** Line for `.env`, or text for the file of a secret, with which Culvert would have accepted a rejected or filtered envelope. */
 
 import type { RejectionSample, SettingInForce } from 'tunnel/contract'
+import { isOriginEntry } from 'tunnel/origins'
 
 type Rejected = {
   reason: string
@@ -21,9 +22,6 @@ const FILTERS: Readonly<Record<string, string>> = {
 /** Limits that may be raised to accept larger envelopes or more of them. */
 const LIMITS = ['HEADER_BYTES', 'TOTAL_HEADER_BYTES', 'MAX_ITEMS', 'MAX_ENVELOPE_BYTES', 'BODY_TIMEOUT_MS']
 
-/** Origins that ALLOWED_ORIGINS accepts. */
-const ORIGIN = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/
-
 /** Returns `undefined` when no line can be named. */
 export function envLine({ reason, sample, settings }: Rejected): string | undefined {
   const filter = FILTERS[reason]
@@ -31,7 +29,7 @@ export function envLine({ reason, sample, settings }: Rejected): string | undefi
     return sample?.dsn && lineOf('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn], settings)
   if (reason === 'origin-foreign') {
     const origin = headerOf('origin', sample) ?? ''
-    return ORIGIN.test(origin) && URL.parse(origin)?.origin === origin
+    return origin !== 'null' && isOriginEntry(origin) && !origin.includes('*')
       ? lineOf('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin], settings)
       : undefined
   }
