@@ -72,7 +72,7 @@ describe('A DSN in an envelope', () => {
   it.each([
     '',
     'hello',
-    `${CLOUD}?x=y`,
+    `${CLOUD}?x=y/z`,
     `${CLOUD}/`,
     ` ${CLOUD}`,
     'https://key@o1.ingest.us.sentry.io@evil.example/2',

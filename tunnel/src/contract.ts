@@ -237,7 +237,13 @@ export type ReplicaFigures = {
 export type LastSeen = { name: string; last: number }
 
 /** Senders of a project (`host/project`) by envelope headers: newest first, at most 50 of each. */
-export type ProjectSdks = { project: string; sdks: LastSeen[]; releases: LastSeen[] }
+export type ProjectSdks = {
+  project: string
+  sdks: LastSeen[]
+  releases: LastSeen[]
+  /** Types of items that Culvert does not know. They are forwarded, except with `SCRUB=strict`. */
+  unknown_types: (LastSeen & { count: number })[]
+}
 
 /** Last rejected request of a code, sampled once per second; times are in milliseconds since 1970. */
 export type RejectionSample = {

@@ -61,6 +61,6 @@ describe('The SDKs and releases of a project', () => {
     const seen = newSeen()
     seen.note(PROJECT, undefined, release, 1)
     seen.note('elsewhere.example/1', 'sdk', { release: 'r' }, 1)
-    expect(seen.all()).toEqual([{ project: PROJECT, sdks: [], releases: [] }])
+    expect(seen.all()).toEqual([{ project: PROJECT, sdks: [], releases: [], unknown_types: [] }])
   })
 })

@@ -18,6 +18,8 @@ export type Item = {
   layout?: Layout
   /** Spans in a transaction that a filter has read and removed, without its own. */
   spans?: number
+  /** Set for the attachment of which Relay makes an event, since no other item of the envelope is one. */
+  createsEvent?: true
 }
 
 /** Positions in the body of the payload, and of what changes with it. */
@@ -86,6 +88,10 @@ const TYPES: ReadonlyMap<string, ItemType> = new Map(
     metric_buckets: { categories: ['metric_bucket'], group: BUCKETS },
     form_data: { categories: [], group: EVENTS },
     unreal_report: { categories: ['error'], group: ATTACHMENTS },
+    // Of earlier releases of Relay.
+    otel_span: { categories: ['span'], group: LONE_SPANS },
+    otel_traces_data: { categories: ['span'] },
+    otel_log: { categories: ['log_item', 'log_byte'] },
   }),
 )
 const UI_PROFILE_CHUNK = ['profile_chunk_ui']
@@ -93,9 +99,50 @@ const UI_PROFILE = ['profile', 'transaction', 'profile_ui']
 const BACKEND_PROFILE = ['profile', 'transaction', 'profile_backend']
 /** Platforms whose profiles are of user interfaces (`ProfileType` in Relay). */
 const UI_PLATFORMS: readonly unknown[] = ['javascript', 'cocoa', 'android']
+
+/** Values of `attachment_type` of which Relay makes an event (`creates_event` in relay-server/src/envelope/item.rs). */
+const EVENT_ATTACHMENTS: ReadonlySet<unknown> = new Set([
+  'event.minidump',
+  'event.applecrashreport',
+  'event.payload',
+  'event.breadcrumbs',
+  'playstation.prosperodump',
+  'nswitch.dying_message',
+])
+const EVENT_CATEGORIES = ['error']
+
+/** Types that Relay reads as another one: Android's SDK 8.10 and 8.11 send `profile_chunk_ui`. */
+const ALIASES: Readonly<Record<string, string>> = { profile_chunk_ui: 'profile_chunk' }
 const NO_CATEGORIES: readonly string[] = []
 
-export const ITEM_TYPES: ReadonlySet<string> = new Set(TYPES.keys())
+/** All known types. */
+export const ITEM_TYPES: ReadonlySet<string> = new Set([...TYPES.keys(), ...Object.keys(ALIASES)])
+
+/** Name of an attachment that may become an event, in receipts and metrics. */
+const EVENT_ATTACHMENT = 'event_attachment'
+
+/** Returns the type of an item for receipts and metrics, from a closed set: that of its category, and `other` for unknown ones. */
+export function labelOf(item: Item): string {
+  if (isEventAttachment(item)) return EVENT_ATTACHMENT
+  return ITEM_TYPES.has(item.type) ? item.type : 'other'
+}
+
+/** All results of `labelOf`. */
+export const ITEM_LABELS: ReadonlySet<string> = new Set([...ITEM_TYPES, EVENT_ATTACHMENT, 'other'])
+
+/** Reports whether Relay makes an event of an attachment when no other item of its envelope is one. */
+export function isEventAttachment({ type, header }: Pick<Item, 'type' | 'header'>): boolean {
+  return type === 'attachment' && EVENT_ATTACHMENTS.has(header.attachment_type)
+}
+
+/** Types of which an envelope may have one: the event that its attachments belong to. */
+const PARENTS = new Set(['event', 'transaction', 'feedback', 'raw_security', 'security', 'unreal_report'])
+
+/** Marks the attachment of which Relay makes the event of the envelope. Further ones are parts of that event. */
+export function markEventAttachment(items: readonly Item[]): void {
+  const first = items.find(isEventAttachment)
+  if (first && !items.some(({ type }) => PARENTS.has(type))) first.createsEvent = true
+}
 
 /** All known categories; others in a limit are ignored. */
 export const CATEGORY_NAMES: ReadonlySet<string> = new Set([
@@ -105,17 +152,27 @@ export const CATEGORY_NAMES: ReadonlySet<string> = new Set([
   ...BACKEND_PROFILE,
 ])
 
-/** Returns the categories of an item; those of a profile depend on its platform. */
-export function categoriesOf({ type, header }: Item): readonly string[] {
-  const isOfUi = UI_PLATFORMS.includes(header.platform)
-  if (type === 'profile_chunk' && isOfUi) return UI_PROFILE_CHUNK
-  if (type === 'profile' && typeof header.platform === 'string') return isOfUi ? UI_PROFILE : BACKEND_PROFILE
-  return TYPES.get(type)?.categories ?? NO_CATEGORIES
+/**
+ * Returns the categories of an item; those of a profile depend on its platform, those of an attachment on its `attachment_type`. Limits on
+ * attachments do not remove those that become an event.
+ */
+export function categoriesOf(item: Item): readonly string[] {
+  const { type, header } = item
+  if (isEventAttachment(item)) return EVENT_CATEGORIES
+  const { platform = type === 'profile_chunk_ui' ? 'android' : undefined } = header
+  const isOfUi = UI_PLATFORMS.includes(platform)
+  if (ofType(type) === TYPES.get('profile_chunk') && isOfUi) return UI_PROFILE_CHUNK
+  if (type === 'profile' && typeof platform === 'string') return isOfUi ? UI_PROFILE : BACKEND_PROFILE
+  return ofType(type)?.categories ?? NO_CATEGORIES
 }
 
-/** Returns the first category of a type; `undefined` for none. */
-export function categoryOfType(type: string): string | undefined {
-  return TYPES.get(type)?.categories[0]
+function ofType(type: string): ItemType | undefined {
+  return TYPES.get(ALIASES[type] ?? type)
+}
+
+/** Returns the first category of a result of `labelOf`; `undefined` for none. */
+export function categoryOfLabel(label: string): string | undefined {
+  return label === EVENT_ATTACHMENT ? EVENT_CATEGORIES[0] : ofType(label)?.categories[0]
 }
 
 /** Returns the category for a limit of our own. Never empty: a limit without categories silences everything. */
@@ -124,7 +181,7 @@ export function limitNameOf(item: Item): string {
 }
 
 /** Types with an `item_count`. A span without one is a single span of the first version. */
-const CONTAINERS = new Set(['span', 'log', 'trace_metric'])
+const CONTAINERS = new Set(['span', 'otel_span', 'log', 'trace_metric'])
 
 /** Locates the parts of an item by its header, which begins at `lineStart` of the body. */
 export function locateItem(line: HeaderLine, lineStart: number): Layout {
@@ -152,7 +209,8 @@ export function quantitiesOf(item: Item): { category: string; quantity: number }
   if (category === undefined || category === 'session') return []
   if (item.type === 'attachment')
     return [
-      { category, quantity: Math.max(1, item.bytes) },
+      ...(item.createsEvent ? [{ category: 'error', quantity: 1 }] : []),
+      { category: 'attachment', quantity: Math.max(1, item.bytes) },
       { category: 'attachment_item', quantity: 1 },
     ]
   if (item.spans !== undefined)
@@ -161,7 +219,9 @@ export function quantitiesOf(item: Item): { category: string; quantity: number }
       { category: 'span', quantity: item.spans + 1 },
     ]
   const count = { category, quantity: CONTAINERS.has(item.type) ? countOf(item) : 1 }
-  return item.type === 'log' ? [count, { category: 'log_byte', quantity: Math.max(1, item.bytes) }] : [count]
+  return item.type === 'log' || item.type === 'otel_log'
+    ? [count, { category: 'log_byte', quantity: Math.max(1, item.bytes) }]
+    : [count]
 }
 
 /** Limits the sender's `item_count` to what can fit into the bytes. */
@@ -171,14 +231,12 @@ function countOf({ header, bytes }: Item): number {
   return typeof count === 'number' && Number.isInteger(count) && count > 0 ? Math.min(count, maxCount) : 1
 }
 
-const PARENTS = new Set(['event', 'transaction', 'feedback', 'raw_security', 'security', 'unreal_report'])
-
 /**
  * Adds the items that depend on dropped ones: attachments, the profile of a transaction, the other half of a replay
  * (`EnvelopeLimiter::execute`).
  */
 export function addDependants(items: readonly Item[], dropped: Set<Item>): void {
-  const gone = new Set([...dropped].map(({ type }) => type))
+  const gone = new Set([...dropped].map(({ type, createsEvent }) => (createsEvent ? 'event' : type)))
   for (const item of items) if (dependsOn(item.type, gone)) dropped.add(item)
 }
 
@@ -229,7 +287,7 @@ export function checkItems(items: readonly Item[]): void {
 }
 
 function groupOf({ type, header }: Item): Group | undefined {
-  return type === 'span' && header.item_count === undefined ? LONE_SPANS : TYPES.get(type)?.group
+  return type === 'span' && header.item_count === undefined ? LONE_SPANS : ofType(type)?.group
 }
 
 function checkItem({ bytes, header }: Item, { name, itemBytes, meanBytes }: Group): void {

@@ -2,7 +2,7 @@
 
 import type { Receipt, ReceiptItem } from '../contract.ts'
 import type { EnvelopeHeader } from './headers.ts'
-import { categoryOfType, ITEM_TYPES, type Item } from './items.ts'
+import { categoryOfLabel, type Item, labelOf } from './items.ts'
 import { mostImportant } from './priorities.ts'
 
 const LABEL_LENGTH = 64
@@ -23,7 +23,7 @@ export function describeHeader(
 export function summarise(items: readonly Item[], removed: ReadonlyMap<Item, string>): ReceiptItem[] {
   const kinds = new Map<string, ReceiptItem>()
   for (const item of items) {
-    const type = ITEM_TYPES.has(item.type) ? item.type : 'other'
+    const type = labelOf(item)
     const reason = removed.get(item)
     const kind = kinds.get(`${type} ${reason}`)
     if (kind) {
@@ -41,7 +41,7 @@ export function summarise(items: readonly Item[], removed: ReadonlyMap<Item, str
 export function categoryOf(items: readonly ReceiptItem[]): string {
   const left = items.filter(({ discard_reason: reason }) => reason === undefined)
   const counted = left.length > 0 ? left : items
-  return mostImportant(counted.map(({ type }) => categoryOfType(type) ?? '')) || NO_CATEGORY
+  return mostImportant(counted.map(({ type }) => categoryOfLabel(type) ?? '')) || NO_CATEGORY
 }
 
 function nameSdk(sdk: EnvelopeHeader['sdk']): string | undefined {

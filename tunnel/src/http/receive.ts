@@ -4,7 +4,7 @@ import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
 import type { FilteredReason } from '../contract.ts'
 import { halveHeaderLimits } from '../envelope/headers.ts'
-import { checkItems } from '../envelope/items.ts'
+import { checkItems, markEventAttachment } from '../envelope/items.ts'
 import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import { describeHeader, summarise } from '../envelope/summary.ts'
 import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
@@ -76,6 +76,7 @@ export function parseEnvelope(ctx: Context): Outcome | undefined {
   const isProbe = isHeaderEmpty && items.length === 0 // of the SDK's `diagnoseSdkConnectivity`
   if (isProbe) return { status: 200, body: '{}', headers: jsonHeaders() }
   if (mayBeEvent && items.length === 0) throw new Rejection('items-missing')
+  markEventAttachment(items)
   ctx.receipt.items = summarise(items, ctx.removed)
   return undefined
 }
@@ -91,6 +92,7 @@ export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices)
     const { header } = ctx.envelope
     if (!ctx.hasProject()) ctx.project = projects.resolve(header.dsn, {})
     sdkInventory.note(ctx.project.name, ctx.receipt.sdk, header.trace?.release, ctx.receipt.time)
+    sdkInventory.noteItems(ctx.project.name, ctx.envelope.items, ctx.receipt.time)
     return undefined
   }
 }

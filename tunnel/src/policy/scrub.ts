@@ -3,7 +3,14 @@
 import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
 import type { PolicyMode } from '../contract/policies.ts'
 import type { ScrubReason } from '../contract.ts'
-import { addDependants, type Item, isContainer, type Layout } from '../envelope/items.ts'
+import {
+  addDependants,
+  ITEM_TYPES,
+  type Item,
+  isContainer,
+  isEventAttachment,
+  type Layout,
+} from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline.ts'
 import { ScrubBudget, threadCpuMs } from './scrub/budget.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
@@ -28,9 +35,15 @@ const SHAPES: ReadonlyMap<string, Shape> = new Map([
     (type) => [type, 'event'] as const,
   ),
   ...(
-    ['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric', 'session', 'sessions'] as const
+    [
+      ...(['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric', 'session', 'sessions'] as const),
+      ...(['otel_span', 'otel_traces_data', 'otel_log'] as const),
+    ] as const
   ).map((type) => [type, 'plain'] as const),
 ])
+
+/** Attachments that hold fields of an event, in MessagePack: they are removed, since they cannot be scrubbed. */
+const EVENT_FIELDS: ReadonlySet<unknown> = new Set(['event.payload', 'event.breadcrumbs'])
 
 /** Types without texts of visitors. */
 const EXEMPT = new Set(['client_report', 'check_in', 'statsd', 'metric_buckets'])
@@ -81,16 +94,22 @@ export class Scrubbing {
   /** Returns why an item must not pass, or what changes in its payload. */
   scrub(item: Item, budget = this.startBudget()): Scrubbed | ScrubReason | undefined {
     const shape = SHAPES.get(item.type)
-    if (!shape) {
-      const isDropped = this.#dropsAttachments && !EXEMPT.has(item.type)
-      return isDropped ? this.#counted('attachments-dropped') : undefined
-    }
+    if (!shape) return this.#dropReasonOf(item)
     const payload = Buffer.concat(item.payload)
     if (payload.length < item.bytes) return this.#counted('unscrubbable')
     const scrubbed = this.#tryScrub(payload, item.type, isContainer(item) ? 'container' : shape, budget)
     if (!scrubbed) return this.#counted('unscrubbable')
     for (const [rule, count] of scrubbed.hits) this.#onScrubbed(rule, this.mode, count)
     return scrubbed
+  }
+
+  /** Returns why an item that cannot be scrubbed must not pass. Types of the future pass, unless `SCRUB` is `strict`. */
+  #dropReasonOf(item: Item): ScrubReason | undefined {
+    if (EXEMPT.has(item.type)) return undefined
+    if (!ITEM_TYPES.has(item.type)) return this.#isStrict ? this.#counted('unscrubbable') : undefined
+    if (this.#dropsAttachments) return this.#counted('attachments-dropped')
+    const hasEventFields = isEventAttachment(item) && EVENT_FIELDS.has(item.header.attachment_type)
+    return hasEventFields ? this.#counted('unscrubbable') : undefined
   }
 
   /** Returns the changes of the dynamic sampling context, which names a user and a page. */

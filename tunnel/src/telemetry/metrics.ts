@@ -13,7 +13,7 @@ import {
   type ReplicaFigures,
   type SpoolOutcome,
 } from '../contract.ts'
-import { ITEM_TYPES } from '../envelope/items.ts'
+import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { RejectionCode } from '../rejections.ts'
@@ -49,7 +49,7 @@ const LOSS_REASONS: readonly RejectionCode[] = [
   'tunnel-failed',
 ]
 const ARRIVED: ReadonlySet<Outcome> = new Set(['delivered', 'spooled'])
-const CATEGORIES = new Set([...ITEM_TYPES, 'other'].map((type) => categoryOf([{ type, bytes: 0 }])))
+const CATEGORIES = new Set(Array.from(ITEM_LABELS, (type) => categoryOf([{ type, bytes: 0 }])))
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Label values are closed sets: outcomes, codes, configured projects, known item types, categories, status classes. */

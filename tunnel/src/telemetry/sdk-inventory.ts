@@ -1,21 +1,22 @@
-/** SDKs and releases that have sent envelopes lately, by project. Senders choose the names, so both are bounded. */
+/** SDKs and releases that have sent envelopes lately, and unknown types of items, by project. Senders choose the names, so all are bounded. */
 
 import type { LastSeen, ProjectSdks } from '../contract.ts'
+import { ITEM_TYPES, type Item } from '../envelope/items.ts'
 import { cut } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 
-const MAX_NAMES = 50 // SDKs or releases of one project
+const MAX_NAMES = 50 // SDKs, releases or types of one project
 const MAX_RELEASE_LENGTH = 200 // Sentry's limit
 
-/** Time of the last envelope by name, in milliseconds since 1970. */
-type Names = Map<string, { last: number }>
+/** Time of the last envelope, in milliseconds since 1970, and the number of items, by name. */
+type Names = Map<string, { last: number; count: number }>
 
 export class SdkInventory {
-  readonly #byProject: ReadonlyMap<string, { sdks: Names; releases: Names }>
+  readonly #byProject: ReadonlyMap<string, { sdks: Names; releases: Names; types: Names }>
 
   constructor(projects: Projects) {
     this.#byProject = new Map(
-      projects.all.map(({ name }) => [name, { sdks: new Map(), releases: new Map() }]),
+      projects.all.map(({ name }) => [name, { sdks: new Map(), releases: new Map(), types: new Map() }]),
     )
   }
 
@@ -28,9 +29,17 @@ export class SdkInventory {
       noteName(names.releases, cut(release, MAX_RELEASE_LENGTH), time)
   }
 
+  /** Notes the items whose type is unknown. */
+  noteItems(project: string, items: readonly Item[], time: number): void {
+    const names = this.#byProject.get(project)
+    if (!names) return
+    for (const { type } of items) if (!ITEM_TYPES.has(type)) noteName(names.types, cut(type), time)
+  }
+
   all(): ProjectSdks[] {
-    return Array.from(this.#byProject, ([project, { sdks, releases }]) => ({
+    return Array.from(this.#byProject, ([project, { sdks, releases, types }]) => ({
       ...{ project, sdks: newestFirst(sdks), releases: newestFirst(releases) },
+      unknown_types: newestFirst(types).map((type) => ({ ...type, count: types.get(type.name)?.count ?? 0 })),
     }))
   }
 }
@@ -40,10 +49,11 @@ function noteName(names: Names, name: string, time: number): void {
   const known = names.get(name)
   if (known) {
     known.last = time
+    known.count++
     return
   }
   if (names.size >= MAX_NAMES) names.delete(newestFirst(names).at(-1)?.name ?? '')
-  names.set(name, { last: time })
+  names.set(name, { last: time, count: 1 })
 }
 
 function newestFirst(names: Names): LastSeen[] {

@@ -207,7 +207,7 @@ describe('Scrubbing with other settings', () => {
       { header: { type: 'new_type' }, payload: SECRET },
       { header: { type: 'session' }, payload: '{}' },
     ])
-    expect(arrived().items.map(({ header }) => header.type)).toEqual(['event', 'session'])
+    expect(arrived().items.map(({ header }) => header.type)).toEqual(['event', 'new_type', 'session'])
   })
 
   it.each([

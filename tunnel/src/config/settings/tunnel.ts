@@ -65,7 +65,7 @@ export const TUNNEL = {
     SCRUB: setting(
       is.oneOf('off', 'default', 'strict'),
       'off',
-      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths.',
+      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths, and items of types that Culvert does not know.',
     ),
     SCRUB_MODE: setting(
       is.oneOf('enforce', 'observe'),
@@ -85,7 +85,7 @@ export const TUNNEL = {
     SCRUB_ATTACHMENTS: setting(
       is.oneOf('pass', 'drop'),
       'pass',
-      'Items that scrubbing cannot read: attachments, replay recordings, profiles, and types that Culvert does not know.',
+      'Items that scrubbing cannot read: attachments, replay recordings and profiles.',
     ),
     CLIENT_ADDRESS: setting(
       is.oneOf('forward', 'truncate', 'omit'),

@@ -123,7 +123,7 @@ export class Quotas {
   }
 
   #isImportant(item: Item, envelope: Envelope): boolean {
-    if (item.type === 'event') return this.#deps.isFirstOccurrence(item)
+    if (item.type === 'event' || item.createsEvent) return this.#deps.isFirstOccurrence(item)
     return item.type.startsWith('replay_') && hasReplayError(envelope)
   }
 

@@ -1,6 +1,7 @@
 /** Fingerprint of an error, which is the same for errors of one cause. */
 
 import { hash } from 'node:crypto'
+import type { Item } from '../../envelope/items.ts'
 import { type Json, list, object, text as textOf } from '../../envelope/json.ts'
 import { parsePayload } from '../../envelope/payload.ts'
 
@@ -30,6 +31,12 @@ export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
   const parts = [types, frames.map(describeFrame), message, chosen]
   const key = hash('sha1', JSON.stringify(parts), 'base64url').slice(0, 16)
   return { key, title: titleOf(types, frames.at(-1)) }
+}
+
+/** Returns the fingerprint of a crash report, which cannot be read: those of one format count as identical. */
+export function fingerprintOfAttachment({ header }: Pick<Item, 'header'>): Fingerprint {
+  const format = text(header.attachment_type)
+  return { key: `attachment ${format}`, title: `Attachment ${format}` }
 }
 
 function messageOf({ logentry, message }: Json): string {

@@ -11,7 +11,9 @@ export function stormStage(storms: Storms | undefined): Stage {
     if (!storms) return undefined
     const { items } = ctx.remaining()
     const { name } = ctx.project
-    const removed = new Set(items.filter((item) => item.type === 'event' && storms.isExcess(name, item)))
+    const removed = new Set(
+      items.filter((item) => (item.type === 'event' || item.createsEvent) && storms.isExcess(name, item)),
+    )
     if (removed.size === 0 || storms.mode === 'observe') return undefined
     addDependants(items, removed)
     ctx.remove(removed, 'storm' satisfies SamplingReason)

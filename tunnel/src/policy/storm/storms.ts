@@ -3,7 +3,7 @@
 import { BoundedMap } from '../../bounded-map.ts'
 import type { PolicyMode, StormStatus } from '../../contract/policies.ts'
 import type { Item } from '../../envelope/items.ts'
-import { type Fingerprint, fingerprintOf } from './fingerprint.ts'
+import { type Fingerprint, fingerprintOf, fingerprintOfAttachment } from './fingerprint.ts'
 
 export type StormSettings = {
   /** Identical errors a minute that pass; 0 for any number. */
@@ -63,8 +63,7 @@ export class Storms {
   isExcess(project: string, item: Item): boolean {
     const weight = this.#weightOf(project)
     if (weight === 0) return false
-    const payload = Buffer.concat(item.payload)
-    const fingerprint = payload.length < item.bytes ? undefined : fingerprintOf(payload)
+    const fingerprint = item.createsEvent ? fingerprintOfAttachment(item) : fingerprintOfEvent(item)
     if (!fingerprint) return false
     const counter = this.#counterOf(project, fingerprint)
     if (!counter) {
@@ -155,4 +154,10 @@ export class Storms {
   #minute(): number {
     return Math.floor(this.#deps.now() / MINUTE_MS)
   }
+}
+
+/** Returns `undefined` for a payload that was not kept as a whole. */
+function fingerprintOfEvent({ payload, bytes }: Item): Fingerprint | undefined {
+  const whole = Buffer.concat(payload)
+  return whole.length < bytes ? undefined : fingerprintOf(whole)
 }

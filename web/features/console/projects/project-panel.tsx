@@ -44,7 +44,7 @@ export function ProjectPanel({ project, tunnelPath, shows, layout }: PanelProps)
 
 /** Traffic, spool share, limits and senders. */
 function Activity({ project }: { project: ProjectView }) {
-  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, sdks, releases } = project
+  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, sdks, releases, unknownTypes } = project
   return (
     <div className="min-w-0">
       {traffic.length > 0 ? (
@@ -90,6 +90,16 @@ function Activity({ project }: { project: ProjectView }) {
           </>
         }
       />
+      {unknownTypes.length > 0 && (
+        <Names
+          title="Unknown item types"
+          names={unknownTypes.map(({ name, last, count }) => ({
+            name: `${name} · ${formatCount(count)}`,
+            last,
+          }))}
+          none=""
+        />
+      )}
     </div>
   )
 }

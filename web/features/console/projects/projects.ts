@@ -17,6 +17,8 @@ import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
 
+type UnknownType = ProjectSdks['unknown_types'][number]
+
 export type Amount = { envelopes: number; bytes: number }
 type Amounts = Partial<Record<Outcome, Amount>>
 
@@ -41,6 +43,8 @@ export type ProjectView = {
   /** Newest first. */
   sdks: LastSeen[]
   releases: LastSeen[]
+  /** Types of items that Culvert does not know. */
+  unknownTypes: UnknownType[]
   dsns: string[]
 }
 
@@ -70,6 +74,7 @@ export function describeProjects(
     const [senders] = byProject.sdks.get(name) ?? []
     return {
       ...{ name, traffic, totals: sums, sdks: senders?.sdks ?? [], releases: senders?.releases ?? [] },
+      unknownTypes: senders?.unknown_types ?? [],
       outcomes: OUTCOMES.filter((outcome) => sums[outcome]),
       finalOutcomes: countFinalOutcomes(byProject.finalOutcomes.get(name) ?? []),
       shares: sharesOf(snapshot, name),
@@ -149,6 +154,14 @@ export function mergeSdks(lists: readonly ProjectSdks[]): ProjectSdks[] {
     project,
     sdks: mergeNames(same.flatMap(({ sdks }) => sdks)),
     releases: mergeNames(same.flatMap(({ releases }) => releases)),
+    unknown_types: mergeCounts(same.flatMap(({ unknown_types: types }) => types)),
+  }))
+}
+
+function mergeCounts(types: readonly UnknownType[]): UnknownType[] {
+  return mergeNames(types).map((type) => ({
+    ...type,
+    count: types.reduce((sum, { name, count }) => sum + (name === type.name ? count : 0), 0),
   }))
 }
 

@@ -1,0 +1,162 @@
+/** Policies for attachments of which Relay makes an event, and for other spellings of item types. */
+
+import { describe, expect, it } from 'vitest'
+import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
+
+const attachment = (type?: string): Part => ({
+  header: { type: 'attachment', length: 4, ...(type && { attachment_type: type }) },
+  payload: 'MDMP',
+})
+const event: Part = { header: { type: 'event' }, payload: '{"message":"x"}' }
+const EVENT_TYPES = ['event.minidump', 'event.applecrashreport', 'event.payload', 'event.breadcrumbs']
+
+/** Sends envelopes one by one. Returns what has arrived, as `type attachment_type` of each item, and the responses. */
+async function sendAll(env: Record<string, string>, envelopes: Part[][], limits?: string) {
+  await using sentry = await startSentry()
+  await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), ...env } })
+  tunnel.advanceTime(60_000 - (Date.now() % 60_000)) // all in one minute
+  if (limits !== undefined) {
+    sentry.once({ status: 200, headers: { 'x-sentry-rate-limits': limits } })
+    await post(tunnel.url, {
+      body: envelopeOf({ dsn: sentry.dsn() }, [{ header: { type: 'session' }, payload: '{}' }]),
+    })
+  }
+  const before = sentry.requests.length
+  const statuses: number[] = []
+  for (const parts of envelopes)
+    statuses.push((await post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, parts) })).status)
+  const arrived = sentry.requests
+    .slice(before)
+    .map(({ items }) =>
+      items
+        .filter(({ header }) => header.type !== 'client_report')
+        .map(({ header }) => [header.type, header.attachment_type].filter(Boolean).join(' ')),
+    )
+    .filter(({ length }) => length > 0)
+  await tunnel.services.reports.flush()
+  const reports = sentry.requests
+    .flatMap(({ items }) => items)
+    .filter(({ header }) => header.type === 'client_report')
+    .map(({ payload }) => JSON.parse(String(payload)))
+  const { projects } = await (await tunnel.admin('/projects')).json()
+  return { statuses, arrived, reports, projects, metrics: await tunnel.services.metrics.expose() }
+}
+
+describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
+  it('counts as an error for quotas', async () => {
+    const { arrived, statuses } = await sendAll({ DAILY_QUOTA: 'error=2' }, Array(4).fill([attachment(type)]))
+    expect(arrived).toEqual(Array(2).fill([`attachment ${type}`]))
+    expect(statuses).toEqual([200, 200, 429, 429])
+  })
+
+  it('is held back by a limit on errors, with the other attachments', async () => {
+    const parts = [attachment(type), attachment(), attachment('event.breadcrumbs')]
+    expect((await sendAll({}, [parts], '60:error:key')).arrived).toEqual([])
+  })
+
+  it('passes a limit on attachments, which holds plain ones back', async () => {
+    const { arrived } = await sendAll({}, [[attachment(type), attachment()]], '60:attachment:key')
+    expect(arrived).toEqual([[`attachment ${type}`]])
+  })
+
+  it('is sampled in a storm, and reported as an error', async () => {
+    const { arrived, reports } = await sendAll(
+      { STORM_LIMIT: '2', STORM_MODE: 'enforce' },
+      Array(5).fill([attachment(type)]),
+    )
+    expect(arrived).toHaveLength(2)
+    expect(reports[0].filtered_events).toContainEqual({ reason: 'storm', category: 'error', quantity: 3 })
+  })
+
+  it('is counted under the category error', async () => {
+    const { metrics } = await sendAll({}, [[attachment(type)]])
+    expect(metrics).toMatch(/culvert_envelopes_total\{outcome="delivered",.*category="error"\} 1/)
+    expect(metrics).toContain('culvert_items_total{type="event_attachment",outcome="delivered"} 1')
+  })
+
+  it('beside an event is not a second error', async () => {
+    const { arrived } = await sendAll({ DAILY_QUOTA: 'error=2' }, Array(2).fill([event, attachment(type)]))
+    expect(arrived).toHaveLength(2)
+  })
+})
+
+it.each([undefined, 'event.attachment', 'event.view_hierarchy', 'unreal.context', 'invented'])(
+  'an attachment with the type %s is no error',
+  async (type) => {
+    const { arrived } = await sendAll({ DAILY_QUOTA: 'error=1' }, Array(3).fill([attachment(type)]))
+    expect(arrived).toHaveLength(3)
+  },
+)
+
+describe('With SCRUB', () => {
+  it.each(['event.payload', 'event.breadcrumbs'])(
+    'removes %s, which holds fields of an event',
+    async (type) => {
+      const { arrived, reports } = await sendAll({ SCRUB: 'default' }, [
+        [event, attachment(type), attachment()],
+      ])
+      expect(arrived).toEqual([['event', 'attachment']])
+      expect(reports[0].discarded_events ?? reports[0].filtered_events).toContainEqual(
+        expect.objectContaining({ reason: 'unscrubbable' }),
+      )
+    },
+  )
+
+  it('scrubs items of otel_span', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), SCRUB: 'default' } })
+    const span = { header: { type: 'otel_span' }, payload: '{"name":"to jane.doe@mail.example"}' }
+    await post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, [span]) })
+    expect(String(sentry.requests[0]?.items[0]?.payload)).toBe('{"name":"to [email]"}')
+  })
+
+  const unknown: Part = { header: { type: 'tomorrow' }, payload: 'x' }
+  it.each([
+    ['off', {}, [['event', 'tomorrow']]],
+    ['default', { SCRUB_ATTACHMENTS: 'drop' }, [['event', 'tomorrow']]],
+    ['strict', {}, [['event']]],
+  ])('of %s, %j treats an unknown type as documented', async (SCRUB, env, expected) => {
+    const { arrived } = await sendAll({ SCRUB, ...env }, [[event, unknown]])
+    expect(arrived).toEqual(expected)
+  })
+})
+
+describe('An unknown type', () => {
+  it('is counted and named for operators', async () => {
+    const unknown = (type: string): Part => ({ header: { type }, payload: 'x' })
+    const { projects, metrics } = await sendAll({}, [
+      [unknown('a'), unknown('b'), unknown('a')],
+      [unknown('a')],
+      [event],
+    ])
+    const last = expect.any(Number)
+    expect(projects[0].unknown_types).toHaveLength(2)
+    expect(projects[0].unknown_types).toContainEqual({ name: 'a', count: 3, last })
+    expect(projects[0].unknown_types).toContainEqual({ name: 'b', count: 1, last })
+    expect(metrics).toContain('culvert_items_total{type="other",outcome="delivered"} 4')
+  })
+})
+
+describe.each([
+  ['otel_span', {}, 'span'],
+  ['otel_traces_data', {}, 'span'],
+  ['otel_log', {}, 'log_item'],
+  ['profile_chunk_ui', {}, 'profile_chunk_ui'],
+  ['profile_chunk_ui', { platform: 'python' }, 'profile_chunk'],
+  ['profile_chunk', { platform: 'android' }, 'profile_chunk_ui'],
+  ['profile_chunk', { platform: 'cocoa' }, 'profile_chunk_ui'],
+])('An item of the type %s with %j', (type, header, category) => {
+  const item: Part = { header: { type, ...header }, payload: '{}' }
+
+  it(`counts for the quota of ${category}`, async () => {
+    const { arrived } = await sendAll({ DAILY_QUOTA: `${category}=1` }, [[item], [item]])
+    expect(arrived).toEqual([[type]])
+  })
+
+  it(`is held back by a limit on ${category}`, async () => {
+    expect((await sendAll({}, [[item]], `60:${category}:key`)).arrived).toEqual([])
+  })
+})
