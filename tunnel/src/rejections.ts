@@ -67,7 +67,7 @@ export const REJECTIONS = {
   'item-too-large': {
     status: 413,
     sentence: 'An item is larger than Sentry accepts.',
-    fix: 'Send a smaller item; Relay has a limit for each item type.',
+    fix: 'Send a smaller item. If your own server accepts it, raise MAX_EVENT_BYTES or MAX_ITEM_BYTES.',
   },
   'item-too-many': {
     status: 413,

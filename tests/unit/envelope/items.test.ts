@@ -131,6 +131,22 @@ describe('The size limit of items', () => {
       expect(codeOf(() => checkItems([itemOf('log', 2 * MIB + 1, { item_count })]))).toBe('item-too-large')
   })
 
+  it('is that of a server with other limits', () => {
+    const sizes = { eventBytes: 2 * MIB, itemBytes: 20 * MIB }
+    const code = (...items: Item[]) => codeOf(() => checkItems(items, sizes))
+    expect([code(itemOf('event', 2 * MIB)), code(itemOf('event', 2 * MIB + 1))]).toEqual([
+      'taken',
+      'item-too-large',
+    ])
+    for (const type of ['replay_recording', 'check_in', 'log', 'span', 'profile', 'statsd'])
+      expect([code(itemOf(type, 20 * MIB)), code(itemOf(type, 20 * MIB + 1))]).toEqual([
+        'taken',
+        'item-too-large',
+      ])
+    expect(code(...times(3, itemOf('session', 20 * MIB)))).toBe('taken')
+    expect(code(...times(2, itemOf('event', 1)))).toBe('item-too-many')
+  })
+
   it('applies to the sum of items of one kind', () => {
     const session = itemOf('session', 5 * MIB)
     expect(codeOf(() => checkItems(times(2, session)))).toBe('taken')

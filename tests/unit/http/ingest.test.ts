@@ -79,6 +79,7 @@ function createIngest() {
     outage: undefined,
     sdkInventory: new SdkInventory(projects),
     allowedOrigins: new Set(),
+    itemSizes: {},
     reader: { ...DEFAULT_HEADER_LIMITS, items: 100, keep: filters.reads },
     maxBytes: limits.maxBytes,
     browserReports: { types: new Set(), release: undefined, environment: 'test' },

@@ -24,6 +24,7 @@ const SETTINGS: {
   'tunnel-busy': ['MEMORY_BYTES'],
   'too-many-items': ['MAX_ITEMS'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
+  'item-too-large': ['MAX_EVENT_BYTES', 'MAX_ITEM_BYTES'],
   'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
   'origin-foreign': ['ALLOWED_ORIGINS'],

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { INBOX } from '../envelope/dsn.ts'
 import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
+import { DEFAULT_EVENT_BYTES } from '../envelope/items.ts'
+import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
 import { AllowedOrigins } from '../origins.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
@@ -17,6 +19,7 @@ import { findOwnDsns } from './own-dsns.ts'
 import type { SpoolPlace } from './parsers.ts'
 import { readQuota, readScrub, readStorm } from './policies.ts'
 import { LOOPBACK } from './settings/processes.ts'
+import { SHARED } from './settings/shared.ts'
 import type { Environment } from './settings.ts'
 import { NONE, readSharedSettings, SettingsReader } from './settings-reader.ts'
 
@@ -111,6 +114,7 @@ export function readConfig(env: Environment) {
       totalHeaderBytes: settings.read('TOTAL_HEADER_BYTES'),
     },
     items: settings.read('MAX_ITEMS'),
+    ...readItemSizes(settings, shared.maxEnvelopeBytes),
     /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
     memoryBytes: settings.read('MEMORY_BYTES'),
     bodyDir: settings.read('BODY_DIR'),
@@ -161,6 +165,22 @@ function readInbox(settings: SettingsReader, forward: boolean) {
   if (!isOn) settings.shown.INBOX_FILE = NONE
   const outageFile = join(dirname(file), 'simulated-outage', 'spool.db')
   return { inboxFile: isOn ? file : undefined, outageFile }
+}
+
+/** Largest part of an envelope that filters and scrubbing may read. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024
+
+/** A larger limit for envelopes than the default is for a server that also accepts larger items. It rejects those that it does not accept. */
+function readItemSizes(settings: SettingsReader, maxEnvelopeBytes: number) {
+  const eventBytes = settings.read('MAX_EVENT_BYTES')
+  const itemBytes = settings.read('MAX_ITEM_BYTES')
+  const raised = maxEnvelopeBytes > SHARED.MAX_ENVELOPE_BYTES.default ? maxEnvelopeBytes : undefined
+  if (eventBytes === undefined) settings.shown.MAX_EVENT_BYTES = String(raised ?? DEFAULT_EVENT_BYTES)
+  if (itemBytes === undefined) settings.shown.MAX_ITEM_BYTES = raised ? String(raised) : 'as Sentry, by type'
+  return {
+    itemSizes: { eventBytes: eventBytes ?? raised, itemBytes: itemBytes ?? raised },
+    keptBytes: Math.max(DEFAULT_KEPT_BYTES, Math.min(MAX_KEPT_BYTES, eventBytes ?? 0)),
+  }
 }
 
 function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | undefined {

@@ -34,6 +34,8 @@ export type Layout = {
 const KIB = 1024
 const MIB = 1024 * KIB
 
+export const DEFAULT_EVENT_BYTES = MIB
+
 /**
  * Limits that several item types share: of each item, of all together, of their number. Without `totalBytes`, all together may be as
  * large as one.
@@ -41,7 +43,7 @@ const MIB = 1024 * KIB
 type Group = { name: string; itemBytes: number; totalBytes?: number; count: number; meanBytes?: number }
 
 // relay-server/src/utils/sizes.rs `check_envelope_size_limits` with the defaults of relay-config/src/config.rs.
-const EVENTS: Group = { name: 'events', itemBytes: MIB, count: 1 }
+const EVENTS: Group = { name: 'events', itemBytes: DEFAULT_EVENT_BYTES, count: 1 }
 const ATTACHMENTS: Group = { name: 'attachments', itemBytes: 200 * MIB, count: 30 }
 const REPLAYS: Group = { name: 'replay recordings', itemBytes: 10 * MIB, count: 1 }
 const VIDEOS: Group = { ...REPLAYS, name: 'replay videos' }
@@ -268,22 +270,34 @@ function dependsOn(type: string, gone: ReadonlySet<string>): boolean {
   )
 }
 
-/** Throws a `Rejection` when there are more or larger items than Relay accepts. */
-export function checkItems(items: readonly Item[]): void {
+/** Sizes in bytes that a server accepts other than Relay: of an event, and of any other item. Absent: those of Relay by default. */
+export type ItemSizes = { eventBytes?: number | undefined; itemBytes?: number | undefined }
+
+/** Throws a `Rejection` when there are more or larger items than Relay accepts, or than `sizes` say. */
+export function checkItems(items: readonly Item[], sizes: ItemSizes = {}): void {
   const totals = new Map<Group, { bytes: number; count: number }>()
   for (const item of items) {
     const group = groupOf(item)
     if (!group) continue
-    checkItem(item, group)
+    checkItem(item, resize(group, sizes))
     const { bytes, count } = totals.get(group) ?? { bytes: 0, count: 0 }
     totals.set(group, { bytes: bytes + item.bytes, count: count + 1 })
   }
-  for (const [{ name, itemBytes, totalBytes = itemBytes, count: maxCount }, { bytes, count }] of totals) {
+  for (const [group, { bytes, count }] of totals) {
+    const { name, itemBytes, totalBytes = itemBytes, count: maxCount } = resize(group, sizes)
     if (bytes > totalBytes)
       throw new Rejection('item-too-large', `Its ${name} together are larger than ${totalBytes} bytes.`)
     if (count > maxCount)
       throw new Rejection('item-too-many', `It has ${count} ${name}; the maximum is ${maxCount}.`)
   }
+}
+
+/** Returns a group with another size. Of several items together, only the size of the envelope is limited then. */
+function resize(group: Group, { eventBytes, itemBytes }: ItemSizes): Group {
+  const bytes = group === EVENTS ? eventBytes : itemBytes
+  if (bytes === undefined) return group
+  const { name, count } = group
+  return { name, count, itemBytes: bytes, totalBytes: count === 1 ? bytes : Number.POSITIVE_INFINITY }
 }
 
 function groupOf({ type, header }: Item): Group | undefined {

@@ -36,8 +36,10 @@ export type Envelope = {
 
 export type ReaderLimits = HeaderLimits & {
   items: number
-  /** The payloads of items of such a type are kept for filters and scrubbing, up to 2 MiB of an envelope. */
+  /** The payloads of items of such a type are kept for filters and scrubbing, up to `keptBytes` of an envelope. */
   keep: (type: string) => boolean
+  /** 2 MiB if absent: an event may have 1 MiB, and 1,000 spans have as much. */
+  keptBytes?: number
 }
 
 type ReaderOptions = {
@@ -48,7 +50,7 @@ type ReaderOptions = {
 }
 
 const NEWLINE = 0x0a
-const MAX_KEPT_BYTES = 2 * 1024 * 1024 // an event may have 1 MiB, and 1,000 spans have as much
+export const DEFAULT_KEPT_BYTES = 2 * 1024 * 1024
 const ITEM_BYTES = 160 // heap size of an item without a payload, measured
 const KEPT_ITEM_BYTES = 400 // what a kept payload adds to it besides its bytes
 const LIGHT_BYTES = 32 * 1024 // always granted: 200 items, or a long header
@@ -81,12 +83,14 @@ export class EnvelopeReader {
   #payload: Buffer[] | undefined // of the current item, if it is kept
   #keptPayloads: Buffer[][] = []
   #keptBytes = 0
+  readonly #maxKeptBytes: number
   #reservedBytes = 0
   readonly #items: Item[] = []
   readonly #removedRanges: Range[] = []
 
   constructor(limits: ReaderLimits, { onHeader, memory }: ReaderOptions = {}) {
     this.#limits = limits
+    this.#maxKeptBytes = limits.keptBytes ?? DEFAULT_KEPT_BYTES
     this.#onHeader = onHeader
     this.#memory = memory
   }
@@ -224,7 +228,7 @@ export class EnvelopeReader {
       throw new Rejection('too-many-items', `It has more than ${this.#limits.items}.`)
     this.#removeKeys(line, RELAY_ITEM_KEYS)
     const header = readItemHeader(line)
-    this.#payload = this.#limits.keep(type) && this.#keptBytes < MAX_KEPT_BYTES ? [] : undefined
+    this.#payload = this.#limits.keep(type) && this.#keptBytes < this.#maxKeptBytes ? [] : undefined
     const payload = this.#payload ?? NO_PAYLOAD
     this.#item = { type: INTERNED.get(type) ?? type, header, range: [this.#gapStart, 0], bytes: 0, payload }
     if (this.#payload) this.#keep(this.#payload, this.#item, line)
@@ -279,7 +283,7 @@ export class EnvelopeReader {
     if (!this.#payload) return
     this.#payload.push(chunk.subarray(start, end))
     this.#keptBytes += end - start
-    if (this.#keptBytes <= MAX_KEPT_BYTES) return
+    if (this.#keptBytes <= this.#maxKeptBytes) return
     this.#payload.length = 0 // a part of a payload is of no use
     this.#payload = undefined
     this.#keptBytes -= item.bytes

@@ -29,7 +29,7 @@ import type { ClientResolver, ResolvedClient } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'
 import { type OutcomeServices, rejected, respond } from './outcome.ts'
 import {
-  checkEnvelopeItems,
+  checkItemsStage,
   decodeBodyStage,
   dropPayloads,
   parseEnvelope,
@@ -78,7 +78,7 @@ function listStages(services: IngestServices): Stage[] {
     decodeBodyStage(services),
     parseEnvelope,
     resolveProjectStage(services),
-    checkEnvelopeItems,
+    checkItemsStage(services),
     filterStage(filters),
     upstreamLimitsStage(limits),
     stormStage(services.storms),

@@ -4,7 +4,7 @@ import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
 import type { FilteredReason } from '../contract.ts'
 import { halveHeaderLimits } from '../envelope/headers.ts'
-import { checkItems, markEventAttachment } from '../envelope/items.ts'
+import { checkItems, type ItemSizes, markEventAttachment } from '../envelope/items.ts'
 import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import { describeHeader, summarise } from '../envelope/summary.ts'
 import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
@@ -23,6 +23,7 @@ export type ReceiveServices = {
   throttle: Throttle
   sdkInventory: SdkInventory
   reader: ReaderLimits
+  itemSizes: ItemSizes
   /** Bytes of a decoded body. */
   maxBytes: number
 }
@@ -97,10 +98,12 @@ export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices)
   }
 }
 
-/** Rejects items that Relay does not accept. Filters an envelope without items. */
-export function checkEnvelopeItems(ctx: Context): Outcome | undefined {
-  const { items } = ctx.envelope
-  checkItems(items)
-  if (items.length > 0) return undefined
-  return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason })
+/** Rejects items that the server does not accept. Filters an envelope without items. */
+export function checkItemsStage({ itemSizes }: ReceiveServices): Stage {
+  return function checkEnvelopeItems(ctx) {
+    const { items } = ctx.envelope
+    checkItems(items, itemSizes)
+    if (items.length > 0) return undefined
+    return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason })
+  }
 }

@@ -22,6 +22,8 @@ const LIMITS = 'Limits'
 const STORAGE = 'Spool and inbox'
 const UPSTREAM = 'Connections to Sentry'
 
+const RAISED = '`MAX_ENVELOPE_BYTES` above its default: as large as an envelope'
+
 export const TUNNEL = {
   ...section(FILTERS, ['tunnel'], {
     ALLOWED_ORIGINS: setting(
@@ -153,6 +155,18 @@ export const TUNNEL = {
       is.integer('number of items', 1, 100_000),
       1000,
       'Maximum number of items of an envelope.',
+    ),
+    MAX_EVENT_BYTES: setting(
+      bytes(KIB, GIB),
+      undefined,
+      'Maximum size of an event, transaction, replay event, feedback or security report, for a server of your own that accepts larger ones. Filters and scrubbing read up to 16 MiB of an envelope.',
+      { defaultText: `1048576, as Sentry; with ${RAISED}` },
+    ),
+    MAX_ITEM_BYTES: setting(
+      bytes(KIB, GIB),
+      undefined,
+      'Maximum size of any other item, such as an attachment, replay recording, profile or batch of logs.',
+      { defaultText: `as Sentry, by type; with ${RAISED}` },
     ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),
