@@ -23,7 +23,8 @@ const STOP_INTERVAL_MS = 3_000 // between stopping one service and the next
 type Ports = { tunnels: { port: number; adminPort: number }[]; web: number }
 
 /** Runs the site until `stopped`. Stops every process that it started, also after an error. */
-export async function runProcesses(config: Config, { output, stopped, onUp }: Session): Promise<void> {
+export async function runProcesses(given: Config, { output, stopped, onUp }: Session): Promise<void> {
+  const config = withAllowedHosts(given)
   await checkPorts(config)
   await checkAppHost(config)
   const program = await findNginx(config, stopped)
@@ -49,6 +50,11 @@ export async function runProcesses(config: Config, { output, stopped, onUp }: Se
   } finally {
     stopFollowing()
   }
+}
+
+/** Allows only names that no other site can have, unless ALLOWED_HOSTS is set: every page of the internet can connect to this machine. */
+function withAllowedHosts(config: Config): Config {
+  return { ...config, env: { ...config.env, ALLOWED_HOSTS: config.env.ALLOWED_HOSTS || 'localhost' } }
 }
 
 type ServiceSession = Session & {

@@ -27,9 +27,12 @@ export async function runTunnelOnly(config: Config, session: Session): Promise<v
 /** Returns the sentences of `npm start` when the tunnel runs. */
 export function describeTunnel(config: Config): string[] {
   const { url, adminUrl, edge } = addressesOf(config)
+  const hosts =
+    config.env.ALLOWED_HOSTS || 'any; set it to the host names of your site, against DNS rebinding'
   return [
     `The tunnel accepts reports at ${url}${config.tunnelPath}`,
     `  Proxies that it trusts: ${edge.join(', ')} (TRUSTED_PROXIES)`,
+    `  Host names by which it may be reached: ${hosts} (ALLOWED_HOSTS)`,
     `  Metrics: ${adminUrl}/metrics. Status: ${adminUrl}/status (docs/admin-api.md)`,
   ]
 }

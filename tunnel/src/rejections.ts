@@ -174,6 +174,11 @@ export const REJECTIONS = {
     sentence: 'The request line or a header is too long or is not valid HTTP.',
     fix: 'Send a short query and no cookies to the tunnel.',
   },
+  'host-unknown': {
+    status: 403,
+    sentence: 'The request names a host that this site does not have.',
+    fix: 'Add the host name to ALLOWED_HOSTS if it is yours.',
+  },
   'path-unknown': {
     status: 404,
     sentence: 'There is no tunnel at this path.',

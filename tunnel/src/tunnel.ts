@@ -9,6 +9,7 @@ import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
+import { AllowedHosts, isLoopback } from './hosts.ts'
 import { createApp, createBasePathRemover, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
@@ -50,6 +51,7 @@ export function createTunnel(services: Services): Tunnel {
     reader: { ...config.headers, items: config.items },
     logger: log.logger,
     token: config.adminToken,
+    allowedHosts: new AllowedHosts(isLoopback(config.adminHost) ? ['localhost', ...config.allowedHosts] : []),
     isReady: () => publicServer.listening && !stopping,
     status: () => describeStatus({ ...services, version: manifest.version, since }),
   })
@@ -124,8 +126,9 @@ function createEnvelopeServer(services: Services): Server {
   const envelopePaths = new Set(servedPaths({ ...config, ...services }))
   const withoutBasePath = createBasePathRemover({ ...config, ...services })
   const onFull = createConnectionWarning(services)
+  const allowedHosts = new AllowedHosts(config.allowedHosts)
   return createPublicServer(
-    { ...services, app, envelopePaths, withoutBasePath, onFull },
+    { ...services, app, allowedHosts, envelopePaths, withoutBasePath, onFull },
     publicServerOptions(config.bodyMs),
   )
 }

@@ -30,7 +30,7 @@ const TUNNEL: Order = [
   ['envelope'],
   ['body'],
   ['allowance'],
-  ['contract', 'rejections', 'networks', 'origins', 'bounded-map'],
+  ['contract', 'rejections', 'networks', 'hosts', 'origins', 'bounded-map'],
 ]
 
 const WEB: Order = [

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Hono } from 'hono'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { AllowedHosts } from '../../../tunnel/src/hosts.ts'
 import type { App } from '../../../tunnel/src/http/app.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import type { Ingest } from '../../../tunnel/src/http/ingest.ts'
@@ -200,6 +201,7 @@ async function startServer(
   const deps = {
     app: new Hono() as App,
     ingest: { handle },
+    allowedHosts: new AllowedHosts([]),
     envelopePaths: new Set(['/monitoring']),
     withoutBasePath: (target: string) => target,
     resolveClient: createClientResolver([], []),

@@ -84,6 +84,7 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
   }),
   'report-project-unknown': () => ({ path: `${REPORTS}?p=7`, headers: JSON_REPORTS, body: MARK }),
   'request-malformed': (dsn) => ({ headers: { host: 'a@b' }, body: errorOf(dsn) }),
+  'host-unknown': (dsn) => ({ headers: { host: 'evil.example' }, body: errorOf(dsn) }),
   'path-unknown': (dsn) => ({ path: '/elsewhere', body: errorOf(dsn) }),
   'method-unknown': (dsn) => ({ method: 'PUT', body: errorOf(dsn) }),
   throttled: (dsn) => ({
@@ -125,6 +126,7 @@ describe('A rejection', () => {
     const env = {
       SENTRY_DSN: sentry.dsn(),
       MAX_ENVELOPE_BYTES: String(20 * MIB),
+      ALLOWED_HOSTS: 'shop.example',
       BODY_TIMEOUT_MS: '2000',
       INBOX: 'on',
       INBOX_FILE: join(path, 'inbox.db'),

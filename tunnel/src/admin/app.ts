@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { HISTORY_RANGES } from '../contract/history.ts'
 import type { Rejections, ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
+import type { AllowedHosts } from '../hosts.ts'
 import type { InboxClient } from '../inbox/inbox-client.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
@@ -42,6 +43,8 @@ type AdminDeps = {
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
+  /** Names by which the port may be reached. */
+  allowedHosts: AllowedHosts
   /** Settings that would have accepted an envelope, by reason. */
   remedies: Rejections['settings']
   replica: string
@@ -62,6 +65,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
   const policyExamples = new PolicyExamples({ ...deps.config, inbox, auditLog })
+  app.use('*', requireHost(deps.allowedHosts))
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (deps.isReady() ? c.text('ok') : c.text('stopping', 503)))
   app.get('/metrics', async (c) =>
@@ -100,6 +104,15 @@ export function createAdmin(deps: AdminDeps): Hono {
 
 function createAbsent(detail: string): Hono {
   return new Hono().all('*', (c) => c.json({ detail }, 404))
+}
+
+/** Refuses requests of pages whose name suddenly leads to this machine (DNS rebinding). */
+function requireHost(allowed: AllowedHosts) {
+  return async function checkHost(c: Context, next: Next) {
+    if (allowed.has(c.req.header('host'))) return next()
+    const detail = 'This port is for this machine. Name it localhost, or add the host name to ALLOWED_HOSTS.'
+    return c.json({ detail }, 403)
+  }
 }
 
 /** Requires `Authorization: Bearer` with the token, for reading too. */

@@ -27,6 +27,7 @@ const SETTINGS: {
   'item-too-large': ['MAX_EVENT_BYTES', 'MAX_ITEM_BYTES'],
   'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
+  'host-unknown': ['ALLOWED_HOSTS'],
   'origin-foreign': ['ALLOWED_ORIGINS'],
   'report-foreign': ['ALLOWED_ORIGINS'],
   'report-type': ['BROWSER_REPORT_TYPES'],

@@ -77,6 +77,8 @@ export function readConfig(env: Environment) {
     spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
+    /** Names that `Host` may have; empty for any. */
+    allowedHosts: settings.read('ALLOWED_HOSTS'),
     /** Other origins that may post. */
     allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
     /** Settings of the SDK that browsers get from the tunnel. */

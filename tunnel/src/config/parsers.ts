@@ -157,6 +157,12 @@ export function authorities(example: string): Kind<string[]> {
   )
 }
 
+/** Host names without a port, and wildcards for subdomains. */
+export const hosts = listOf(
+  (host) => /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(host),
+  'is not a host name; write shop.example without a scheme and port, or *.shop.example for its subdomains, several separated by spaces or commas',
+)
+
 /** Origins as browsers write them, also of packaged apps and extensions, and wildcards for subdomains. */
 export const origins = listOf(
   isOriginEntry,

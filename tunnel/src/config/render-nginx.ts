@@ -58,6 +58,7 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     reportsUrl: settings.read('BROWSER_REPORTS', dsns.length === 0)
       ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
       : undefined,
+    allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
     addressBurst: settings.read('ADDRESS_BURST'),
     bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
@@ -171,6 +172,8 @@ function valuesOf(config: NginxConfig): Values {
         ...config.derivedPaths.map((path) => `(?:/[\\w.~%-]+)*${path}`),
       ].join('|'),
     ],
+    ALLOWED_HOSTS: config.allowedHosts,
+    HAS_ALLOWED_HOSTS: config.allowedHosts.length > 0 ? ['on'] : [],
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     CLIENT_RATE: isLimited ? [String(config.addressRate * LIMIT_FACTOR)] : [],

@@ -10,6 +10,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
+import type { AllowedHosts } from '../hosts.ts'
 import { Rejection, rejectionBody } from '../rejections.ts'
 import type { Log } from '../telemetry/log.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
@@ -20,6 +21,7 @@ import type { Ingest } from './ingest.ts'
 type PublicServerDeps = {
   app: App
   ingest: Pick<Ingest, 'handle'>
+  allowedHosts: AllowedHosts
   /** Paths of envelopes. */
   envelopePaths: ReadonlySet<string>
   /** Removes the base path before a derived path. */
@@ -62,11 +64,15 @@ export function createPublicServer(
   deps: PublicServerDeps,
   { maxConnections, ...options }: PublicServerOptions,
 ): Server {
-  const { app, ingest, envelopePaths, withoutBasePath, resolveClient, log, onFull } = deps
+  const { app, ingest, allowedHosts, envelopePaths, withoutBasePath, resolveClient, log, onFull } = deps
   const listener = getRequestListener(app.fetch, { errorHandler: leaveUnanswered })
   const server = createServer(
     { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, ...options },
     (incoming, outgoing) => {
+      if (!allowedHosts.has(incoming.headers.host)) {
+        reject(new Rejection('host-unknown'), incoming, outgoing)
+        return
+      }
       incoming.url = withoutBasePath(incoming.url ?? '')
       const answered = isEnvelope(incoming) ? ingestEnvelope(incoming, outgoing) : route(incoming, outgoing)
       answered.catch((err: unknown) => {
@@ -99,10 +105,13 @@ export function createPublicServer(
 
   async function route(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     await listener(incoming, outgoing)
-    if (outgoing.headersSent) return
-    const rejection = new Rejection('request-malformed')
+    if (!outgoing.headersSent) reject(new Rejection('request-malformed'), incoming, outgoing)
+  }
+
+  function reject(rejection: Rejection, incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { body, headers } = describe(rejection, resolveClient(incoming).requestId)
     outgoing.writeHead(rejection.status, headers).end(body)
+    if (!incoming.readableEnded && !incoming.destroyed) drain(incoming)
   }
 
   /** Rejects malformed and late requests. Node calls it again for bytes that arrive later. */

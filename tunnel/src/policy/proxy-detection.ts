@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net'
 import type { RequestFlag } from '../contract.ts'
+import { isOwnName, nameOfHost } from '../hosts.ts'
 import { isPrivate } from '../networks.ts'
 
 /**
@@ -31,12 +32,9 @@ export class ProxyDetection {
   }
 }
 
-const OWN_NAME = /(^|\.)(localhost|local|internal|test|lan|home\.arpa)$/i
-
 function isPublicName(host = ''): boolean {
-  const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
-  if (isIP(name) !== 0) return !isPrivate(name)
-  return name.includes('.') && !OWN_NAME.test(name)
+  const name = nameOfHost(host)
+  return isIP(name) === 0 ? !isOwnName(name) : !isPrivate(name)
 }
 
 const SPAN_MS = 10 * 60_000

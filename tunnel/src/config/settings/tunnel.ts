@@ -25,6 +25,14 @@ const UPSTREAM = 'Connections to Sentry'
 const RAISED = '`MAX_ENVELOPE_BYTES` above its default: as large as an envelope'
 
 export const TUNNEL = {
+  ...section(FILTERS, ['nginx', 'tunnel'], {
+    ALLOWED_HOSTS: setting(
+      is.hosts,
+      [],
+      'Host names by which requests may reach nginx, or a tunnel without nginx, against [DNS rebinding](operations.md#dns-rebinding): `shop.example`, or `*.shop.example` for subdomains. Addresses, names without a dot and names of your network, such as `*.localhost`, are always allowed.',
+      { defaultText: 'any; with `npm start -- --plain`: only those that are always allowed' },
+    ),
+  }),
   ...section(FILTERS, ['tunnel'], {
     ALLOWED_ORIGINS: setting(
       is.origins,
