@@ -150,8 +150,17 @@ describe('The limits per client address', () => {
     ['ADDRESS_RATE and ADDRESS_BURST', { ADDRESS_RATE: '7', ADDRESS_BURST: '1000000' }, '28', '4000000'],
   ])('are four times %s', (_, env, rate, burst) => {
     const limits = lines(env, 'limit_req ')
-    expect(new Set(limits)).toEqual(new Set([`limit_req zone=envelopes burst=${burst} nodelay;`]))
-    expect(lines(env, 'limit_req_zone ')).toEqual([expect.stringContaining(` rate=${rate}r/s;`)])
+    const times = (factor: number, number: string) => String(factor * Number(number))
+    expect(new Set(limits)).toEqual(
+      new Set([
+        `limit_req zone=envelopes burst=${burst} nodelay;`,
+        `limit_req zone=envelopes_of_homes burst=${times(2, burst)} nodelay;`,
+        `limit_req zone=envelopes_of_companies burst=${times(4, burst)} nodelay;`,
+      ]),
+    )
+    expect(lines(env, 'limit_req_zone ')).toEqual(
+      [1, 2, 4].map((factor) => expect.stringContaining(` rate=${times(factor, rate)}r/s;`)),
+    )
   })
 
   it('are left out when ADDRESS_RATE is 0', () => {

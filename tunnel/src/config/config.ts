@@ -77,10 +77,7 @@ export function readConfig(env: Environment) {
     spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
     edge: settings.read('EDGE', [...LOOPBACK, ...shared.trustedProxies]),
-    /** Names that `Host` may have; empty for any. */
-    allowedHosts: settings.read('ALLOWED_HOSTS'),
-    /** Other origins that may post. */
-    allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
+    ...readAllowed(settings),
     /** Settings of the SDK that browsers get from the tunnel. */
     sdk: readSdkSettings(settings, forward),
     browserReports: readReportSettings(settings),
@@ -182,6 +179,15 @@ function readItemSizes(settings: SettingsReader, maxEnvelopeBytes: number) {
   return {
     itemSizes: { eventBytes: eventBytes ?? raised, itemBytes: itemBytes ?? raised },
     keptBytes: Math.max(DEFAULT_KEPT_BYTES, Math.min(MAX_KEPT_BYTES, eventBytes ?? 0)),
+  }
+}
+
+function readAllowed(settings: SettingsReader) {
+  return {
+    /** Names that `Host` may have; empty for any. */
+    allowedHosts: settings.read('ALLOWED_HOSTS'),
+    /** Other origins that may post. */
+    allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
   }
 }
 

@@ -159,12 +159,21 @@ function endOfBlock(lines: readonly string[], start: number): number {
   return end + 1
 }
 
+/** Returns the limits of a client address, and those of the networks around it, as in `networksAround`. */
+function limitValues({ addressRate, addressBurst }: NginxConfig): Values {
+  const factors = { CLIENT: 1, HOME: 2, COMPANY: 4 }
+  const limits = Object.entries(factors).flatMap(([name, factor]) => [
+    [`${name}_RATE`, addressRate > 0 ? [String(addressRate * LIMIT_FACTOR * factor)] : []],
+    [`${name}_BURST`, addressRate > 0 ? [String(addressBurst * LIMIT_FACTOR * factor)] : []],
+  ])
+  return Object.fromEntries(limits)
+}
+
 /** Values of each name in the template. */
 type Values = { readonly [name: string]: readonly string[] }
 
 function valuesOf(config: NginxConfig): Values {
   const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
-  const isLimited = config.addressRate > 0
   return {
     TUNNEL_PATHS: [
       [
@@ -176,8 +185,7 @@ function valuesOf(config: NginxConfig): Values {
     HAS_ALLOWED_HOSTS: config.allowedHosts.length > 0 ? ['on'] : [],
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
-    CLIENT_RATE: isLimited ? [String(config.addressRate * LIMIT_FACTOR)] : [],
-    CLIENT_BURST: isLimited ? [String(config.addressBurst * LIMIT_FACTOR)] : [],
+    ...limitValues(config),
     BODY_DEADLINE: [`${Math.max(1, config.bodyTimeoutMs - BODY_ROUNDS_MS)}ms`],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
