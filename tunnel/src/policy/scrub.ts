@@ -36,7 +36,16 @@ const SHAPES: ReadonlyMap<string, Shape> = new Map([
   ),
   ...(
     [
-      ...(['user_report', 'security', 'raw_security', 'nel', 'log', 'trace_metric', 'session', 'sessions'] as const),
+      ...([
+        'user_report',
+        'security',
+        'raw_security',
+        'nel',
+        'log',
+        'trace_metric',
+        'session',
+        'sessions',
+      ] as const),
       ...(['otel_span', 'otel_traces_data', 'otel_log'] as const),
     ] as const
   ).map((type) => [type, 'plain'] as const),
