@@ -223,6 +223,8 @@ export class Ingest {
 
 /** Returns `true` for a post of a server's SDK that no proxy has passed on: it has no address, and needs none. Browsers send one of these headers. */
 function isFromServer({ flags }: ResolvedClient, { headers }: IncomingMessage): boolean {
-  const { origin, referer, 'sec-fetch-site': site } = headers
-  return flags.includes('address-missing') && [origin, referer, site].every((value) => value === undefined)
+  const { cookie, origin, referer, 'sec-fetch-site': site } = headers
+  return (
+    flags.includes('address-missing') && [cookie, origin, referer, site].every((value) => value === undefined)
+  )
 }
