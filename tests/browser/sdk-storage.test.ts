@@ -74,6 +74,18 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(outcomes).not.toContain('rejected')
   })
 
+  it('forgets what it has stored when the page says so', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/503/)
+    visitor.allowTrouble(/ERR_ABORTED/)
+    await open()
+    await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
+    await capture('of the visitor who signs out')
+    await expect.poll(() => countStored(page, site.query)).toBe(1)
+    const stored = await page.evaluate('Sentry.clearStoredReports().then(() => indexedDB.databases())')
+    expect(stored).toEqual([])
+  })
+
   it('sends what it reports just before and while it is left', async () => {
     const { page } = visitor
     visitor.allowTrouble(/ERR_ABORTED/)

@@ -246,6 +246,24 @@ describe('The loader', () => {
     expect(stored.size).toBe(0)
   })
 
+  it('deletes what is stored, and loads nothing, where PRIVACY_SIGNAL=off and the visitor asks for privacy', async () => {
+    const deleteDatabase = vi.fn(() => ({}))
+    vi.stubGlobal('indexedDB', { deleteDatabase })
+    const storage = { 'culvert-offline?p=2 kept 1 2': 'envelope', other: 'of the page' }
+    const removeItem = (key: string) => Reflect.deleteProperty(storage, key)
+    vi.stubGlobal('localStorage', Object.defineProperty(storage, 'removeItem', { value: removeItem }))
+    vi.stubGlobal('navigator', { onLine: true, globalPrivacyControl: true })
+    vi.stubGlobal('CULVERT_CONFIG', { ...CONFIG, privacy: 'off' })
+    vi.stubGlobal('window', {})
+    vi.clearAllTimers()
+    await runLoader()
+    listeners.dispatchEvent(new Event('error'))
+    vi.runAllTimers()
+    expect(deleteDatabase).toHaveBeenCalledWith('culvert-offline?p=2')
+    expect(storage).toEqual({ other: 'of the page' })
+    expect(scripts()).toEqual([])
+  })
+
   it('changes nothing when the page has sdk.js twice, and says so', async () => {
     const { captureMessage } = page.Sentry ?? {}
     await runLoader()
