@@ -112,7 +112,7 @@ describe('SCRUB=default', () => {
     'SyntaxError: Unexpected token: punc (})',
     'password: required, secret=undefined, token = null, pwd = ?, pass=%s, auth: {AUTH}, secret: {{ secret }}',
     'WHERE token = $1 AND pwd = :pwd',
-    'logo@2x.png icon@1.5x.webp react@18.2.0.min.js jquery@3.6.0.production.min.css app@sha.abcdef @sentry/browser@8.0.0/b.js',
+    'logo@2x.png icon@1.5x.webp react@18.2.0.min.js jquery@3.6.0.production.min.css app@sha.abcdef jquery@3.6.0.min sprite@2x.retina @sentry/browser@8.0.0/b.js',
     'took 4.111111111111111 ms, 0.4111111111111111, 12.4111111111111111, 4111111111111111.5',
     'build FR12RELEASECANDIDATE1, DE88370400440532013000, ae12f0a1b2c3d4e5f6a7b8c9',
     'part 12-078-05-1120 and 078-05-1120-7',
