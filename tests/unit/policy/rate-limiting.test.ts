@@ -126,6 +126,19 @@ describe('A rate limit of Sentry', () => {
     }
   })
 
+  it('without categories applies only to its sender while the project accepts most envelopes', async () => {
+    const dsn = newDsn()
+    const statusOfNext = async (status: number) => {
+      sentry.once({ status })
+      const answer = await send(dsn, part('event'))
+      await sentry.next()
+      return answer.status
+    }
+    for (const status of [200, 200, 429, 200, 429, 429]) expect(await statusOfNext(status)).toBe(status)
+    expect(await statusOfNext(429)).toBe(429)
+    expect((await send(dsn, part('event'))).status).toBe(429) // by the tunnel: Sentry has received nothing
+  })
+
   it.each([
     [{ 'retry-after': '7' }, /^7:error;[a-z_;]+:key:generic$/],
     [{}, /^60:error;[a-z_;]+:key:generic$/],

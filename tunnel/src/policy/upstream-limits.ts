@@ -16,6 +16,9 @@ export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
 }
 
 const ALL = 'all'
+
+/** Number of 429 without categories that a project which accepts envelopes may send before they hold back every sender. */
+const MAX_ALLOWANCE = 10
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
 type End = { until: number; isStanding: boolean }
@@ -30,6 +33,8 @@ export type UpstreamLimit = { project: Project; category: string; until: number 
 export class UpstreamLimits {
   readonly #now: () => number
   readonly #byProject = new Map<Project, Ends>()
+  /** Accepted envelopes minus responses 429 without categories, between 0 and `MAX_ALLOWANCE`. */
+  readonly #allowances = new Map<Project, number>()
   #onLearned = () => {}
 
   constructor(now: () => number) {
@@ -39,11 +44,24 @@ export class UpstreamLimits {
   /** Learns the limits in a response; of two limits on a category the longer applies. */
   learn(project: Project, response: RateLimitHeaders): void {
     const time = this.#now()
+    if (this.#concernsOneSender(project, response)) return
     const limits = readRateLimits(response, time)
     for (const { seconds, categories, isStanding = false } of limits)
       for (const category of categories.length > 0 ? categories : [ALL])
         this.#extend(project, category, { until: time + seconds * 1000, isStanding })
     if (limits.length > 0) this.#onLearned()
+  }
+
+  /**
+   * Returns `true` for a 429 without categories while the project accepts most envelopes. GlitchTip refuses a random share of them, and a
+   * proxy in front of Sentry may limit one address: only the sender of the envelope has to wait then.
+   */
+  #concernsOneSender(project: Project, { status, rateLimits }: RateLimitHeaders): boolean {
+    const allowance = this.#allowances.get(project) ?? 0
+    if (status >= 200 && status < 300) this.#allowances.set(project, Math.min(MAX_ALLOWANCE, allowance + 1))
+    if (status !== 429 || rateLimits !== undefined) return false
+    this.#allowances.set(project, Math.max(0, allowance - 1))
+    return allowance > 0
   }
 
   /** Calls `listener` after each response with limits. */
