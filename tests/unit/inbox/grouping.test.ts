@@ -46,6 +46,47 @@ describe('groupOfEvent', () => {
     expect(groupOfEvent({ ...event })).not.toBe(group)
   })
 
+  const named = (name: string, more: object = {}) =>
+    groupOfEvent(eventOf({ stacktrace: { frames: [frame('start'), frame(name)] } }, more))
+
+  it.each([
+    [
+      'total',
+      ['Cart.total', 'Shop.Cart.total', 'Object.total', 'async Cart.total', 'async*total', 'outer/total'],
+    ],
+    [
+      'total',
+      ['Cart.prototype.total', 'get total', 'Cart.get total', 'Cart.total [as alias]', 'bound total'],
+    ],
+    ['Cart', ['new Cart', 'new Shop.Cart']],
+    ['#secret', ['Cart.#secret']],
+    ['[Symbol.iterator]', ['Cart.[Symbol.iterator]']],
+    [
+      '?',
+      ['', '<anonymous>', 'Cart.<anonymous>', 'Object.<anonymous>', 'global code', 'total/<', 'a/b/total<'],
+    ],
+    ['Module../src/cart.js', ['./src/cart.js']],
+  ])('returns the same ID for %j as each browser names it', (name, others) => {
+    for (const other of others) expect(named(other), other).toBe(named(name))
+    for (const other of others) expect(named(other), other).not.toBe(named('other'))
+  })
+
+  it.each(['python', 'java', 'php'])('keeps the receiver of functions in %s', (platform) => {
+    expect(named('Cart.total', { platform })).not.toBe(named('Order.total', { platform }))
+  })
+
+  it('leaves out frames that not every browser has', () => {
+    const of = (...given: object[]) => groupOfEvent(eventOf({ stacktrace: { frames: given } }))
+    const native = (name: string, filename: string) => frame(name, { filename, lineno: undefined })
+    const expected = of(frame('?'), frame('each'))
+    expect(of(frame('?'), native('Array.forEach', '<anonymous>'), frame('Cart.each'))).toBe(expected)
+    expect(of(frame(''), native('forEach', '[native code]'), frame('each'))).toBe(expected)
+    expect(of(frame('raise'), frame('setTimeout handler*raise'), frame('raise/<'), frame('each'))).toBe(
+      expected,
+    )
+    expect(of(frame('main'), frame('async Shop.open'), frame('?'), frame('Cart.each'))).toBe(expected)
+  })
+
   it('reads a fingerprint of the default part as none', () => {
     expect(groupOfEvent(eventOf({}, { fingerprint: ['{{default}}'] }))).toBe(group)
   })

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
+import { framesAlike, functionOf } from '../envelope/stack-frames.ts'
 import { messageOf, valuesOf } from './event-fields.ts'
 
 const MAX_FRAMES = 5 // of the app, nearest to the error
@@ -41,16 +42,16 @@ function defaultParts(event: Json): string[] {
   const exceptions = valuesOf(event.exception)
   const raised = exceptions.at(-1)
   if (!raised) return ['message', text(event.level), patternOf(messageOf(event))]
-  const frames = framesOf(raised)
+  const frames = framesOf(raised, event)
   return ['exception', text(raised.type), ...frames, patternOf(text(raised.value))]
 }
 
 /** Returns function and file of the frames nearest to the error. Lines and hashes in file names change with each build. */
-function framesOf(exception: Json): string[] {
-  const all = list(object(exception.stacktrace).frames).map(object)
+function framesOf(exception: Json, event: Json): string[] {
+  const all = framesAlike(list(object(exception.stacktrace).frames).map(object), event)
   const own = all.filter((frame) => frame.in_app !== false)
   return (own.length > 0 ? own : all).slice(-MAX_FRAMES).map((frame) => {
     const file = text(frame.module) || text(frame.filename) || text(frame.abs_path)
-    return `${text(frame.function).slice(0, PATTERN_LENGTH)} in ${patternOf(file.replace(/[?#].*$/s, ''))}`
+    return `${functionOf(frame, event).slice(0, PATTERN_LENGTH)} in ${patternOf(file.replace(/[?#].*$/s, ''))}`
   })
 }

@@ -42,6 +42,11 @@ describe('fingerprintOf', () => {
       error('a', [frame('f'), frame('other', { in_app: false })]),
     ],
     [
+      'the receiver of a method, which only Chromium writes',
+      error('a', [frame('?'), frame('Array.map', { filename: '<anonymous>' }), frame('Cart.total')]),
+      error('a', [frame('global code'), frame('map', { filename: '[native code]' }), frame('total')]),
+    ],
+    [
       'outer frames',
       error('a', [frame('x'), frame('1'), frame('2'), frame('3')]),
       error('a', [frame('y'), frame('1'), frame('2'), frame('3')]),
@@ -56,6 +61,11 @@ describe('fingerprintOf', () => {
     ['the type', error('a'), { exception: { values: [{ ...error('a').exception.values[0], type: 'E' }] } }],
     ['the words of the message', error('a is gone'), error('b is gone')],
     ['an inner frame', error('a', [frame('f')]), error('a', [frame('g')])],
+    [
+      'the receiver in other languages',
+      error('a', [frame('Cart.total')], { platform: 'python' }),
+      error('a', [frame('Order.total')], { platform: 'python' }),
+    ],
     ['the column of a frame', error('a', [frame('f')]), error('a', [frame('f', { colno: 21 })])],
     ['the fingerprint of the SDK', error('a'), error('a', undefined, { fingerprint: ['mine'] })],
     ['the message of an event', { message: 'a' }, { message: 'b' }],

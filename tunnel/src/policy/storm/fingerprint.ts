@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import type { Item } from '../../envelope/items.ts'
 import { type Json, list, object, text as textOf } from '../../envelope/json.ts'
 import { parsePayload } from '../../envelope/payload.ts'
+import { framesAlike, functionOf } from '../../envelope/stack-frames.ts'
 
 export type Fingerprint = {
   key: string
@@ -24,11 +25,11 @@ export function fingerprintOf(payload: Buffer): Fingerprint | undefined {
   const event = object(parsePayload(payload))
   const exceptions = objectsIn(object(event.exception).values).slice(-MAX_EXCEPTIONS)
   const types = exceptions.map(({ type }) => text(type) || 'Error')
-  const frames = framesOf(exceptions)
+  const frames = framesOf(exceptions, event)
   const message = messageText(exceptions.at(-1)?.value) || messageOf(event)
   if (exceptions.length === 0 && message === '') return undefined
   const chosen = list(event.fingerprint).slice(0, MAX_CHOSEN).map(text)
-  const parts = [types, frames.map(describeFrame), message, chosen]
+  const parts = [types, frames.map((frame) => describeFrame(frame, event)), message, chosen]
   const key = hash('sha1', JSON.stringify(parts), 'base64url').slice(0, 16)
   return { key, title: titleOf(types, frames.at(-1)) }
 }
@@ -45,17 +46,18 @@ function messageOf({ logentry, message }: Json): string {
 }
 
 /** Returns the innermost frames of the app, the innermost last; of any code if none is marked as the app's. */
-function framesOf(exceptions: readonly Json[]): Json[] {
-  const stacks = exceptions.map(({ stacktrace }) => objectsIn(object(stacktrace).frames))
+function framesOf(exceptions: readonly Json[], event: Json): readonly Json[] {
+  const stacks = exceptions.map(({ stacktrace }) => framesAlike(objectsIn(object(stacktrace).frames), event))
   const frames = stacks.findLast((stack) => stack.length > 0) ?? []
   const ofApp = frames.filter(({ in_app: isOfApp }) => isOfApp === true)
   return (ofApp.length > 0 ? ofApp : frames).slice(-MAX_FRAMES)
 }
 
 /** Line and column tell the functions of a minified file apart. */
-function describeFrame({ function: name, filename, abs_path, lineno, colno }: Json): string {
+function describeFrame(frame: Json, event: Json): string {
+  const { filename, abs_path, lineno, colno } = frame
   const file = fileNameOf(text(filename) || text(abs_path)).replace(NUMBERS, '#')
-  return `${text(name)} ${file} ${number(lineno)} ${number(colno)}`
+  return `${text(functionOf(frame, event))} ${file} ${number(lineno)} ${number(colno)}`
 }
 
 function titleOf(types: readonly string[], frame: Json | undefined): string {
