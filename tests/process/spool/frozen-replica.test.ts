@@ -42,8 +42,8 @@ describe('While a frozen replica holds the write lock of the spool', () => {
     expect(spool).toMatchObject({ writable: false, envelopes: 1, problem: expect.stringContaining('resume') })
 
     await using second = await startTunnel({ env })
-    const open = await (await second.admin('/status')).json()
-    expect(open.spool).toMatchObject({ envelopes: 1 }) // it has opened the file, whose schema is current
+    const depth = async () => (await (await second.admin('/status')).json()).spool.envelopes
+    await until(async () => (await depth()) === 1) // it has opened the file, whose schema is current
     await sentry.back()
     for (const { url } of [tunnel, second])
       await until(async () => (await post(url, { body: body() })).status === 200) // after the breaker's probe
