@@ -85,7 +85,7 @@ export class EnvelopeStore {
 
   /** Stores an envelope, and claims it for a post of this tab. Resolves to `undefined` without room. */
   add(body: string | Uint8Array, isReport: boolean): Promise<Key | undefined> {
-    const soon = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE_MS))
+    const soon = new Promise<undefined>((resolve) => setTimeout(resolve, TRANSACTION_MS))
     return this.#add(body, isReport, TRANSACTION_MS, Promise.race([this.#open(), soon]))
   }
 
