@@ -186,6 +186,18 @@ describe('Browser reports', () => {
     expect(payload['csp-report']).not.toHaveProperty('referrer')
   })
 
+  it.each(['report-uri', 'report-to'])('forwards a violation as WebKit posts it to %s', async (directive) => {
+    const { disposition, 'script-sample': _, ...legacy } = LEGACY['csp-report']
+    const form = directive === 'report-uri' ? { 'csp-report': legacy } : { body: violation().body }
+    const report = { type: 'csp-violation', url: `${SHOP}/cart`, ...form }
+    const headers = { ...CSP_REPORT, origin: 'null', referer: `${SHOP}/cart` }
+    expect((await send({ headers, body: JSON.stringify(report) })).status).toBe(200)
+    const [[, item, payload] = []] = received()
+    expect(item).toMatchObject({ type: 'raw_security' })
+    expect(payload['csp-report']).toMatchObject({ 'document-uri': `${SHOP}/cart`, 'blocked-uri': 'inline' })
+    expect(payload['csp-report'].disposition).toBe(directive === 'report-uri' ? undefined : disposition)
+  })
+
   it('forwards a network error as a log with the attributes of Relay’s endpoint', async () => {
     const before = Date.now()
     await sendBatch([networkError])

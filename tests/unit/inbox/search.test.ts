@@ -44,19 +44,22 @@ describe('The inbox of a tunnel', () => {
   const groups = async (query = ''): Promise<InboxGroups> =>
     (await tunnel.admin(`/inbox/groups?${query}`)).json()
 
+  const legacy = { 'effective-directive': 'img-src', 'blocked-uri': 'https://x.example' }
+  const modern = { effectiveDirective: 'img-src', blockedURL: 'https://x.example' }
   it.each([
-    [
-      'report-uri',
-      { 'csp-report': { 'effective-directive': 'img-src', 'blocked-uri': 'https://x.example' } },
-    ],
-    ['the Reporting API', { body: { effectiveDirective: 'img-src', blockedURL: 'https://x.example' } }],
-  ])('names a CSP report in the form of %s by its directive', async (_, report) => {
+    ['Blocked by', 'report-uri', { 'csp-report': { ...legacy, disposition: 'enforce' } }],
+    ['Reported by', 'report-uri', { 'csp-report': { ...legacy, disposition: 'report' } }],
+    ['Violated', 'report-uri', { 'csp-report': legacy }],
+    ['Blocked by', 'the Reporting API', { body: { ...modern, disposition: 'enforce' } }],
+    ['Reported by', 'the Reporting API', { body: { ...modern, disposition: 'report' } }],
+    ['Violated', 'the Reporting API', { body: modern }],
+  ])('names a CSP report %s its directive in the form of %s', async (effect, _, report) => {
     const body = envelopeOf({ dsn: INBOX_DSN }, [itemOf('raw_security', report)])
     expect((await post(tunnel.url, { body })).status).toBe(200)
     const { groups: found } = await groups('type=raw_security')
     expect(found[0]?.newest).toMatchObject({
       kind: 'violation',
-      title: 'Blocked by img-src: https://x.example',
+      title: `${effect} img-src: https://x.example`,
     })
   })
 

@@ -20,6 +20,12 @@ export type TitleType = (typeof TITLE_TYPES)[number]
 /** Titles are not cut. Envelopes of one kind and `subject` belong together; without one, other fields decide. */
 export type Name = { kind: string; title: string; isError?: boolean; subject?: string }
 
+/** Effects of a policy by `disposition`. WebKit does not say which of them a violation had. */
+const EFFECTS: ReadonlyMap<string, string> = new Map([
+  ['enforce', 'Blocked by'],
+  ['report', 'Reported by'],
+])
+
 const MAX_TYPES = 100
 const MAX_SPANS = 1_000
 
@@ -73,11 +79,11 @@ function nameOfEvent(event: Json): Name {
 
 /** Names a report in the form of `report-uri` (`legacy`), or in that of the Reporting API (`body`). */
 function nameOfCspReport(legacy: Json, body: Json): Name {
-  const effect = [legacy.disposition, body.disposition].includes('report') ? 'Reported' : 'Blocked'
+  const disposition = text(legacy.disposition) || text(body.disposition)
   const directives = [legacy['effective-directive'], legacy['violated-directive'], body.effectiveDirective]
   const directive = directives.map(text).find(Boolean) ?? 'a directive'
   const blocked = text(legacy['blocked-uri']) || text(body.blockedURL) || 'unknown'
-  return nameBy('violation', `${effect} by ${directive}: ${blocked}`)
+  return nameBy('violation', `${EFFECTS.get(disposition) ?? 'Violated'} ${directive}: ${blocked}`)
 }
 
 function nameOfSpans(spans: readonly Json[], count: number): Name {

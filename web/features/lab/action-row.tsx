@@ -83,9 +83,12 @@ function OutcomeText({ outcome }: { outcome: Outcome }) {
           </span>
         )}
         {hasArrived(outcome) && (
-          <a href={placeOf(outcome)} className="link inline-flex min-h-6 items-center text-note">
-            Open in the console
-          </a>
+          <>
+            {' '}
+            <a href={placeOf(outcome)} className="link inline-flex min-h-6 items-center text-note">
+              Open in the console
+            </a>
+          </>
         )}
       </span>
     </p>

@@ -32,6 +32,12 @@ const report = z.union([
   z.object({ body: members }).transform(({ body }) => body),
 ])
 
+/** WebKit does not say whether a violation was blocked. */
+const EFFECTS: ReadonlyMap<string, string> = new Map([
+  ['enforce', 'blocked'],
+  ['report', 'reported only'],
+])
+
 export type CspReport = {
   /** Code that was blocked, cut by the browser. */
   sample: string | undefined
@@ -55,7 +61,7 @@ export function readCspReport(value: unknown): CspReport | undefined {
     ['Source', file && [file, line, column].filter((part) => part !== undefined).join(':')],
     ['Page', given['document-uri'] || given.documentURL],
     ['Referrer', given.referrer],
-    ['Effect', given.disposition === 'report' ? 'reported only' : 'blocked'],
+    ['Effect', EFFECTS.get(given.disposition ?? '')],
     ['Policy', given['original-policy'] || given.originalPolicy],
   ]
   return {

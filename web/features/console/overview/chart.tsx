@@ -6,6 +6,7 @@ import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { ChartTable, type MinuteRow } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
+import { loadPlotLibrary } from './plot-library.ts'
 import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
 
 type Props = {
@@ -30,7 +31,7 @@ type Props = {
 
 export function Chart(props: Props) {
   const { title, range, spanMs, unit, times, lines, format, emptyText, minutes } = props
-  const { holder, plot, pointed } = usePlot(props)
+  const { holder, plot, pointed, hasFailed } = usePlot(props)
   const index = pointed !== undefined && pointed < times.length ? pointed : undefined
   const last = times.length - 1
   const shown = index ?? last
@@ -77,9 +78,9 @@ export function Chart(props: Props) {
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
           className="min-h-42 cursor-pointer"
         />
-        {isEmpty && (
+        {(hasFailed || isEmpty) && (
           <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">
-            {emptyText}
+            {hasFailed ? 'The chart could not be loaded. Reload the page, or use the table.' : emptyText}
           </p>
         )}
       </div>
@@ -112,13 +113,19 @@ function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [library, setLibrary] = useState<typeof uPlot>()
+  const [hasFailed, setFailed] = useState(false)
   const [pointed, setPointed] = useState<number>()
   const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
   const newest = useRef(data)
   newest.current = data
   const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit, range.key])
 
-  useEffect(() => void import('uplot').then((loaded) => setLibrary(() => loaded.default)), [])
+  useEffect(() => {
+    loadPlotLibrary().then(
+      (loaded) => setLibrary(() => loaded),
+      () => setFailed(true),
+    )
+  }, [])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: new values update the plot, new lines replace it
   useEffect(() => {
@@ -153,7 +160,7 @@ function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
   useEffect(() => {
     plot.current?.setData(newest.current)
   })
-  return { holder, plot, pointed }
+  return { holder, plot, pointed, hasFailed }
 }
 
 const KEYS: Record<string, (index: number, last: number) => number> = {

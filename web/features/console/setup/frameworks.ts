@@ -17,7 +17,10 @@ export const FRAMEWORKS: readonly Framework[] = [
     id: 'script',
     name: 'One script tag',
     steps: (target) => [
-      tagStep(target, 'Put this line into the head of each page, before every other script.'),
+      tagStep(
+        target,
+        'Put this line into the head of each page, before every other script, without async, defer or type="module": with them, errors from before it are missed.',
+      ),
     ],
   },
   {
