@@ -17,6 +17,7 @@ import { optionsOf, withPrivacy } from './options.ts'
 import { globalOf } from './page.ts'
 import { showReportDialog } from './report-dialog.ts'
 import { bundlePayload } from './script.ts'
+import { STACK_LINES } from './stack-lines.ts'
 import { MAX_BUFFERED, makeTransport } from './transport.ts'
 
 type Result = 'done' | 'failed'
@@ -77,7 +78,12 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
     return lateIntegration('feedback', handover, { ...nonces, ...options })
   }
 
-  const defaults = { transport: makeTransport, dataCollection: DATA_COLLECTION, ...optionsOf(handover) }
+  const defaults = {
+    transport: makeTransport,
+    stackParser: STACK_LINES,
+    dataCollection: DATA_COLLECTION,
+    ...optionsOf(handover),
+  }
 
   function init(pageOptions: BrowserOptions = {}) {
     const { privacy } = config
