@@ -261,6 +261,16 @@ export function spoolPromises(name: string, open: OpenStore): void {
         expect(await take()).toEqual([])
         expect((await spool.totals()).envelopes).toBe(102)
       })
+
+      it('an entry that the calls before have avoided', async () => {
+        const { key } = await store(spool, { network: '203.0.113.7' })
+        const probe = async () => {
+          expect(await spool.take(1, LONG_MS, ALL, { networks: ['203.0.113.7'], entries: [key] })).toEqual([])
+          expect(await spool.take(1, LONG_MS, ALL, { networks: [], entries: [key] })).toEqual([])
+          return keysOf(await spool.take(1, LONG_MS, ALL))
+        }
+        await expect.poll(probe, { timeout: 2_000 }).toEqual([key])
+      })
     })
 
     describe('expires', () => {

@@ -63,16 +63,17 @@ export class Consumers {
 
   /** Leases up to `limit` messages of a partition. */
   async take(partition: Partition, limit: number, leaseMs: number): Promise<Held[]> {
-    const name = subjectOf(partition)
-    const lease = (message: JsMsg) => this.#lease(partition, message)
-    const queue = this.#queues.get(name) ?? new Queue(this.#server, partition, lease)
-    this.#queues.set(name, queue)
-    const taken = (await queue.take(limit)).filter((held) => this.#leases.get(held.id) === held)
+    const taken = (await this.#queueOf(partition).take(limit)).filter(
+      (held) => this.#leases.get(held.id) === held,
+    )
     for (const held of taken) held.until = this.#now() + leaseMs
     return taken
   }
 
-  /** Leases messages as `take` does. Puts avoided ones off for a moment, so that the server delivers those behind them. */
+  /**
+   * Leases messages as `take` does. Puts avoided ones off for a moment, so that the server delivers those behind them, except for some: if all
+   * are avoided, the next `take` must find one.
+   */
   async takeExcept(
     partition: Partition,
     limit: number,
@@ -80,16 +81,17 @@ export class Consumers {
     { networks, entries }: Avoided,
   ): Promise<Held[]> {
     const wanted: Held[] = []
+    const avoided: Held[] = []
     for (let looked = 0; looked < MAX_LOOKED_AT && wanted.length < limit; looked += LOOKED_AT) {
       const taken = await this.take(partition, LOOKED_AT, leaseMs)
-      for (const held of taken) {
-        const { network, key } = held.entry
-        const isAvoided = networks.includes(network) || entries.includes(key)
-        if (!isAvoided && wanted.length < limit) wanted.push(held)
-        else await this.postpone(held.id, this.#now() + (isAvoided ? AVOIDED_MS : 0))
-      }
+      const isAvoided = ({ entry }: Held) => networks.includes(entry.network) || entries.includes(entry.key)
+      for (const held of taken) (isAvoided(held) ? avoided : wanted).push(held)
       if (taken.length < LOOKED_AT) break
     }
+    const left = [...wanted.splice(limit), ...avoided]
+    for (const { id } of left.splice(LOOKED_AT)) await this.postpone(id, this.#now() + AVOIDED_MS)
+    for (const held of left) held.until = this.#now() + UNTAKEN_MS
+    this.#queueOf(partition).putBack(left)
     return wanted
   }
 
@@ -154,6 +156,14 @@ export class Consumers {
     for (const timer of this.#timers) clearInterval(timer)
     for (const queue of this.#queues.values()) queue.stop()
     for (const held of this.#leases.values()) this.#giveBack(held)
+  }
+
+  #queueOf(partition: Partition): Queue {
+    const name = subjectOf(partition)
+    const lease = (message: JsMsg) => this.#lease(partition, message)
+    const queue = this.#queues.get(name) ?? new Queue(this.#server, partition, lease)
+    this.#queues.set(name, queue)
+    return queue
   }
 
   /**
@@ -236,6 +246,11 @@ class Queue {
       await Promise.race([settled, wait(SETTLE_MS)])
     }
     return this.#held.splice(0, limit)
+  }
+
+  /** Keeps messages for the next call of `take`. */
+  putBack(held: readonly Held[]): void {
+    this.#held.unshift(...held)
   }
 
   stop(): void {
