@@ -110,6 +110,18 @@ for (const name of ['firefox', 'webkit'] as const)
       })
     })
 
+    it.each([
+      "require-trusted-types-for 'script'",
+      "require-trusted-types-for 'script'; trusted-types culvert",
+    ])('reports, and opens its dialog, with the policy %s', async (policy) => {
+      const html = `<body>${TAG}<script>Sentry.captureMessage('with trusted types')</script>`
+      const others = "script-src 'self' 'unsafe-inline'; connect-src 'self'"
+      await tab.open(site.publish(html, `${others}; ${policy}`))
+      await site.event('with trusted types')
+      await tab.evaluate(`new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError }))`)
+      expect(await tab.evaluate(`${FORM}.closest('dialog').open`)).toBe(true)
+    })
+
     /** Returns an expression for how many stored envelopes have this message. */
     function countStored(message: string): string {
       return `new Promise((resolve) => {

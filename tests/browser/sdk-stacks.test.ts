@@ -8,6 +8,7 @@ import { requires } from '../support/requirements.ts'
 
 const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
 const ERRORS = {
+  'script of a blob': 'inBlob()',
   attribute: "document.querySelector('button').click()",
   method: 'new Cart().total()',
   'static method': 'Cart.open()',
@@ -28,6 +29,13 @@ const ERRORS = {
   'nested function': 'outer()',
   'arrow function': 'outerOfArrow()',
 }
+const LOAD_BLOB = `new Promise((resolve) => {
+  const script = document.createElement('script')
+  const code = "function inBlob() { throw new Error('script of a blob') }"
+  script.src = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }))
+  script.onload = () => resolve(true)
+  document.body.append(script)
+})`
 const CODE = `
 class Cart {
   total() { throw new Error('method') }
@@ -98,14 +106,15 @@ describe('Errors in pages with sdk.js', requires('nginx'), () => {
         const tab = await visitor.newTab()
         await tab.open(page)
         await tab.waitFor('Boolean(Sentry.getClient)')
+        await tab.evaluate(LOAD_BLOB)
         for (const error of Object.keys(ERRORS)) await tab.evaluate(`raise('${error}')`)
         const lines = CODE.split('\n')
         for (const error of ['script', ...Object.keys(ERRORS)]) {
           const event = await site.event(error)
           const frames: Frame[] = event.exception.values[0].stacktrace.frames
-          const lineno =
-            error === 'attribute' ? 1 : 1 + lines.findIndex((line) => line.includes(`Error('${error}')`))
-          expect.soft(frames.at(-1), error).toMatchObject({ filename: page, lineno })
+          const lineno = Math.max(1, 1 + lines.findIndex((line) => line.includes(`Error('${error}')`)))
+          const filename = error === 'script of a blob' ? expect.stringMatching(/^blob:/) : page
+          expect.soft(frames.at(-1), error).toMatchObject({ filename, lineno })
           const group = groupOfEvent(event)
           if (name === 'webkit' && NAMELESS_IN_WEBKIT.includes(error)) continue
           expect.soft(group, error).toBe(groups.get(error) ?? group)
