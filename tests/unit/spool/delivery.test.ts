@@ -286,6 +286,25 @@ describe('Deliverer', () => {
     expect(endOf(later.key)).toBeUndefined()
   })
 
+  it.each([1, 20])(
+    'keeps all of %i entries that were refused before and after an outage of hours',
+    async (entries) => {
+      maxAge = 24 * 60 * MINUTE
+      for (let i = 0; i < entries; i++) await spool.add()
+      start()
+      answer = () => refused(404, 'Not found')
+      await pass(MINUTE)
+      answer = () => undecided(undefined)
+      await pass(180 * MINUTE)
+      answer = () => refused(404, 'Not found')
+      await pass(2 * MINUTE)
+      expect(ends).toEqual([])
+      answer = () => answered(200)
+      await pass(5 * MINUTE)
+      expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(entries)
+    },
+  )
+
   it('probes with an entry that had no response yet, and of another network each time', async () => {
     let probeAt = 0
     isOpen = () => true

@@ -8,6 +8,7 @@ import type { Project, Projects } from '../projects.ts'
 import { isClientError, isRefusal } from '../upstream/answers.ts'
 import type { EnvelopeSender } from '../upstream/client.ts'
 import { upstreamErrorOf } from '../upstream/errors.ts'
+import type { Refusal } from '../upstream/project-health.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { FormerProjects } from './former-projects.ts'
@@ -247,14 +248,22 @@ export class Deliverer {
 
   /** Declines entries that have been pending for an hour in which the server has refused all of the project. */
   async #giveUpRefused(project: Project): Promise<void> {
-    const { spool, upstreams, clock, now } = this.#deps
-    const health = upstreams.health(project)
-    const { refusal } = health
-    if (!health.isRefused() || !refusal || clock() - refusal.first < REFUSED_MS) return
+    const { spool, now } = this.#deps
+    const refusal = this.#longRefusalOf(project)
+    if (!refusal) return
     const leases = await spool.take(REFUSED_BATCH, LEASE_MS, this.#demandsOf(project))
     for (const lease of leases)
       if (now() - lease.received < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
       else await this.#finish(lease, 'declined', refusal.status, refusal.message)
+  }
+
+  /** Returns the refusals of a project that the server has refused for an hour. */
+  #longRefusalOf(project: Project): Refusal | undefined {
+    const { upstreams, clock } = this.#deps
+    const health = upstreams.health(project)
+    const { refusal } = health
+    const isLong = health.isRefused() && refusal && clock() - refusal.first >= REFUSED_MS
+    return isLong ? refusal : undefined
   }
 
   /** Returns the demands for a project, also by its former DSNs. */
@@ -353,7 +362,9 @@ export class Deliverer {
     if (!upstreamErrorOf(delivery)) return spool.postpone(lease, now() + backoffMs)
     const { passes } = upstreams.health(project)
     const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes })
-    if (delayMs === 'give-up') return this.#finish(lease, 'declined', status, message)
+    const isLongRefused = now() - lease.received >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
+    if (delayMs === 'give-up' || (isRefusal(status) && isLongRefused))
+      return this.#finish(lease, 'declined', status, message)
     return spool.postpone(lease, now() + Math.max(backoffMs, this.#jitter(delayMs ?? 0)))
   }
 

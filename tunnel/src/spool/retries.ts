@@ -10,13 +10,15 @@ type Tries = {
   /** Results so far, and the decisions on others at the time of the last one. */
   results: number
   passes: number
-  /** Refusals, or failures while others passed: their number, and the time of the first one. */
+  /** Refusals, or failures while others passed: their number, and the times of the first and the last one. */
   own: number
   ownSince: number
+  ownAt: number
 }
 
 const MAX_ENTRIES = 50_000
 const PARK_MS = 60 * 60_000
+const MAX_GAP_MS = PARK_MS / 2 // after a longer one the hour begins again: the upstream may have been away meanwhile
 const FIRST_DELAY_MS = 1_000
 const MIN_FAILURES = 8 // that an entry has alone, before it is given up
 const MAX_AVOIDED = 1_000
@@ -37,12 +39,17 @@ export class Retries {
    */
   note(key: string, { isRefusal, passes }: Undecided): number | 'give-up' | undefined {
     const now = this.#clock()
-    const last = this.#tries.get(key) ?? { results: 0, passes, own: 0, ownSince: now }
+    const last = this.#tries.get(key) ?? { results: 0, passes, own: 0, ownSince: now, ownAt: now }
     const isOwn = isRefusal || (last.results > 0 && passes > last.passes)
-    const own = last.own + Number(isOwn)
-    const ownSince = last.own === 0 ? now : last.ownSince
-    this.#tries.set(key, { results: last.results + 1, passes, own, ownSince })
-    if (!isOwn) return undefined
+    const results = last.results + 1
+    if (!isOwn) {
+      this.#tries.set(key, { ...last, results, passes })
+      return undefined
+    }
+    const isFirst = last.own === 0 || now - last.ownAt > MAX_GAP_MS
+    const own = isFirst ? 1 : last.own + 1
+    const ownSince = isFirst ? now : last.ownSince
+    this.#tries.set(key, { results, passes, own, ownSince, ownAt: now })
     const leftMs = ownSince + PARK_MS - now
     if (leftMs <= 0 && (isRefusal || own >= MIN_FAILURES)) return 'give-up'
     const delayMs = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (own - 1))

@@ -16,6 +16,8 @@ export type Refusal = {
 
 /** Failures or refusals in a row, after which all envelopes of the project are expected to have them. */
 const MANY = 5
+/** Refusals further apart are not in a row: the server may have been away meanwhile. Longer than an entry is put off. */
+const MAX_GAP_MS = 10 * 60_000
 
 export class ProjectHealth {
   readonly #clock: () => number
@@ -40,7 +42,8 @@ export class ProjectHealth {
 
   /** Returns `true` when the server refuses all envelopes, as for a project that it does not know. */
   isRefused(): boolean {
-    return (this.#refusal?.count ?? 0) >= MANY
+    const { count = 0, last = 0 } = this.#refusal ?? {}
+    return count >= MANY && this.#clock() - last <= MAX_GAP_MS
   }
 
   /** Returns `true` when all envelopes fail. */
@@ -62,7 +65,8 @@ export class ProjectHealth {
 
   #refuse(status: number, message: string | undefined): void {
     const now = this.#clock()
-    const { first = now, count = 0 } = this.#refusal ?? {}
+    const isInRow = this.#refusal !== undefined && now - this.#refusal.last <= MAX_GAP_MS
+    const { first = now, count = 0 } = (isInRow && this.#refusal) || {}
     this.#refusal = { status, message, first, last: now, count: count + 1 }
   }
 }
