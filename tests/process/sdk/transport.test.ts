@@ -113,6 +113,7 @@ describe('The transport', () => {
       vi.stubGlobal(name, value)
   })
   afterEach(async () => {
+    page.dispatchEvent(new Event('pagehide')) // a tab of this test must not take what the next test keeps
     await tunnel[Symbol.asyncDispose]()
     for (const { value } of timers.mock.results) clearTimeout(value) // of tabs that would send in the next test
     vi.useRealTimers()
