@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
+import type { Received } from '../../support/sentry/received-request.ts'
 import type { Answer } from '../../support/sentry/responses.ts'
 import type { Sentry } from '../../support/sentry/sentry.ts'
 import { it } from '../../support/tunnel/fixtures.ts'
@@ -110,6 +111,24 @@ describe('With UPSTREAM_ENCODING=zstd', () => {
     const plain = sentry.requests.filter(({ headers }) => headers['content-encoding'] === undefined)
     expect(plain.map((received) => received.body.equals(body))).toEqual([true, true, true, true])
     expect(sentry.requests).toHaveLength(5)
+  })
+
+  it.for<[string, Answer]>([
+    ['ends without a response', 'hanging-up'],
+    ['meets a rate limit', { status: 429 }],
+  ])('a test that %s refuses nothing, and is made again', async ([_, answer], { sentry, tunnel }) => {
+    const body = largeErrorOf(sentry.dsn())
+    const isTest = ({ headers }: Received) => headers['content-encoding'] === 'zstd'
+    sentry.answer((received) => (isTest(received) ? answer : {}))
+    await post(tunnel.url, { body })
+    await sentry.next(isTest)
+    const attempts = () => tunnel.services.sentry?.upstreams.state()[0]?.errorCounts.get('reset') ?? 0
+    if (answer === 'hanging-up') await until(async () => attempts() > 0)
+    sentry.answer({})
+    await until(async () => {
+      await post(tunnel.url, { body })
+      return tunnel.services.sentry?.encodings.state(sentry.url, 'zstd') === 'accepted'
+    })
   })
 
   it('Sentry gets unmodified what is small, large or compressed already', async ({ sentry, tunnel }) => {

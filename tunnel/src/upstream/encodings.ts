@@ -15,6 +15,9 @@ const REFUSED_MS = 60 * 60 * 1000
 /** Statuses of servers that do not know an encoding: 415 of RFC 9110 §15.5.16, and 400 of those that take the bytes for an envelope. */
 const REFUSALS: readonly (number | undefined)[] = [400, 415]
 
+/** Statuses that say nothing about an encoding: that of a rate limit, and none. */
+const UNPROVEN: readonly (number | undefined)[] = [429, undefined]
+
 const NOT_RESENT: DeliveryResult = { kind: 'undecided', reason: NOT_SENT, status: undefined }
 
 /** Encodings of each upstream, by origin. A refused encoding is not used for an hour. */
@@ -49,7 +52,7 @@ export class UpstreamEncodings {
 
   /**
    * Tests an encoding that must be proven, with an empty client report. Some servers answer 200 to bytes that they cannot read, but only one
-   * that could read the report knows its event ID. Called when the upstream has accepted an envelope.
+   * that could read the report knows its event ID. Without a response it is tested again. Called when the upstream has accepted an envelope.
    */
   prove(project: Project, encoding: UpstreamEncoding): void {
     const { origin } = project
@@ -125,7 +128,7 @@ export class UpstreamEncodings {
     const outgoing: OutgoingBody = { content: () => [bytes], bytes: bytes.length, encoding: 'zstd' }
     const result = await this.#upstreams.post(project, outgoing, [], { network: '' }).final
     if (isAccepted(result) && idIn(result) === eventId) this.#accepted.add(keyOf(origin, 'zstd'))
-    else this.#refuse(origin, 'zstd')
+    else if (!UNPROVEN.includes(statusOf(result))) this.#refuse(origin, 'zstd')
   }
 }
 
