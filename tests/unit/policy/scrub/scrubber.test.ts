@@ -78,6 +78,7 @@ describe('SCRUB=default', () => {
       'form-data; name="pwd"\r\n\r\n[Filtered]\r\n--b',
     ],
     ['a named value', '{"name":"token","value":"a1"}', '{"name":"token","value":"[Filtered]"}'],
+    ['a value with a key', '{"key":"token","value":"a1"}', '{"key":"token","value":"[Filtered]"}'],
     ['cookies', 'document.cookie=a=b1; c="d2"', 'document.cookie=[Filtered]"d2"'],
     ['a header with quotes', 'Cookie: a="b1"; c=d2', 'Cookie: [Filtered]'],
     ['a call', 'setPassword("a1", 2) password(b)', 'setPassword("[Filtered]", 2) password(b)'],
@@ -119,7 +120,11 @@ describe('SCRUB=default', () => {
     'at auth.js:10:5, at token.service.ts:120, connect ECONNREFUSED auth.shop.example:443, Auth::check()',
     'Basic information, basic authentication, no Bearer token, bearer of',
     'cookies: true, sessionCookie: null, Authorization: missing header',
-    "input[name='password']:focus",
+    "input[name='password']:focus, div.token:hover, a.auth-link:not(.x), form.login-password:nth-child(2)",
+    'login(password: $password, token: $newToken), API_TOKEN=$API_TOKEN, WHERE pwd = @pwd',
+    'const token = getToken(); this.token = await next; token=[object Object], cookies: enabled',
+    'git@github.com:shop/web.git, npm i git+ssh://git@github.com/shop/web.git',
+    'trace 41111111-1111-1111-9a1b-111111111111',
     '100%25 of %E2%82 and \\path \\u00zz',
     'used 12 tokens: 8 in, 4 out',
     'order 4111-1111-1111-1112 has a wrong check digit',
@@ -155,6 +160,8 @@ describe('SCRUB=default', () => {
     'http.request.header.x-auth-key',
     'http.response.header.api_tokens',
     'userPin',
+    'authkey',
+    'basicauth',
   ])('redacts the value of %s', (name) => {
     expect(scrubValue(DEFAULT, { extra: { [name]: 'abc', other: 'abc' } })).toEqual({
       extra: { [name]: '[Filtered]', other: 'abc' },
@@ -196,6 +203,25 @@ describe('SCRUB=default', () => {
       headers: [
         ['Cookie', '[Filtered]'],
         ['Accept', 'x'],
+      ],
+    })
+  })
+
+  it('redacts the value of an object with the name of a secret, which is not that of a metric', () => {
+    const headers = [
+      { name: 'Cookie', value: 'a=b' },
+      { key: 'authorization', value: { stringValue: 'c' } },
+      { name: 'Accept', value: 'd' },
+      { name: 'pin' },
+    ]
+    expect(scrubValue(DEFAULT, { name: 'auth.token', value: 3, headers })).toEqual({
+      name: 'auth.token',
+      value: 3,
+      headers: [
+        { name: 'Cookie', value: '[Filtered]' },
+        { key: 'authorization', value: null },
+        { name: 'Accept', value: 'd' },
+        { name: 'pin' },
       ],
     })
   })

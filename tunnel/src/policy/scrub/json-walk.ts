@@ -184,13 +184,17 @@ export class Walk {
     else this.edits.add(end, end + 1, `,"_meta":${text}}`)
   }
 
-  /** Walks over an object. `inherited` stands for the members, except for the type and unit of an attribute. Returns the place of `_meta`, the last if there are several. */
+  /**
+   * Walks over an object. `inherited` stands for the members, except for the type and unit of an attribute. A member `name` or `key` names the
+   * `value` after it, but not at the root: that is the name of a metric. Returns the place of `_meta`, the last if there are several.
+   */
   #object(inherited: Member | undefined): readonly [start: number, end: number] | undefined {
     const scanner = this.#scanner
     const isAttribute = this.#shape === 'container' && isAttributePath(this.#path)
     const place = this.#path[0] === 'sdk' ? this.#path.join('.') : ''
     if (place === 'sdk') this.#infersNoAddress = false
     let meta: readonly [number, number] | undefined
+    let named = UNNAMED
     scanner.at++
     if (scanner.next() === CLOSE_BRACE) {
       scanner.at++
@@ -203,12 +207,16 @@ export class Walk {
       const isMeta = name === '_meta' && this.#depth === this.#hostDepth
       if (isMeta) this.#isInMeta = true
       const isInherited = inherited && !(isAttribute && (name === 'type' || name === 'unit'))
-      const member = isInherited ? { ...inherited, name: inherited.name || name } : this.#member(name)
+      const own = name === 'value' && named.rule ? named : this.#member(name)
+      const member = isInherited ? { ...inherited, name: inherited.name || name } : own
       this.#path.push(name)
-      scanner.next()
+      const isText = scanner.next() === QUOTE
       const start = scanner.at
+      const firstEdit = this.edits.count
       this.#value(member)
       this.#path.pop()
+      if (isText && (name === 'name' || name === 'key') && this.#depth > Math.max(1, this.#hostDepth))
+        named = this.#pairMember(start, scanner.at, firstEdit)
       if (isMeta) {
         meta = [start, scanner.at]
         this.#isInMeta = false
@@ -298,7 +306,7 @@ export class Walk {
     }
   }
 
-  /** Returns the member that a text in an array names, as it is after redaction. */
+  /** Returns the member that a text names, as it is after redaction. */
   #pairMember(start: number, end: number, firstEdit: number): Member {
     if (this.#muted > 0 || end - start > MAX_PAIR_NAME) return UNNAMED
     const name: unknown =

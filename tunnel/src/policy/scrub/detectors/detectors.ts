@@ -34,7 +34,7 @@ export const DETECTORS = {
   mac: detector(matches(/(?<![\w:-])(?:[\da-f]{2}[:-]){5}[\da-f]{2}(?![\w:-])/gi), PAIR | DASH, 17),
   pairs: detector(findPairs, PAIR | DASH | MARK, 5),
   pemkey: detector(findPemKeys, DASH, 20),
-  url_auth: detector(matches(/(?<=\/\/)[^\s/?#@"'<>]+(?=@)/g), AT, 4),
+  url_auth: detector(matches(/(?<=\/\/)(?!(?:git|hg)@)[^\s/?#@"'<>]+(?=@)/g), AT, 4),
   us_ssn: detector(matches(/(?<!\w|\d-)\d{3}-\d{2}-\d{4}(?!\w|-\d)/g), DASH, 11, 9),
   userpath: detector(
     matches(/(?<=(?<![a-z\d])(?:users|home|documents and settings)[\\/])[^\\/\r\n\0]+/gi),
@@ -94,6 +94,8 @@ function findCredentials(text: string): Span[] {
 const LOCAL_PART = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~\u00c0-\u024f-]/
 const MAX_LOCAL_PART = 64
 const DOMAIN = /[a-zA-Z0-9\u00c0-\u024f-]+(?:\.[a-zA-Z0-9\u00c0-\u024f-]+)+/y
+/** Name in the addresses of repositories, as in `git@github.com:organization/project`. */
+const REPOSITORY_USER = /^(?:git|hg)$/
 /** Versions as in `react@18.2.0`, and scales of images as in `logo@2x.png`. */
 const VERSION = /^(?:v?\d+\.\d|\d+(?:\.\d+)?x\.)/i
 const TOP_LEVEL = /^(?:[a-z\u00c0-\u024f]{2}|xn--)/i
@@ -113,7 +115,7 @@ function findEmails(text: string): Span[] {
     DOMAIN.lastIndex = last
     const length = DOMAIN.test(text) ? domainLength(text.slice(last, DOMAIN.lastIndex)) : 0
     const start = length > 0 ? localPartStart(text, from, sign) : sign
-    if (start < sign) found.push([start, last + length])
+    if (start < sign && !REPOSITORY_USER.test(text.slice(start, sign))) found.push([start, last + length])
   }
   return found
 }

@@ -20,6 +20,9 @@ const MAX_DOTTED_GROUP = 6 // longer ones are those of a decimal number
 const CARD_START = /(?<!\w|\d[.,])[2-6]\d{3,}/g
 const NEXT_GROUP = /(?: ?[-\u2010-\u2015\u2212] ?|[ +.\t\n\u00a0\u2007\u2009\u202f])(\d{1,19})(?!\d)/y
 
+/** After digits that are part of a word, a decimal number or a UUID. */
+const AFTER_OTHER = /^(?:\w|\.\d|-[\da-f]{4}-[\da-f]{12})/i
+
 /** Finds card numbers whose check digit (Luhn) is right, in one group of digits or in several. */
 export function findCards(text: string): Span[] {
   const found: Span[] = []
@@ -38,7 +41,7 @@ function cardEnd(text: string, start: number, first: string): number | undefined
   let [digits, group, end] = [first, first.length, start + first.length]
   for (;;) {
     if (digits.length > MAX_DIGITS) return undefined
-    if (digits.length >= MIN_DIGITS && isCard(digits) && !/^(?:\w|\.\d)/.test(text.slice(end, end + 2)))
+    if (digits.length >= MIN_DIGITS && isCard(digits) && !AFTER_OTHER.test(text.slice(end, end + 18)))
       return end
     NEXT_GROUP.lastIndex = end
     const [all = '', next = ''] = group < MIN_GROUP ? [] : (NEXT_GROUP.exec(text) ?? [])

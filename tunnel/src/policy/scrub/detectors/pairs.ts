@@ -24,8 +24,9 @@ const NAME_CHARACTER = /[\w.-]/
 const NAME_END = /["'`]?\]?(?:\[[^[\]\s]{0,40}\]){0,3}/y
 const SIGN =
   /(?:\s{0,8}(?:=>|(?<=\s)->(?=\s)|[:+?!]?={1,3}|:(?!:))\s{0,8}(?:(?:[|>][-+]?|-|!!\w{1,10})\s{1,8})?|\((?=["'`]))/y
-/** Line, column or port after the name of a file or host. */
-const PLACE = /:\d{1,7}(?![\w.])/y
+/** Line, column or port after the name of a file or host, and the pseudo-class of an element. */
+const PLACE =
+  /:(?:\d{1,7}|hover|focus|active|visited|checked|(?:dis|en)abled|before|after|placeholder|(?:first|last|only|nth)-[a-z-]+|(?:not|is|where|has)(?=\())(?![\w.])/y
 const COMMA = /\s?,\s{0,3}/y
 const TAG_END = /[^<>]{0,400}>\s{0,8}(?:<!\[CDATA\[)?/y
 const FLAG_END = /\s{1,3}(?![\s-])/y
@@ -93,8 +94,10 @@ function valuesOf(text: string, start: number, end: number, kind: NameKind): Spa
   const isQuoted = QUOTES.has(previous)
   const before = isQuoted || BEFORE_NAME.has(previous) ? text.slice(Math.max(0, start - 40), start) : ''
   if (/<(?:[\w-]{1,32}:)?$/.test(before)) return valuesAfter(text, TAG_END, end, ELEMENT)
-  if (isQuoted && /["'`]?name["'`]?\s?[=:]\s?["'`]$/i.test(before))
-    return [...valuesAfter(text, PART_HEADERS, end, PART), ...valuesAfter(text, VALUE_ATTRIBUTE, end, WORD)]
+  if (isQuoted && /(?:name|key)["'`]?\s?[=:]\s?["'`]$/i.test(before)) {
+    const part = /key["'`]?\s?[=:]\s?["'`]$/i.test(before) ? [] : valuesAfter(text, PART_HEADERS, end, PART)
+    return [...part, ...valuesAfter(text, VALUE_ATTRIBUTE, end, WORD)]
+  }
   if (isQuoted && /=["'`]$/.test(before)) return [] // itself a value, as in `input[name="password"]`
   const nameEnd = skip(text, NAME_END, end) ?? end
   const sign = skip(text, SIGN, nameEnd)
@@ -172,15 +175,17 @@ const ORDINARY_WORDS = new Set(
     'null undefined none nil nan true false yes no on off ok unknown empty blank required missing invalid incorrect wrong expired valid failed',
     'denied error expected unexpected unsupported optional must should cannot can may is are was were has have had will not the a an and or to',
     'too at in of for from with if when please enter string number boolean object array hidden redacted filtered removed omitted changed set',
-    'unset provided specified given present absent flag option field value mismatch',
+    'unset provided specified given present absent flag option field value mismatch enabled disabled accepted rejected declined allowed blocked',
+    'await async new function const',
   ].flatMap((line) => line.split(' ')),
 )
-/** Parameters of statements, templates, and what stands in place of a value that was removed. */
+/** Parameters of statements, templates, calls of functions, and what stands in place of a value that was removed. */
 const MARKERS =
-  /^(?:(?:[^\p{L}\p{N}]|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])*|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*)$/iu
+  /^(?:(?:[^\p{L}\p{N}]|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])*|\[object \w+\]|[a-z_$][\w$.]*\(|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*)$/iu
 
 /** Tells if a value only stands for one, as in `password: required` and `WHERE token = ?`. */
 function isPlaceholder(value: string): boolean {
   if (value.length > 40) return value.trim() === ''
-  return MARKERS.test(value) || ORDINARY_WORDS.has(value.toLowerCase().replace(/[.!?:]+$/, ''))
+  const isVariable = /^[$@](?:[A-Z_]+|[a-z][A-Za-z_]*)$/.test(value) && isSecretName(value)
+  return isVariable || MARKERS.test(value) || ORDINARY_WORDS.has(value.toLowerCase().replace(/[.!?:]+$/, ''))
 }

@@ -22,7 +22,7 @@ const WORDS = [
   'otp',
   'totp',
   'pin_?(?:code|number)',
-  '(?:pre|re|o)?auth(?:n|z|entication|orization)?(?!_(?:types?|providers?|methods?|modes?|schemes?|status|enabled|required|errors?|failed|failure|level|flow|strategy|ur[li]|endpoint|domain|host|service|version)(?:_|$))',
+  '(?:pre|re|o|x|basic|http|proxy|user|web)?auth(?:n|z|entication|orization|key|code|data|header)?(?!_(?:types?|providers?|methods?|modes?|schemes?|status|enabled|required|errors?|failed|failure|level|flow|strategy|ur[li]|endpoint|domain|host|service|version)(?:_|$))',
 ]
 
 /** Names that are secret as a whole, or as the last words. */
