@@ -4,14 +4,29 @@ import { describe, expect, it } from 'vitest'
 import { isLocal } from '../../../tunnel/src/config/addresses.ts'
 
 describe('isLocal', () => {
-  it.each(['localhost:5173', '0.0.0.0:5173', '127.0.0.1:5173', '[::1]:5173'])(
-    'returns true for %s',
+  it.each([
+    'localhost:5173',
+    '0.0.0.0:5173',
+    '127.0.0.1:5173',
+    '[::1]:5173',
+    'LOCALHOST.:80',
+    'app.localhost:80',
+    '127.1:80',
+    '0:80',
+    '0x7f.1:80',
+    '2130706433:80',
+    '[0:0:0:0:0:0:0:1]:80',
+    '[::ffff:127.0.0.1]:80',
+    '*:80',
+    '80',
+  ])('returns true for %s', (address) => {
+    expect(isLocal(address)).toBe(true)
+  })
+
+  it.each(['app:5173', '10.0.0.1:5173', 'localhost.example:5173', 'notlocalhost:80', '[::ffff:10.0.0.1]:80'])(
+    'returns false for %s',
     (address) => {
-      expect(isLocal(address)).toBe(true)
+      expect(isLocal(address)).toBe(false)
     },
   )
-
-  it.each(['app:5173', '10.0.0.1:5173', 'localhost.example:5173'])('returns false for %s', (address) => {
-    expect(isLocal(address)).toBe(false)
-  })
 })

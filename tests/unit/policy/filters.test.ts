@@ -220,7 +220,7 @@ describe('FILTER_ADDRESSES', () => {
 
 describe('A filter reads what Sentry makes of an event', () => {
   const raw = (payload: string): Part => ({ header: { type: 'event' }, payload })
-  const messages = { errorMessages: ['Hello world', 'E: gone'] }
+  const messages = { errorMessages: ['Hello world', 'E: gone', 'E: 5', 'E: *"code":7*', '404'] }
 
   it.each([
     ['parameters', { logentry: { message: 'Hello %s', params: ['world'] } }],
@@ -233,6 +233,9 @@ describe('A filter reads what Sentry makes of an event', () => {
     ['the interface of old SDKs', { 'sentry.interfaces.Message': { message: 'Hello world' } }],
     ['a list of exceptions', { exception: [{ type: 'E', value: 'gone' }] }],
     ['a single exception', { exception: { type: 'E', value: 'gone' } }],
+    ['an exception whose value is a number', { exception: [{ type: 'E', value: 5 }] }],
+    ['an exception whose value is an object', { exception: [{ type: 'E', value: { code: 7 } }] }],
+    ['a message that is a number', { message: 404 }],
     ['exceptions of old SDKs', { 'sentry.interfaces.Exception': [{ type: 'E', value: 'gone' }] }],
   ])('%s', (_, payload) => {
     expect(reasonOf(messages, event(payload))).toBe('error-message')
@@ -240,6 +243,7 @@ describe('A filter reads what Sentry makes of an event', () => {
 
   it.each([
     ['a parameter is missing', { logentry: { message: 'Hello %s %s', params: ['world'] } }],
+    ['a parameter is null', { logentry: { message: 'Hello %s', params: [null] } }],
     ['there are no parameters', { logentry: { message: 'Hello %s' } }],
   ])('a message as it is if %s', (_, payload) => {
     expect(reasonOf(messages, event(payload))).toBeUndefined()

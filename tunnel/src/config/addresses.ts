@@ -1,7 +1,8 @@
 /** Parts of addresses: `host:port`, or a port alone, as nginx listens on it. */
 
 /** Matches this machine, or this container: its loopback addresses, and those that stand for all its addresses. */
-const LOCAL_HOST = /^(|\*|localhost|0\.0\.0\.0|127\.[\d.]+|\[::1?\])$/i
+const LOCAL_HOST =
+  /^(|\*|(.+\.)?localhost\.?|0\.0\.0\.0|127(\.\d+){3}|\[::1?\]|\[::ffff:(7f[\da-f]{2}:[\da-f]+|0:0)\])$/
 
 export function portOf(address: string): number {
   return Number(address.replace(/.*:/, ''))
@@ -20,5 +21,6 @@ export function leadsTo(authority: string, address: string): boolean {
 
 /** Returns whether the host stands for the machine that asks: in a container that is the container itself. */
 export function isLocal(address: string): boolean {
-  return LOCAL_HOST.test(hostOf(address))
+  const host = hostOf(address)
+  return LOCAL_HOST.test(URL.parse(`http://${host}`)?.hostname ?? host) // the URL parser writes 127.1 and 0x7f.1 as 127.0.0.1
 }

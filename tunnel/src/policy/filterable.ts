@@ -96,8 +96,14 @@ function readEvent(payload: unknown): Filterable {
 
 /** A message is a text, or an object with parameters that may not be formatted yet. */
 function readMessage(message: unknown): string {
-  if (!isObject(message)) return text(message)
+  if (!isObject(message)) return lenientText(message)
   return text(message.formatted) || formatMessage(text(message.message), message.params)
+}
+
+/** Returns a text, or the JSON of another value (`JsonLenientString` in relay-protocol). */
+function lenientText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Exceptions and the like are in `values`, in a list, or alone. */
@@ -128,7 +134,7 @@ function readTransaction(payload: unknown): Filterable {
 function readException(exception: Json): Exception {
   return {
     type: text(exception.type),
-    value: text(exception.value),
+    value: lenientText(exception.value),
     // JavaScript SDKs write `filename` only; Relay takes it for `abs_path` before it filters.
     places: list(object(exception.stacktrace).frames)
       .map(object)

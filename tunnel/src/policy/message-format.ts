@@ -1,6 +1,6 @@
 /** Messages with parameters, formatted as Relay does before it filters (relay-event-normalization/src/logentry.rs). */
 
-import { isObject, scalarText } from '../envelope/json.ts'
+import { isObject } from '../envelope/json.ts'
 
 const PRINTF = /%(?:\((\w+)\))?[-+ #0]*\d*(?:\.\d+)?(?:[sdifeEgGoxXcrap]|(%))/g
 const CURLY = /\{\{|\}\}|\{(\w*)(?:[:!][^{}]*)?\}/g
@@ -13,8 +13,8 @@ export function formatMessage(message: string, params: unknown): string {
   let isMissing = false
   const parameter = (name = ''): string => {
     const value = values.get(name === '' ? String(next++) : name)
-    if (value === undefined) isMissing = true
-    return scalarText(value) || JSON.stringify(value ?? '')
+    if (value === undefined || value === null) isMissing = true
+    return typeof value === 'string' ? value : JSON.stringify(value)
   }
   const printed = message.replace(PRINTF, (_, name, percent) => percent ?? parameter(name))
   const formatted =
