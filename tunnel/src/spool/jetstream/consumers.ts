@@ -89,7 +89,8 @@ export class Consumers {
       if (taken.length < LOOKED_AT) break
     }
     const left = [...wanted.splice(limit), ...avoided]
-    for (const { id } of left.splice(LOOKED_AT)) await this.postpone(id, this.#now() + AVOIDED_MS)
+    const due = this.#now() + AVOIDED_MS
+    await Promise.all(left.splice(LOOKED_AT).map(({ id }) => this.postpone(id, due)))
     for (const held of left) held.until = this.#now() + UNTAKEN_MS
     this.#queueOf(partition).putBack(left)
     return wanted
