@@ -1,5 +1,6 @@
 /** Checks through the admin ports: receipts of the doctor's own posts, and the state of every replica. */
 
+import type { ProjectRefusal } from '../../tunnel/src/contract/upstream.ts'
 import type { Receipt, ReplicaStatus, RequestFlag } from '../../tunnel/src/contract.ts'
 import type { AdminClient } from '../admin-client.ts'
 import {
@@ -221,7 +222,7 @@ export const tunnelState: Check = {
   name: 'tunnel-state',
   title: 'The tunnels report no problem',
   verifies:
-    'No tunnel has warnings or an open circuit breaker, and every spool is writable, not paused and without a damaged file.',
+    'No tunnel has warnings, an open circuit breaker or a project that its server refuses, and every spool is writable, not paused and without a damaged file.',
   remedy:
     'See docs/runbook.md: an open circuit breaker, a paused spool, a spool that cannot be written or was damaged.',
   run: withAdmin(async (admin, { dsn }) => {
@@ -236,6 +237,8 @@ export const tunnelState: Check = {
       if (spool?.durability?.startsWith('unproven'))
         return warn(`The durability of the spool of ${replica} is ${spool.durability}.`)
       if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
+      const [refusal] = upstreams.flatMap(({ refusals = [] }) => refusals)
+      if (refusal) return describeRefusedProject(refusal)
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)
       const warning = warnings.find((each) => !(isProxyChecked && isAboutProxies(each)))
@@ -245,6 +248,15 @@ export const tunnelState: Check = {
     const durability = meanings.size > 0 ? `Stored envelopes are ${[...meanings].join(', and ')}. ` : ''
     return pass(`${statuses.length} replicas checked. ${durability}${describeCspReports(statuses)}`)
   }),
+}
+
+function describeRefusedProject({ project, status, message }: ProjectRefusal): Finding {
+  const text = message === undefined ? '' : `: “${message}”`
+  return {
+    ...warn(`The server of ${project} refuses its envelopes (HTTP ${status}${text}).`),
+    remedy:
+      'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
+  }
 }
 
 function describeCspReports(statuses: readonly ReplicaStatus[]): string {

@@ -13,8 +13,8 @@ import { Rejection } from './rejections.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,
-  and the fingerprint of its error for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES and
-  SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
+  and the fingerprint of its error for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES,
+  SCRUB_USERS and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/policy-command.ts try FILE`
 
 const DEFAULT: ScrubSettings = {

@@ -478,6 +478,12 @@ describe('npm run doctor', requires('nginx'), () => {
       /400 to the error\. Without X-Forwarded-For it accepts it/,
       /^Bugsink with USE_X_FORWARDED_FOR/,
     ],
+    [
+      'is no Sentry, and accepts everything',
+      { status: 200, headers: HTML, body: '<h1>Welcome to nginx!</h1>' },
+      /responds with 200 and a page in HTML/,
+      /host and port in SENTRY_DSN/,
+    ],
   ]
 
   const refuse = async (on: AsyncDisposableStack, answer: Answering) => {
@@ -516,6 +522,9 @@ describe('npm run doctor', requires('nginx'), () => {
     const { code, checks } = await doctor(nginx.url, '--json', ...insideOf([tunnel]))
     expect(checks.filter(({ result }) => result === 'fail')).toMatchObject([
       { name: 'delivery', message: expect.stringMatching(message), remedy: expect.stringMatching(remedy) },
+    ])
+    expect(checks.filter(({ name }) => name === 'tunnel-state')).toMatchObject([
+      { result: 'warn', message: expect.stringContaining('(HTTP 403: “403 Forbidden Project not found') },
     ])
     expect(code).toBe(1)
   })

@@ -8,8 +8,8 @@ type Explanation = { sentence: string; fix: string }
 
 const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   limited: {
-    sentence: 'Sentry had set a rate limit for this category, so the envelope was not sent.',
-    fix: 'The overview shows when the limit ends. Raise the quota in Sentry, or lower the SDK’s sample rates.',
+    sentence: 'The server had set a rate limit for this category, so the envelope was not sent.',
+    fix: 'The overview shows when the limit ends, or that the server does not store the category. Raise the quota on the server, or lower the SDK’s sample rates.',
   },
   throttled: {
     sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',

@@ -128,7 +128,7 @@ function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: O
   return (
     <Panel title="Rate limits and circuit breakers" id="limits">
       {limits.total === 0 && openBreakers.total === 0 && (
-        <Empty>No rate limits, and all circuit breakers are closed: there is nothing to do.</Empty>
+        <Empty>No rate limits, and all circuit breakers are closed.</Empty>
       )}
       <ul className="grid gap-2 text-note">
         {openBreakers.shown.map((breaker) => (

@@ -10,7 +10,7 @@ import {
   type UpstreamProblem,
 } from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { nameUpstreamError } from '../upstream-errors.ts'
+import { NOT_SENTRY, nameUpstreamError, remedyOfStatus } from '../upstream-errors.ts'
 
 /** `unknown`: the browser is not connected to the console. */
 export type VerdictState = 'ok' | 'degraded' | 'outage' | 'unknown'
@@ -150,7 +150,9 @@ function firstExpiry({ spools }: Situation): number | undefined {
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
+/** Returns nothing while a server refuses envelopes: it declines them long before they expire. */
 function describeExpiry(situation: Situation, { format }: Clock): string[] {
+  if (situation.problems[0]?.kind === 'refused') return []
   const expiry = firstExpiry(situation)
   return expiry === undefined ? [] : [`First expiry ${format(expiry)}.`]
 }
@@ -213,6 +215,7 @@ const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['cl
   tls: 'check the certificate of the server, and CA_FILE.',
   proxy: 'check HTTPS_PROXY.',
   redirect: 'check the host in SENTRY_DSN.',
+  response: NOT_SENTRY,
 }
 
 function findAction(problem: Problem, situation: Situation, clock: Clock): string {
@@ -230,7 +233,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'upstream':
       return findUpstreamAction(problem, situation, clock)
     case 'refused':
-      return `Act within an hour of their arrival, or they are declined: ${remedyOfRefusal(problem.refusal.status)}`
+      return `Act within an hour of their arrival, or they are declined: ${remedyOfStatus(problem.refusal.status)}`
     case 'damaged-file':
       return 'Act: recover the file as described below.'
     case 'replicas-away':
@@ -259,13 +262,6 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
   const others = limits.length - named.length
   const more = others > 0 ? [`and ${formatCount(others)} more`] : []
   return `Sentry rate-limits ${[...named, ...more].join(', ')}.`
-}
-
-/** A server says 401, 403 or 404 for a project that it does not know; a firewall says them, too. */
-function remedyOfRefusal(status: number): string {
-  return [401, 403, 404].includes(status)
-    ? 'check that the project exists, its key in SENTRY_DSN, and the firewall in front of the server.'
-    : 'check the settings of the server, such as its host names, and of the proxy in front of it.'
 }
 
 /** Returns what ends the most frequent kind of these losses. */

@@ -11,7 +11,7 @@ import type { FeedEvent } from '../live-feed/rows.ts'
 import { hostOf } from '../monitor/figures.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
-import { describeReceiptError } from '../upstream-errors.ts'
+import { describeReceiptError, remedyOfStatus } from '../upstream-errors.ts'
 import { useEventStream } from '../use-event-stream.ts'
 import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
@@ -122,8 +122,6 @@ function describe(arrival: Arrival, project: string, site: string | undefined): 
   return `An envelope from ${sender} arrived, but was ${outcome === 'rate_limited' ? 'rate-limited' : outcome}${reason ? ` (${reason})` : ''}. ${sentence} ${fix}`
 }
 
-const NOT_KNOWN = [401, 403, 404]
-
 /** Describes why Sentry has not accepted an envelope so far. */
 function describePending(
   { upstream_status: status, upstream_error: error, upstream_message: message }: Receipt,
@@ -132,8 +130,7 @@ function describePending(
   const host = hostOf(project)
   if (status === undefined) return error ? `${describeReceiptError(host, error)}.` : ''
   const said = message === undefined ? '' : `: “${message}”`
-  const remedy = NOT_KNOWN.includes(status) ? ' Check that the project exists, and its key in the DSN.' : ''
-  return `${host} answered HTTP ${status}${said}.${remedy}`
+  return `${host} answered HTTP ${status}${said}. ${remedyOfStatus(status).replace('check', 'Check')}`
 }
 
 function Next({ receipt, hasInbox }: { receipt: Receipt; hasInbox: boolean }) {

@@ -15,6 +15,7 @@ import {
   linkTo,
   type Situation,
 } from '../../../../../web/features/console/overview/verdict.ts'
+import { NOT_SENTRY } from '../../../../../web/features/console/upstream-errors.ts'
 import { formatWhen } from '../../../../../web/lib/format.ts'
 import { ROOT } from '../../../../support/node.ts'
 
@@ -122,6 +123,7 @@ describe('describeSituation', () => {
       'Act: check the host in SENTRY_DSN, and the DNS of this machine.',
     ],
     [{ class: 'redirect', status: 302 }, '(HTTP 302)', 'Act: check the host in SENTRY_DSN.'],
+    [{ class: 'response', status: 200 }, '(invalid response: HTTP 200)', `Act: ${NOT_SENTRY}`],
   ] as const)('names the error %j and the next action', (error, cause, action) => {
     const { text } = describeFor([unreachable(error)], SPOOLED)
     expect(text).toContain(`Sentry unreachable since 07:09 ${cause}.`)
@@ -156,6 +158,7 @@ describe('describeSituation', () => {
       `bugs.example refuses the envelopes of bugs.example/3 since 07:09 (HTTP ${status}: “Project not found”). 90 spooled, 0 lost.`,
     )
     expect(text).toContain(remedy)
+    expect(text).not.toContain('First expiry') // the envelopes are declined long before
   })
 
   it('reports the failure of one server or one replica as degraded', () => {
