@@ -85,6 +85,20 @@ describe('LimitSharing', () => {
     expect(second.limits.inForce()).toEqual(first.limits.inForce())
   })
 
+  it('ends a limit on every replica when the clock is set back', async () => {
+    const [first, second] = [startReplica(), startReplica()]
+    first.learn('60:error:key')
+    await pass(2 * SECOND)
+    expect(second.held(['event'])).toEqual(['event'])
+    vi.setSystemTime(Date.now() - 120 * MINUTE)
+    await pass(2 * SECOND)
+    for (const replica of [first, second]) expect(replica.held(['event'])).toEqual([])
+    first.learn('60:error:key')
+    expect(first.held(['event'])).toEqual(['event'])
+    await pass(MINUTE)
+    expect(first.held(['event'])).toEqual([])
+  })
+
   it('shares a limit on all categories', async () => {
     const [first, second] = [startReplica(), startReplica()]
     first.learn('60::key')

@@ -21,7 +21,8 @@ const ALL = 'all'
 const MAX_ALLOWANCE = 10
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
-type End = { until: number; isStanding: boolean }
+/** End of a limit, and the time when it was learned. */
+type End = { until: number; since: number; isStanding: boolean }
 
 /** End of each limit by category, `ALL` included. */
 type Ends = Map<string, End>
@@ -48,7 +49,9 @@ export class UpstreamLimits {
     const limits = readRateLimits(response, time)
     for (const { seconds, categories, isStanding = false } of limits)
       for (const category of categories.length > 0 ? categories : [ALL])
-        this.#extend(project, category, { until: time + seconds * 1000, isStanding })
+        this.#extend(project, category, {
+          ...{ until: time + seconds * 1000, since: time, isStanding },
+        })
     if (limits.length > 0) this.#onLearned()
   }
 
@@ -72,7 +75,7 @@ export class UpstreamLimits {
   /** Applies a limit that another replica has learned, unless its category is unknown. */
   adopt({ project, category, until }: UpstreamLimit): void {
     if (category === ALL || CATEGORY_NAMES.has(category))
-      this.#extend(project, category, { until, isStanding: false })
+      this.#extend(project, category, { until, since: this.#now(), isStanding: false })
   }
 
   /** Returns the items to hold back now, and their dependants. */
@@ -116,7 +119,7 @@ export class UpstreamLimits {
 
   /** Returns the end of the limit on a category; 0 without one. */
   until(project: Project, category: string): number {
-    const ends = this.#byProject.get(project)
+    const ends = this.#current(project)
     return Math.max(ends?.get(ALL)?.until ?? 0, ends?.get(category)?.until ?? 0)
   }
 
@@ -139,17 +142,20 @@ export class UpstreamLimits {
   }
 
   #extend(project: Project, category: string, end: End): void {
-    const ends: Ends = this.#byProject.get(project) ?? new Map()
+    const ends: Ends = this.#current(project) ?? new Map()
     this.#byProject.set(project, ends)
     if (end.until > Math.max(this.#now(), ends.get(category)?.until ?? 0)) ends.set(category, end)
   }
 
-  /** Drops ended limits and returns the others; `undefined` for none. */
+  /**
+   * Drops ended limits and returns the others; `undefined` for none. Drops also those that were learned later than now: the clock was set back
+   * since, and they would last as much longer.
+   */
   #current(project: Project): Ends | undefined {
     const ends = this.#byProject.get(project)
     if (!ends || ends.size === 0) return undefined
     const time = this.#now()
-    for (const [category, { until }] of ends) if (until <= time) ends.delete(category)
+    for (const [category, { until, since }] of ends) if (until <= time || since > time) ends.delete(category)
     return ends
   }
 }

@@ -42,15 +42,20 @@ export class LimitSharing {
     clearInterval(this.#timer)
   }
 
-  /** Adopts shared limits. Then publishes those that are missing, since the spool failed or lost them. */
+  /**
+   * Adopts new shared limits. Those of the last poll are adopted already, or were dropped since the clock was set back. Then publishes those
+   * that are missing, since the spool failed or lost them.
+   */
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
     const { spool, limits, projects } = this.#deps
     try {
       const shared = await spool.limits()
+      const known = this.#shared
       this.#shared = new Map(shared.map((limit) => [nameOf(limit), limit.until]))
       for (const limit of shared) {
+        if (known.get(nameOf(limit)) === limit.until) continue
         const project = projects.byKey(limit.project)
         if (project) limits.adopt({ ...limit, project })
       }
