@@ -3,7 +3,10 @@
 import type { Span } from './detectors/text-spans.ts'
 
 const MAX_ROUNDS = 3
-const ESCAPE = /%[\da-f]{2}|\\(?:u[\da-f]{4}|["\\/bfnrt])/i
+const ESCAPE = /%[\da-f]{2}|\\(?:u[\da-f]{4}|["\\/bfnrt])|&(?:#|quot;|apos;|amp;|lt;|gt;)/i
+const ENTITY = /&(?:(quot|apos|amp|lt|gt)|#(?:x([\da-f]{1,4})|(\d{1,4})));/iy
+const NAMED_ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", amp: '&', lt: '<', gt: '>' }
+const AMPERSAND = 0x26
 const PERCENT = 0x25
 const BACKSLASH = 0x5c
 /** Characters by the letter after a backslash. */
@@ -53,7 +56,7 @@ export class DecodedText {
     return pieces.join('') + this.text.slice(at)
   }
 
-  /** Decodes each escape once: those of JSON, and percent-encoded UTF-8. Returns `undefined` if there is none. */
+  /** Decodes each escape once: those of JSON and HTML, and percent-encoded UTF-8. Returns `undefined` if there is none. */
   decode(): DecodedText | undefined {
     const { text } = this
     if (!ESCAPE.test(text)) return undefined
@@ -67,7 +70,8 @@ export class DecodedText {
       const start = known ? (known[at] ?? 0) : at
       if (
         (code === PERCENT && readPercent(text, at, read)) ||
-        (code === BACKSLASH && readBackslash(text, at, read))
+        (code === BACKSLASH && readBackslash(text, at, read)) ||
+        (code === AMPERSAND && readEntity(text, at, read))
       )
         for (const unit of read.units) {
           starts[size] = start
@@ -102,6 +106,18 @@ function readBackslash(text: string, at: number, read: Escape): boolean {
   const unit = letter === 0x75 ? readHex(text, at + 2, 4) : SHORT_ESCAPES.get(letter)
   if (unit === undefined || unit < 0) return false
   read.length = letter === 0x75 ? 6 : 2
+  read.units = [unit]
+  return true
+}
+
+/** Reads an HTML entity of one UTF-16 unit. */
+function readEntity(text: string, at: number, read: Escape): boolean {
+  ENTITY.lastIndex = at
+  const [all, name, hex, decimal] = ENTITY.exec(text) ?? []
+  if (all === undefined) return false
+  const named = NAMED_ENTITIES[name?.toLowerCase() ?? '']
+  const unit = named?.charCodeAt(0) ?? (hex ? Number.parseInt(hex, 16) : Number(decimal))
+  read.length = all.length
   read.units = [unit]
   return true
 }

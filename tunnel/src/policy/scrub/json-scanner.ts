@@ -12,7 +12,7 @@ export const CHARACTERS = {
   DIGIT: 128,
   OTHER: 256, // not ASCII
   MARK: 512, // brackets and quotes
-  ESCAPE: 1024, // the percent sign, and in a `StringToken` a JSON escape
+  ESCAPE: 1024, // the percent sign and ampersand, and in a `StringToken` a JSON escape
 } as const
 
 const CONTROL = 2048 // not allowed in a JSON string
@@ -45,7 +45,7 @@ function classTable(): Uint16Array {
     _: UNDERSCORE,
     ' ': BLANK,
     '<>["\'`': MARK,
-    '%': ESCAPE,
+    '%&': ESCAPE,
   }
   for (const [characters, bit] of Object.entries(groups))
     for (const character of characters) classes[character.charCodeAt(0)] = bit

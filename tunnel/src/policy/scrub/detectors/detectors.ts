@@ -79,7 +79,7 @@ function apiKeyPattern(): RegExp {
 
 /** A word of a sentence after "bearer" is no token. */
 const BEARER =
-  /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm|of|is|was|not|and|or|in|to|the|a|for)(?:[\s,;:!?]|\.?(?:\s|$)))\S+/gi
+  /(?<!\w)bearer\s+(?!(?:tokens?|auth|authentication|authorization|scheme|realm|of|is|was|not|and|or|in|to|the|a|for|undefined|null|none|missing)(?:[\s,;:!?]|\.?(?:\s|$)))\S+/gi
 const BASIC = /(?<!\w)basic\s+([a-z\d+/]{6,}={0,2})(?![\w+/=])/gi
 
 /** Finds the credentials of HTTP's schemes, with their scheme: any after `Bearer`, and Base64 of `name:password` after `Basic`. */

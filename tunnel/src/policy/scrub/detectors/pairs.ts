@@ -27,6 +27,8 @@ const SIGN =
 /** Line, column or port after the name of a file or host, and the pseudo-class of an element. */
 const PLACE =
   /:(?:\d{1,7}|hover|focus|active|visited|checked|(?:dis|en)abled|before|after|placeholder|(?:first|last|only|nth)-[a-z-]+|(?:not|is|where|has)(?=\())(?![\w.])/y
+/** Version of a package, as in `com.example:auth:1.0`, which may have another part of its name before it. */
+const PACKAGE_VERSION = /:(?:[\w.-]{1,60}:)?\d{1,5}(?:\.\d{1,5}){1,4}(?!\w)/y
 const COMMA = /\s?,\s{0,3}/y
 const TAG_END = /[^<>]{0,400}>\s{0,8}(?:<!\[CDATA\[)?/y
 const FLAG_END = /\s{1,3}(?![\s-])/y
@@ -40,7 +42,7 @@ const WORD =
 const LINE =
   /(?!(?:true|false|null|undefined|none|required|missing)\b(?!=))(?:[^\r\n"'`\\]|(?<==)"[^\r\n"\\]*")+/y
 const COOKIES = /[^\s&;,"'`\\]+(?:;\s?[^\s;=&"'`\\]+=[^\s;&"'`\\]*)*/y
-const ELEMENT = /[^<]+/y
+const ELEMENT = /[^<]+(?=<[/!?])|(?<!\s)[^<]+$/y // not `<password> [options]`
 const PART = /[^\r\n]+(?:\r?\n(?!--)[^\r\n]*)*/y
 
 /** Finds the values of secrets. */
@@ -93,7 +95,7 @@ function valuesOf(text: string, start: number, end: number, kind: NameKind): Spa
   const previous = text[start - 1] ?? ''
   const isQuoted = QUOTES.has(previous)
   const before = isQuoted || BEFORE_NAME.has(previous) ? text.slice(Math.max(0, start - 40), start) : ''
-  if (/<(?:[\w-]{1,32}:)?$/.test(before)) return valuesAfter(text, TAG_END, end, ELEMENT)
+  if (/<(?:[\w-]{1,32}:)?$/.test(before)) return contentAfter(text, end)
   if (isQuoted && /(?:name|key)["'`]?\s?[=:]\s?["'`]$/i.test(before)) {
     const part = /key["'`]?\s?[=:]\s?["'`]$/i.test(before) ? [] : valuesAfter(text, PART_HEADERS, end, PART)
     return [...part, ...valuesAfter(text, VALUE_ATTRIBUTE, end, WORD)]
@@ -103,7 +105,9 @@ function valuesOf(text: string, start: number, end: number, kind: NameKind): Spa
   const sign = skip(text, SIGN, nameEnd)
   if (sign !== undefined) {
     if (/expected\s$/i.test(before)) return [] // `Unexpected token: punc` is a message of JavaScript parsers
-    if (skip(text, PLACE, end) && text.slice(start, end).includes('.')) return []
+    const isDotted = text.slice(start, end).includes('.')
+    if (isDotted && skip(text, PLACE, end)) return []
+    if ((isDotted || previous === ':') && skip(text, PACKAGE_VERSION, end)) return []
     return readValues(text, sign, patternFor(kind, text.slice(nameEnd, sign).includes(':')))
   }
   const isInList = isQuoted && (/[[(]\s?["'`]$/.test(before) || kind !== 'secret')
@@ -120,6 +124,13 @@ function patternFor(kind: NameKind, isHeader: boolean): RegExp {
 function valuesAfter(text: string, between: RegExp, at: number, unquoted: RegExp): Span[] {
   const from = skip(text, between, at)
   return from === undefined ? [] : readValues(text, from, unquoted)
+}
+
+/** Returns the text of the element whose name ends at a position. */
+function contentAfter(text: string, at: number): Span[] {
+  const from = skip(text, TAG_END, at)
+  const to = from === undefined ? undefined : skip(text, ELEMENT, from)
+  return from === undefined || to === undefined ? [] : [[from, to]]
 }
 
 /** Returns the end of a match at a position; `undefined` if there is none. */
@@ -176,16 +187,20 @@ const ORDINARY_WORDS = new Set(
     'denied error expected unexpected unsupported optional must should cannot can may is are was were has have had will not the a an and or to',
     'too at in of for from with if when please enter string number boolean object array hidden redacted filtered removed omitted changed set',
     'unset provided specified given present absent flag option field value mismatch enabled disabled accepted rejected declined allowed blocked',
-    'await async new function const',
+    'await async new function const default bearer',
   ].flatMap((line) => line.split(' ')),
 )
 /** Parameters of statements, templates, calls of functions, and what stands in place of a value that was removed. */
 const MARKERS =
-  /^(?:(?:[^\p{L}\p{N}]|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])*|\[object \w+\]|[a-z_$][\w$.]*\(|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+\)s|\$?\{\w*\}?|\{\{.*)$/iu
+  /^(?:(?:[^\p{L}\p{N}]|\[(?:Filtered|email|creditcard|iban|imei|ip|jwt|key|mac|password|pemkey|auth|user|us-ssn|uuid|redacted|removed|hidden|array|object)\])*|\[object \w+\]|[a-z_$][\w$.]*\((?:\?|\$\d+|%s|:\w+)?|%\w|\$\d+|:[a-z_]+|@p\d+|%\(\w+(?:\)s)?|\$?\{\w*\}?|\{\{.*)$/iu
+
+/** Variables and fields of objects. Those with the name of a secret are none themselves. */
+const VARIABLE = /^(?:[$@](?:[A-Z_]+|[a-z][A-Za-z_]*)|[a-z_]\w*(?:\.[a-z_]\w*)+;?)$/
 
 /** Tells if a value only stands for one, as in `password: required` and `WHERE token = ?`. */
 function isPlaceholder(value: string): boolean {
   if (value.length > 40) return value.trim() === ''
-  const isVariable = /^[$@](?:[A-Z_]+|[a-z][A-Za-z_]*)$/.test(value) && isSecretName(value)
-  return isVariable || MARKERS.test(value) || ORDINARY_WORDS.has(value.toLowerCase().replace(/[.!?:]+$/, ''))
+  const isVariable = VARIABLE.test(value) && isSecretName(value.replace(/.*\./, ''))
+  const word = value.toLowerCase().replace(/^(?:bearer|basic|token)\s+|[.!?:]+$/g, '')
+  return isVariable || MARKERS.test(value) || ORDINARY_WORDS.has(word)
 }
