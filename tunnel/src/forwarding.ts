@@ -15,7 +15,6 @@ import {
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
-import type { ReceiptUpstreamError } from './contract/upstream.ts'
 import { networkOf } from './networks.ts'
 import { type Context, type Outcome, type Stage, spooled, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
@@ -40,7 +39,7 @@ import {
 } from './upstream/client.ts'
 import { compressBody, isCompressible, type UpstreamEncoding } from './upstream/compression.ts'
 import { UpstreamEncodings } from './upstream/encodings.ts'
-import { receiptErrorOf } from './upstream/errors.ts'
+import { isUnreachable, receiptErrorOf, upstreamErrorOf } from './upstream/errors.ts'
 import type { UpstreamResponse } from './upstream/request.ts'
 
 export type Forwarding = {
@@ -128,9 +127,6 @@ export type ForwardServices = {
   clock: () => number
 }
 
-/** Errors before the first byte of the envelope was sent, which say nothing about it. */
-const UNSENT: readonly ReceiptUpstreamError[] = ['breaker-open', 'dns', 'connect', 'tls', 'proxy']
-
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
@@ -167,7 +163,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  const mayBeItsOwn = result.status !== undefined || (error !== undefined && !UNSENT.includes(error))
+  const mayBeItsOwn = upstreamErrorOf(result) !== undefined && !isUnreachable(result)
   return spool(ctx, services, removed, headers, mayBeItsOwn ? attempt : undefined)
 }
 

@@ -218,7 +218,7 @@ describe('Deliverer', () => {
     'retries an entry that alone gets %s ever more rarely, and declines it after an hour',
     async (status) => {
       maxAge = 24 * 60 * MINUTE
-      answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(status))
+      answer = (attempt) => (isHonest(attempt) ? answered(200) : status ? undecided(status) : RESET)
       const { key } = await spool.add(Buffer.from('poison'))
       start()
       await passWithOthers(55 * MINUTE)
@@ -228,6 +228,18 @@ describe('Deliverer', () => {
       expect(endOf(key)).toEqual({ key, end: 'declined', status })
     },
   )
+
+  it('keeps an entry that alone gets no connection, since nothing of it was sent', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(undefined))
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    start()
+    await passWithOthers(90 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+    answer = () => answered(200)
+    await pass(15 * SECOND)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
 
   it('retries an entry that is refused ever more rarely, and declines it after an hour with the response', async () => {
     maxAge = 24 * 60 * MINUTE
@@ -795,6 +807,8 @@ function answered(status: number, rateLimits?: string): DeliveryResult {
 function undecided(status: number | undefined): DeliveryResult & { kind: 'undecided' } {
   return { kind: 'undecided', reason: status ? `status-${status}` : 'ECONNREFUSED', status }
 }
+
+const RESET: DeliveryResult = { kind: 'undecided', reason: 'UND_ERR_SOCKET', status: undefined }
 
 function refused(status: number, message: string): DeliveryResult {
   return { ...undecided(status), message }

@@ -7,7 +7,7 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { isClientError, isRefusal } from '../upstream/answers.ts'
 import type { EnvelopeSender } from '../upstream/client.ts'
-import { upstreamErrorOf } from '../upstream/errors.ts'
+import { isUnreachable, upstreamErrorOf } from '../upstream/errors.ts'
 import type { Refusal } from '../upstream/project-health.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
@@ -359,7 +359,7 @@ export class Deliverer {
     const { spool, upstreams, now } = this.#deps
     const { status, retryAfterMs = 0, message } = delivery
     const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
-    if (!upstreamErrorOf(delivery)) return spool.postpone(lease, now() + backoffMs)
+    if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
     const { passes } = upstreams.health(project)
     const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes })
     const isLongRefused = now() - lease.received >= REFUSED_MS && this.#longRefusalOf(project) !== undefined

@@ -13,7 +13,7 @@ import type { Project } from '../projects.ts'
 import { isClientError } from './answers.ts'
 import { Breaker, type BreakerState, type RequestResult, type Sender } from './breaker.ts'
 import { Connections } from './connections.ts'
-import { type LastError, type UpstreamError, UpstreamErrors, upstreamErrorOf } from './errors.ts'
+import { isUnreachable, type LastError, type UpstreamError, UpstreamErrors } from './errors.ts'
 import { ProjectHealth, type Refusal } from './project-health.ts'
 import {
   BREAKER_OPEN,
@@ -289,12 +289,9 @@ export class UpstreamClient {
   }
 }
 
-/** Without a connection, no byte of the envelope was sent: the failure is not its own. */
-const UNREACHABLE: readonly (UpstreamErrorClass | undefined)[] = ['dns', 'connect', 'tls', 'proxy']
-
 function failureOf(result: Extract<DeliveryResult, { kind: 'undecided' }>): RequestResult {
   if (isClientError(result.status)) return 'refused'
-  return UNREACHABLE.includes(upstreamErrorOf(result)?.class) ? 'unreachable' : 'failed'
+  return isUnreachable(result) ? 'unreachable' : 'failed'
 }
 
 function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {

@@ -29,6 +29,7 @@ const CODES: readonly [RegExp, UpstreamErrorClass][] = [
   [/^(HPE_.*|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_.*)$/, 'response'],
 ]
 const NOT_OF_UPSTREAM = [BREAKER_OPEN, NOT_SENT, UNREADABLE, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']
+const UNREACHABLE: readonly (UpstreamErrorClass | undefined)[] = ['dns', 'connect', 'tls', 'proxy']
 const IS_CODE = /^[A-Z][A-Z0-9_]{2,63}$/
 
 /** Returns the error of an attempt; `undefined` when it says nothing about the upstream. */
@@ -38,6 +39,11 @@ export function upstreamErrorOf({ reason, status }: Undecided): UpstreamError | 
   if (reason === TOO_LARGE) return { class: 'response', ...(status !== undefined && { status }) }
   if (IS_CODE.test(reason)) return { class: classOfCode(reason), code: reason }
   return status === undefined ? { class: 'other' } : { class: classOfStatus(status), status }
+}
+
+/** Returns `true` for an attempt without a connection: no byte of the envelope was sent, so the failure is not its own. */
+export function isUnreachable(result: Undecided): boolean {
+  return UNREACHABLE.includes(upstreamErrorOf(result)?.class)
 }
 
 /** Returns the reason that a receipt has for an envelope that was not delivered at once. */
