@@ -137,7 +137,7 @@ export type SpoolDisk = {
   walBytes: number
   /** Files that were set aside because they were damaged. */
   damagedFiles: string[]
-  /** What is wrong with the file that is in use. */
+  /** Problem of the file that is in use. */
   problem?: string
 }
 

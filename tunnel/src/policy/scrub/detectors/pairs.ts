@@ -20,7 +20,7 @@ const SPACE = new Set(' \t\r\n\u00a0')
 const QUOTES = new Set('"\'`')
 const NAME_CHARACTER = /[\w.-]/
 
-/** What may be between a name and its sign: the end of quotes or brackets, and an index as in `password[]`. */
+/** Matches the end of quotes or brackets, and an index as in `password[]`, between a name and its sign. */
 const NAME_END = /["'`]?\]?(?:\[[^[\]\s]{0,40}\]){0,3}/y
 const SIGN =
   /(?:\s{0,8}(?:=>|(?<=\s)->(?=\s)|[:+?!]?={1,3}|:(?!:))\s{0,8}(?:(?:[|>][-+]?|-|!!\w{1,10})\s{1,8})?|\((?=["'`]))/y
