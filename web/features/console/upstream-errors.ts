@@ -56,6 +56,6 @@ export function countUpstreamErrors(host: string, error: LastUpstreamError): str
 
 export function describeReceiptError(host: string, error: ReceiptUpstreamError): string {
   if (error === 'late') return `Slow: ${host} did not respond in time`
-  if (error === 'breaker-open') return 'Not sent: the circuit breaker was open'
+  if (error === 'breaker-open') return 'Not sent: the circuit breaker was open. The overview shows the error'
   return SENTENCES[error](host)
 }

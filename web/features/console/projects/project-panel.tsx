@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react'
 import type { LastSeen } from 'tunnel/contract'
+import type { ProjectRefusal } from 'tunnel/contract/upstream'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
@@ -12,6 +13,7 @@ import { Table } from '../../../ui/table.tsx'
 import { Copyable } from '../../copyable.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { SETUP, withQuery } from '../routes.ts'
+import { remedyOfStatus } from '../upstream-errors.ts'
 import type { Amount, ProjectView, SpoolShare } from './projects.ts'
 import { initSnippet, scriptTag } from './snippets.ts'
 
@@ -42,9 +44,19 @@ export function ProjectPanel({ project, tunnelPath, shows, layout }: PanelProps)
   )
 }
 
+function Refusal({ refusal: { status, message } }: { refusal: ProjectRefusal }) {
+  return (
+    <li className="wrap-anywhere">
+      <Badge state="bad">refused by the server</Badge> HTTP {status}
+      {message !== undefined && `: “${message}”`}. {remedyOfStatus(status).replace('check', 'Check')}
+    </li>
+  )
+}
+
 /** Traffic, spool share, limits and senders. */
 function Activity({ project }: { project: ProjectView }) {
-  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, sdks, releases, unknownTypes } = project
+  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, refusal, sdks, releases, unknownTypes } =
+    project
   return (
     <div className="min-w-0">
       {traffic.length > 0 ? (
@@ -68,6 +80,7 @@ function Activity({ project }: { project: ProjectView }) {
         {shares.map((share) => (
           <Share key={share.spool} share={share} />
         ))}
+        {refusal && <Refusal refusal={refusal} />}
         {hasCspEndpoint && <li>CSP reports: sent to the endpoint /security/ of the server</li>}
         {limits.map(({ category, until, standing }) =>
           standing ? (

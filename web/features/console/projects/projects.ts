@@ -10,10 +10,12 @@ import type {
   ProjectSdks,
 } from 'tunnel/contract'
 import type { SpoolPartition } from 'tunnel/contract/spool'
+import type { ProjectRefusal } from 'tunnel/contract/upstream'
 import { formatDsn, parseDsn } from 'tunnel/dsn'
 import { ROWS } from '../bounds.ts'
 import { countBy, type Figures, hostOf } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
+import { upstreamsOf } from '../monitor/upstreams.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
 
@@ -40,6 +42,8 @@ export type ProjectView = {
   limits: LimitInForce[]
   /** CSP reports go to an endpoint of their own, since the server discards them in envelopes. */
   hasCspEndpoint?: true
+  /** Last answer with which the server refused envelopes, since it accepted one. */
+  refusal?: ProjectRefusal
   /** Newest first. */
   sdks: LastSeen[]
   releases: LastSeen[]
@@ -62,6 +66,7 @@ export function describeProjects(
     limits: groupByProject(snapshot.limits),
     dsns: groupByProject(dsnsOf(snapshot)),
     sdks: groupByProject(sdks),
+    refusals: groupByProject(upstreamsOf(snapshot.replicas).flatMap(({ refusals }) => refusals)),
   }
   const cspEndpoints = new Set(
     snapshot.replicas
@@ -72,6 +77,7 @@ export function describeProjects(
     const traffic = trafficOf(byProject.outcomes.get(name) ?? [], byProject.bytes.get(name) ?? [])
     const sums = sumTraffic(traffic)
     const [senders] = byProject.sdks.get(name) ?? []
+    const [refusal] = byProject.refusals.get(name) ?? []
     return {
       ...{ name, traffic, totals: sums, sdks: senders?.sdks ?? [], releases: senders?.releases ?? [] },
       unknownTypes: senders?.unknown_types ?? [],
@@ -81,6 +87,7 @@ export function describeProjects(
       limits: byProject.limits.get(name) ?? [],
       dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
       ...(cspEndpoints.has(hostOf(name)) && { hasCspEndpoint: true as const }),
+      ...(refusal && { refusal }),
     }
   })
 }
