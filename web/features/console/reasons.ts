@@ -106,7 +106,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   unscrubbable: {
     sentence:
-      'Its payload cannot be scrubbed: it is not JSON in UTF-8, larger than 2 MiB, full of secrets, takes longer than 1 s, or, with SCRUB=strict, is of a type that Culvert does not know.',
+      'Its payload cannot be scrubbed: it is not JSON in UTF-8, nested too deeply, larger than 2 MiB, full of secrets, takes longer than 1 s, or, with SCRUB=strict, is of a type that Culvert does not know.',
     fix: 'Send smaller items. SCRUB=off lets them pass, unscrubbed.',
   },
   'attachments-dropped': {
