@@ -54,7 +54,7 @@ const BAD: Record<string, string>[] = [
   { MAX_ENVELOPE_BYTES: '2000 3000' },
   { SENTRY_DSN: 'nonsense' },
   { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/' },
-  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2?x' },
+  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2?x=/y' },
   { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/two, https://@o1.ingest.sentry.io/2' },
   { SENTRY_DSN: 'ftp://key:secret@o1.ingest.sentry.io/2' },
   { SENTRY_DSN: 'https://key:s:/ecret@o1.ingest.sentry.io/2 https://key:@o1.ingest.sentry.io/x' },
