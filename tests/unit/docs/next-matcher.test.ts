@@ -1,4 +1,4 @@
-/** What docs/proxies.md says about a `proxy.ts` of Next.js. */
+/** Recipe of docs/proxies.md for a `proxy.ts` of Next.js. */
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'

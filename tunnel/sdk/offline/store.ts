@@ -38,7 +38,7 @@ export type Taken = { key: Key; body: Uint8Array } | { nextAt: number }
 const RESET = ['NotFoundError', 'DataError', 'DataCloneError']
 
 type RunOptions = {
-  /** How the transaction ends if the page is left. */
+  /** End of the transaction if the page is left. */
   end?: 'abort' | 'commit'
   timeoutMs?: number
   opening?: Promise<IDBDatabase | undefined>
