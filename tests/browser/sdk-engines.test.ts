@@ -37,7 +37,7 @@ for (const name of ['firefox', 'webkit'] as const)
     /** Opens a page with the tag and this code, and waits until the SDK is there. */
     async function open(code = ''): Promise<void> {
       await tab.open(site.publish(`${TAG}<script>${code}</script><body>`))
-      await tab.waitFor('Boolean(Sentry.getClient)')
+      await tab.waitFor('Boolean(window.Sentry?.getClient)')
     }
 
     it('reports an error of the first script, before the SDK is there', async () => {

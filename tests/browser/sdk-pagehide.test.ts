@@ -47,7 +47,7 @@ for (const name of ENGINES)
     /** Opens a page, and waits until its SDK is there. */
     async function open(url: string): Promise<void> {
       await tab.open(url)
-      await tab.waitFor('Boolean(Sentry.getClient)')
+      await tab.waitFor('Boolean(window.Sentry?.getClient)')
     }
 
     /** Lets the page report texts of these lengths when it is being left. */
@@ -109,7 +109,7 @@ for (const name of ENGINES)
       const code = `Sentry.setTag('page', 'first'); setTimeout(() => { throw new RangeError('left at once') }); onerror = () => { location.href = '${next}' }`
       const first = publish(code)
       await tab.open(first)
-      await tab.waitFor(`location.href === '${next}' && Boolean(Sentry.getClient)`)
+      await tab.waitFor(`location.href === '${next}' && Boolean(window.Sentry?.getClient)`)
       expect(await site.event('left at once')).toMatchObject({
         request: { url: first },
         exception: {

@@ -105,7 +105,7 @@ describe('Errors in pages with sdk.js', requires('nginx'), () => {
         await using visitor = await engine.visitor()
         const tab = await visitor.newTab()
         await tab.open(page)
-        await tab.waitFor('Boolean(Sentry.getClient)')
+        await tab.waitFor('Boolean(window.Sentry?.getClient)')
         await tab.evaluate(LOAD_BLOB)
         for (const error of Object.keys(ERRORS)) await tab.evaluate(`raise('${error}')`)
         const lines = CODE.split('\n')
