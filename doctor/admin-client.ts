@@ -2,7 +2,7 @@
 
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { DOCTOR_PREFIX, type Receipt, type ReplicaStatus } from '../tunnel/src/contract.ts'
+import { DOCTOR_PREFIX, type Receipt, type ReplicaStatus } from 'contract/admin-api'
 import { type AdminAccess, UsageError } from './options.ts'
 import { jsonOf, NoResponse, send, sendIfUp } from './request.ts'
 

@@ -1,7 +1,7 @@
 /** Describes the deployment that is checked: its page, tunnel path and DSN, and every response of its tunnel. */
 
 import { randomBytes } from 'node:crypto'
-import { formatDsn, parseDsn, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
+import { formatDsn, parseDsn, tunnelUrl } from 'contract/dsn'
 import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
 import type { Options } from './options.ts'

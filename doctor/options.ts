@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
-import { isLocal } from '../tunnel/src/config/addresses.ts'
-import { deriveAdminToken } from '../tunnel/src/config/admin-token.ts'
-import { type Dsn, parseDsn } from '../tunnel/src/envelope/dsn.ts'
+import { isLocal } from 'contract/addresses'
+import { deriveAdminToken } from 'contract/admin-token'
+import { type Dsn, parseDsn } from 'contract/dsn'
 import { findAdminPorts, GENERATED_PASSWORD_FILE } from './local-admin-ports.ts'
 
 export type Options = {

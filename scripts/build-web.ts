@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import type { Environment } from '../tunnel/src/config/settings.ts'
+import { join, relative } from 'node:path'
+import type { Environment } from 'contract/settings'
 import { runStep, withLock } from './progress.mjs'
 
 /** Path of the built server, from the root. */
@@ -51,19 +51,9 @@ function hashSources(root: string): string {
   return hash.digest('hex')
 }
 
-/** Returns the modules of the tunnel that web imports: the exported ones and their imports. */
-export function sharedSources(root: string): string[] {
-  const { exports } = JSON.parse(readFileSync(join(root, 'tunnel/package.json'), 'utf8'))
-  const files = new Set(Object.values<string>(exports).map((file) => join('tunnel', file)))
-  for (const file of files) // the set grows during the loop
-    for (const [, path = ''] of readFileSync(join(root, file), 'utf8').matchAll(/ from '(\.[^']+)'/g))
-      files.add(join(dirname(file), path))
-  return [...files]
-}
-
-/** Returns the files that the build reads: web, the modules of the tunnel that it imports, the documentation, the lockfile, the compiler's settings. */
+/** Returns the files that the build reads: web, the folders that it imports, the documentation, the lockfile, the compiler's settings. */
 function sourcesOf(root: string): string[] {
-  const entries = globSync('web/**/*', {
+  const entries = globSync('{web,contract,tunnel/sdk/early-errors}/**/*', {
     cwd: root,
     withFileTypes: true,
     exclude: ({ name }) => GENERATED.test(name),
@@ -72,5 +62,5 @@ function sourcesOf(root: string): string[] {
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
   const docs = globSync('docs/{*.md,images/*,bench/*.svg}', { cwd: root })
-  return [...own, ...sharedSources(root), ...docs, 'README.md', 'package-lock.json', 'tsconfig.json']
+  return [...own, ...docs, 'README.md', 'package-lock.json', 'tsconfig.json']
 }

@@ -2,21 +2,16 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
-import type { Process, Setting } from '../tunnel/src/config/settings/declarations.ts'
-import { REPORTS } from '../tunnel/src/config/settings/web.ts'
-import { type Environment, rowOf, SETTING_NAMES } from '../tunnel/src/config/settings.ts'
-import {
-  formatSetting,
-  NONE,
-  SettingsReader,
-  type ShownSettings,
-} from '../tunnel/src/config/settings-reader.ts'
+import { type Environment, rowOf, SETTING_NAMES } from 'contract/settings'
+import type { Process, Setting } from 'contract/settings/declarations'
+import { REPORTS } from 'contract/settings/web-settings'
+import { formatSetting, NONE, SettingsReader, type ShownSettings } from 'contract/settings-reader'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { referencePages } from './docs/reference-pages.ts'
 import { renderTable } from './docs/tables.ts'
 import { findLoops } from './dsn-loop.ts'
 import {
+  describeTunnelSettings,
   ensurePassword,
   ROOT,
   readEnvironment,
@@ -53,7 +48,7 @@ function effectiveSettings(env: Environment): ShownSettings {
   const [all, web] = [new SettingsReader(env, []), new SettingsReader(env, [])]
   for (const name of SETTING_NAMES) all.read(name)
   readWebConfig(env, [], web)
-  return { ...all.shown, ...web.shown, ...readTunnelConfig(env).shown }
+  return { ...all.shown, ...web.shown, ...describeTunnelSettings(env).values?.shown }
 }
 
 function isSet(env: Environment, name: string): boolean {
@@ -75,7 +70,7 @@ const INTRODUCTION = `# Configuration
 All settings are environment variables. Every process reads the same environment and takes the settings that concern it.
 A process does not start with a wrong setting, and lists every problem with a remedy.
 
-<!-- Generated from tunnel/src/config/settings.ts: npm run config -- --docs -->
+<!-- Generated from contract/settings.ts: npm run config -- --docs -->
 
 - \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
   \`docker compose logs\` shows the problems.
@@ -113,8 +108,8 @@ A tunnel does not start if it cannot write to one of them.`,
   Processes: `\`npm start\`, the images and Compose set these. Set them only if you start the processes without these tools.`,
 }
 
-async function writeGeneratedPages(): Promise<void> {
-  const pages = { 'docs/configuration.md': configurationPage(), ...(await referencePages()) }
+function writeGeneratedPages(): void {
+  const pages = { 'docs/configuration.md': configurationPage(), ...referencePages() }
   for (const [path, text] of Object.entries(pages)) writeFileSync(join(ROOT, path), text)
 }
 

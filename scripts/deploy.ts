@@ -3,15 +3,9 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isLocal } from '../tunnel/src/config/addresses.ts'
-import {
-  CHOSEN_NAMES,
-  type Environment,
-  rowOf,
-  SETTING_NAMES,
-  type SettingName,
-} from '../tunnel/src/config/settings.ts'
-import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
+import { isLocal } from 'contract/addresses'
+import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
+import { SettingsReader } from 'contract/settings-reader'
 import { buildTag, chooseRollback, currentTag, type Deployed, expiredTags } from './deploy/images.ts'
 import { engineProblem } from './docker.ts'
 import {

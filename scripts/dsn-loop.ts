@@ -1,10 +1,10 @@
 /** Finds DSNs whose server is a Culvert, by asking it: the public name of a site is in no setting. */
 
-import { isLocal } from '../tunnel/src/config/addresses.ts'
-import { describeOwnDsn } from '../tunnel/src/config/own-dsns.ts'
-import type { Environment } from '../tunnel/src/config/settings.ts'
-import { SettingsReader } from '../tunnel/src/config/settings-reader.ts'
-import { formatDsn, identifiersOf, originOf } from '../tunnel/src/envelope/dsn.ts'
+import { isLocal } from 'contract/addresses'
+import { formatDsn, identifiersOf, originOf } from 'contract/dsn'
+import { describeOwnDsn } from 'contract/own-dsns'
+import type { Environment } from 'contract/settings'
+import { SettingsReader } from 'contract/settings-reader'
 
 const TIMEOUT_MS = 3_000
 

@@ -1,14 +1,15 @@
 /** Reads flags and settings for the commands, and prints their errors. The only module of the scripts that reads the environment. */
 
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { BadSettings, readConfig as readTunnelConfig } from '../tunnel/src/config/config.ts'
-import { findMisspelt } from '../tunnel/src/config/misspelt-settings.ts'
-import { findOwnDsns } from '../tunnel/src/config/own-dsns.ts'
-import { type Environment, rowOf, SETTING_NAMES, type SettingName } from '../tunnel/src/config/settings.ts'
-import { readPageSettings, SettingsReader } from '../tunnel/src/config/settings-reader.ts'
+import type { DescribedSettings } from 'contract/described-settings'
+import { findMisspelt } from 'contract/misspelt-settings'
+import { findOwnDsns } from 'contract/own-dsns'
+import { type Environment, rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
+import { readPageSettings, SettingsReader } from 'contract/settings-reader'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 
 /** Root of the work tree. */
@@ -151,7 +152,7 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
   const shared = new SettingsReader(env, [])
   const published = [shared.read('HTTP_PORT'), shared.read('TUNNEL_ORIGIN_PORT')].map(String)
   const own = findOwnDsns(shared.read('SENTRY_DSN'), published)
-  problems.push(...new Set([...tunnelProblems(env), ...webProblems(env), ...own])) // some settings concern several
+  problems.push(...new Set([...describeTunnelSettings(env).problems, ...webProblems(env), ...own])) // some settings concern several
   if (problems.length > 0)
     throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)
 }
@@ -161,14 +162,10 @@ function isOfCompose(name: SettingName): boolean {
   return rowOf(name).readBy.join() === 'compose'
 }
 
-function tunnelProblems(env: Environment): string[] {
-  try {
-    readTunnelConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof BadSettings) return error.problems
-    throw error
-  }
+/** Runs the tunnel's own check of the settings. */
+export function describeTunnelSettings(env: Environment): DescribedSettings {
+  const program = join(ROOT, 'tunnel/src/describe-command.ts')
+  return JSON.parse(execFileSync(process.execPath, [program, 'settings'], { encoding: 'utf8', env }))
 }
 
 function webProblems(env: Environment): string[] {

@@ -2,7 +2,7 @@
 
 import { closeSync, mkdirSync, openSync, readSync, rmSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
-import { appLogBeside, writeNginxConfig } from '../tunnel/src/config/render-nginx.ts'
+import { appLogBeside, writeNginxConfig } from '../deploy/nginx/render.ts'
 import { type Config, UserError } from './environment.ts'
 import { canInstall, findProgram, install } from './programs.ts'
 

@@ -1,6 +1,6 @@
 /** Prints the output of `npm start`: its own sentences at once, and log lines of the services once the site is up. */
 
-import type { Receipt } from '../tunnel/src/contract.ts'
+import type { Receipt } from 'contract/admin-api'
 
 export type Stream = 'stdout' | 'stderr'
 

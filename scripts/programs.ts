@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import type { Environment } from '../tunnel/src/config/settings.ts'
+import type { Environment } from 'contract/settings'
 import { runStep, StepFailed } from './progress.mjs'
 
 /** Names of Chromium's program, Debian's first. */

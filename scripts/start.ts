@@ -1,7 +1,7 @@
 /** Starts the whole site with one command, in containers or as plain processes, and stops it again. */
 
-import { isLocal } from '../tunnel/src/config/addresses.ts'
-import { INBOX, INBOX_DSN, tunnelUrl } from '../tunnel/src/envelope/dsn.ts'
+import { isLocal } from 'contract/addresses'
+import { INBOX, INBOX_DSN, tunnelUrl } from 'contract/dsn'
 import { engineProblem, pullImages, runDocker } from './docker.ts'
 import { findLoops } from './dsn-loop.ts'
 import {

@@ -14,7 +14,7 @@ import {
   REACH_FILE,
   SDK_FOLDER,
   type SdkManifest,
-} from './src/sdk/manifest.ts'
+} from './sdk/manifest.ts'
 
 const SOURCES = join(import.meta.dirname, 'sdk')
 const FOLDER = join(import.meta.dirname, SDK_FOLDER)

@@ -31,7 +31,7 @@ const config: NextConfig = {
   output: 'standalone',
   outputFileTracingRoot: join(import.meta.dirname, '..'),
   outputFileTracingExcludes: { '**': ['../node_modules/{sharp,@img}/**'] }, // no image here is resized
-  transpilePackages: ['tunnel'],
+  transpilePackages: ['contract', 'tunnel'],
   assetPrefix: ASSET_PREFIX,
   poweredByHeader: false,
   compress: false, // nginx does it

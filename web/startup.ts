@@ -1,6 +1,6 @@
 /** Start and stop of the server: checks the settings, starts the SDK, and sends pending reports at the end. */
 
-import { trustCertificates } from 'tunnel/certificates'
+import { trustCertificates } from 'contract/certificates'
 import { keepMonitoring } from './features/console/shared-monitor.ts'
 import { config } from './lib/config.ts'
 import { flushReports, startServerSdk } from './lib/sentry/server.ts'

@@ -3,12 +3,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { deriveAdminToken } from 'contract/admin-token'
 import { BRIDGE, type Compose, PASSWORD, startCompose } from '../../tests/support/docker/compose.ts'
 import { ROOT } from '../../tests/support/node.ts'
 import type { Answer } from '../../tests/support/sentry/responses.ts'
 import { readCertificate, type Sentry, startSentry } from '../../tests/support/sentry/sentry.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
-import { deriveAdminToken } from '../../tunnel/src/config/admin-token.ts'
 
 /** Stack that a drill needs: a SQLite file, a SQLite file on a disk of 24 MiB, or NATS. */
 export type SiteKind = 'file' | 'small-disk' | 'nats'

@@ -1,7 +1,7 @@
 /** Measures the CPU time that storm protection and quotas add to an envelope: `node bench/policy/quota.ts`. */
 
+import { parseDsn } from 'contract/dsn'
 import { capture } from '../../tests/support/sdk-captures.ts'
-import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
 import { Quotas } from '../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../tunnel/src/policy/quota/settings.ts'
 import { quotaStage } from '../../tunnel/src/policy/quota/stage.ts'

@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { parseNatsUrl } from 'contract/nats-url'
 import { envelopeOf } from '../../tests/support/envelopes.ts'
 import {
   ALL,
@@ -15,7 +16,6 @@ import {
   PROJECT,
   spoolEntryOf,
 } from '../../tests/support/spool/entries.ts'
-import { parseNatsUrl } from '../../tunnel/src/spool/jetstream/nats-url.ts'
 import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
 import type { Spool } from '../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'

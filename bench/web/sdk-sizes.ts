@@ -9,7 +9,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { buildSdk } from '../../scripts/build/sdk.ts'
 import { ROOT } from '../../tests/support/node.ts'
-import { MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../tunnel/src/sdk/manifest.ts'
+import { MANIFEST_FILE, SDK_FOLDER, type SdkManifest } from '../../tunnel/sdk/manifest.ts'
 import { renderTable } from '../report/table.ts'
 
 type Sizes = { raw: number; gzip: number; br: number }

@@ -1,6 +1,6 @@
 /** Servers that refuse the envelopes of a project: a wrong key, a host that they do not expect, a wrong number of addresses. */
 
-import { envelopeUrl, parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import { envelopeUrl, parseDsn } from 'contract/dsn'
 import { type Finding, fail, failWith } from '../check.ts'
 import { type HttpResponse, sendIfUp } from '../request.ts'
 

@@ -1,7 +1,7 @@
 /** Checks through the admin ports: receipts of the doctor's own posts, and the state of every replica. */
 
-import type { ProjectRefusal } from '../../tunnel/src/contract/upstream.ts'
-import type { Receipt, ReplicaStatus, RequestFlag } from '../../tunnel/src/contract.ts'
+import type { Receipt, ReplicaStatus, RequestFlag } from 'contract/admin-api'
+import type { ProjectRefusal } from 'contract/upstream'
 import type { AdminClient } from '../admin-client.ts'
 import {
   type Check,

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
-import { REJECTIONS } from '../../tunnel/src/rejections.ts'
+import { REJECTIONS } from 'contract/rejections'
 import { type Check, type Finding, failWith, pass, withAdmin } from '../check.ts'
 import { allowedOrigins, type Deployment } from '../deployment.ts'
 import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp, summarize } from '../request.ts'

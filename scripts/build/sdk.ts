@@ -9,7 +9,7 @@ import {
   REACH_FILE,
   SDK_FOLDER,
   type SdkManifest,
-} from '../../tunnel/src/sdk/manifest.ts'
+} from '../../tunnel/sdk/manifest.ts'
 import { ROOT } from '../environment.ts'
 import { runStep, withLock } from '../progress.mjs'
 
@@ -48,7 +48,7 @@ function readManifest(root: string): SdkManifest | undefined {
 function hashSources(root: string): string {
   const sources = globSync('tunnel/sdk/**/*.ts', { cwd: root }).sort()
   const hash = createHash('sha256')
-  for (const file of [...sources, PROGRAM, 'tunnel/src/sdk/manifest.ts', 'package-lock.json'])
+  for (const file of [...sources, PROGRAM, 'package-lock.json'])
     hash
       .update(`${file}\0`)
       .update(readFileSync(join(root, file)))

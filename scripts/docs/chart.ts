@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
+import { PROCESSES } from 'contract/settings/processes'
 import { parse } from 'yaml'
-import { PROCESSES } from '../../tunnel/src/config/settings/processes.ts'
-import { rowOf, SETTING_NAMES, type SettingName } from '../../tunnel/src/config/settings.ts'
 import { ROOT } from '../environment.ts'
 import { renderTable } from './tables.ts'
 

@@ -3,14 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { REJECTIONS } from 'contract/rejections'
 import { parse } from 'yaml'
-import type { QuotaStatus } from '../../tunnel/src/contract/policies.ts'
-import type { SpoolStatus } from '../../tunnel/src/contract/spool.ts'
-import type { Receipt } from '../../tunnel/src/contract.ts'
-import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
-import { createProjects } from '../../tunnel/src/projects.ts'
-import { REJECTIONS } from '../../tunnel/src/rejections.ts'
-import { Metrics } from '../../tunnel/src/telemetry/metrics.ts'
 import { ROOT } from '../environment.ts'
 import { chartPages } from './chart.ts'
 import { renderTable } from './tables.ts'
@@ -18,10 +12,10 @@ import { renderTable } from './tables.ts'
 const REGENERATE = 'npm run config -- --docs'
 
 /** Returns the text of each generated page by its path in the repository. */
-export async function referencePages(): Promise<Record<string, string>> {
+export function referencePages(): Record<string, string> {
   return {
     'docs/rejections.md': rejectionsPage(),
-    'docs/metrics.md': await metricsPage(),
+    'docs/metrics.md': metricsPage(),
     'docs/commands.md': commandsPage(),
     'docs/admin-api.md': adminApiPage(),
     ...chartPages(),
@@ -40,7 +34,7 @@ function rejectionsPage(): string {
 Culvert rejects a request that Sentry would not accept, that Culvert may not forward, or that Culvert cannot process or store at the moment.
 Each rejection has a code, a problem and a remedy. The console shows the last rejected request of each code under [Rejections](console.md).
 
-<!-- Generated from tunnel/src/rejections.ts: ${REGENERATE} -->
+<!-- Generated from contract/rejections.ts: ${REGENERATE} -->
 
 A rejection is JSON. \`causes\` describes the problem of this request, without its payload:
 
@@ -86,8 +80,8 @@ See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runb
 `
 }
 
-async function metricsPage(): Promise<string> {
-  const metrics = readMetrics(await exposeAll()).filter(
+function metricsPage(): string {
+  const metrics = readMetrics(runProgram('tunnel/src/describe-command.ts', 'metrics')).filter(
     ({ name }) => !/^culvert_(process|nodejs)_/.test(name),
   )
   const rows = metrics.map(({ name, type, labels, help }) => [
@@ -130,69 +124,6 @@ export function readMetrics(text: string): Metric[] {
   })
 }
 
-/** Returns the metrics of a tunnel in which each metric has a sample, so that its labels show. */
-async function exposeAll(): Promise<string> {
-  const dsn = parseDsn('https://key@o1.ingest.us.sentry.io/2')
-  const projects = createProjects(dsn ? [dsn] : [])
-  const project = projects.all[0]?.name ?? ''
-  const breaker = { open: false, since: 0, nextProbe: 0 } as const
-  const metrics = new Metrics({
-    build: { version: '', revision: '' },
-    inFlight: () => 0,
-    bodyBytes: () => 0,
-    limits: () => [{ project, category: 'error', until: 0 }],
-    upstreams: () => [
-      {
-        origin: 'https://o1.ingest.us.sentry.io',
-        breaker,
-        refusals: [],
-        lastError: undefined,
-        errorCounts: new Map([['timeout', 0]]),
-      },
-    ],
-    spool: async () => spoolStatus(project),
-    outage: async () => ({ pending: 0 }),
-    policies: {
-      quotas: () => [quotaStatus(project)],
-      storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],
-    },
-    projects,
-    now: () => 0,
-  })
-  const receipt: Receipt = {
-    ...{ id: 'r-1', time: 0, project, items: [{ type: 'event', bytes: 1 }], bytes: 1, outcome: 'delivered' },
-    ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
-  }
-  metrics.count(receipt)
-  metrics.policies.countItems('quota', 'enforce', project, 1)
-  metrics.countScrubbed('@email:replace', 'enforce', 1)
-  const outcome = { receipt: 'r-1', final_outcome: 'delivered', time: 0, waited_ms: 0 } as const
-  metrics.countFinalOutcome({ ...outcome, project, category: 'error', replica: 'r' })
-  return metrics.expose()
-}
-
-function quotaStatus(project: string): QuotaStatus {
-  return {
-    ...{ project, category: 'error', period: 'day', limit: 1, used: 0, saved: 0, resets: 1, ends: 1 },
-  }
-}
-
-function spoolStatus(project: string): SpoolStatus {
-  const pending = { envelopes: 1, bytes: 1, oldest: 0 }
-  return {
-    ...{ id: 'spool', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
-    ...{
-      ...pending,
-      full_in_seconds: 1,
-      paused: [],
-      partitions: [{ project, category: 'error', ...pending }],
-    },
-    durability: 'synced on 1 disk',
-    ...{ disk_free_bytes: 1, wal_bytes: 1, damaged_files: [] },
-    attempts: [{ project, result: 'delivered', attempts: 1 }],
-  }
-}
-
 /** Commands for operators, with the script that prints their help. */
 const COMMANDS: Readonly<Record<string, string>> = {
   start: 'scripts/start.ts',
@@ -207,7 +138,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
 function commandsPage(): string {
   const sections = Object.entries(COMMANDS).map(
     ([name, script]) =>
-      `## npm ${name === 'start' ? name : `run ${name}`}\n\n\`\`\`text\n${helpOf(script)}\n\`\`\`\n`,
+      `## npm ${name === 'start' ? name : `run ${name}`}\n\n\`\`\`text\n${runProgram(script, '--help')}\n\`\`\`\n`,
   )
   return `# Commands
 
@@ -234,11 +165,11 @@ See also: [operations](operations.md), [doctor](doctor.md), [contributing](../CO
 `
 }
 
-function helpOf(script: string): string {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [join(ROOT, script), '--help'], {
+function runProgram(script: string, argument: string): string {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [join(ROOT, script), argument], {
     encoding: 'utf8',
   })
-  if (status !== 0) throw new Error(`${script} --help failed: ${stderr}`)
+  if (status !== 0) throw new Error(`${script} ${argument} failed: ${stderr}`)
   return stdout.trim()
 }
 

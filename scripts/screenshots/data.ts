@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import { INBOX_DSN } from 'contract/dsn'
 import { envelopeOf, errorOf } from '../../tests/support/envelopes.ts'
 import { type Posting, post } from '../../tests/support/post.ts'
 import { captureFor } from '../../tests/support/sdk-captures.ts'
@@ -12,7 +13,6 @@ import { cloud, startSite } from '../../tests/support/site.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { PASSWORD } from '../../tests/support/web/operator.ts'
 import { BREAKABLE } from '../../tests/support/web/web.ts'
-import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
 
 export type DemoSites = Awaited<ReturnType<typeof startDemoSites>>
 

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import type { SettingName } from '../../tunnel/src/config/settings.ts'
+import type { SettingName } from 'contract/settings'
 import { type Config, UserError } from '../environment.ts'
 
 export const LOOPBACK = '127.0.0.1'

@@ -1,8 +1,7 @@
 /** Runs one tunnel as a process of this machine, without nginx and web: the operator's own proxy is in front of it. */
 
-import { readConfig as readTunnelConfig } from '../../tunnel/src/config/config.ts'
 import { buildSdk } from '../build/sdk.ts'
-import type { Config } from '../environment.ts'
+import { type Config, describeTunnelSettings } from '../environment.ts'
 import { isOk, siteUrl } from '../healthcheck.ts'
 import type { Session } from '../output.ts'
 import { runServices, tunnelService } from '../processes.ts'
@@ -40,7 +39,9 @@ export function describeTunnel(config: Config): string[] {
 /** Returns where the tunnel listens. HOST may be public, so it does not apply to the admin port here. */
 function addressesOf({ env }: Config) {
   const hosts = { HOST: env.HOST || LOOPBACK, ADMIN_HOST: env.ADMIN_HOST || LOOPBACK }
-  const { port, adminPort, edge } = readTunnelConfig(env)
+  const { values } = describeTunnelSettings(env)
+  if (!values) throw new Error('the settings were valid when the command started')
+  const { port, adminPort, edge } = values
   const url = siteUrl({ httpHost: hosts.HOST, httpPort: port })
   const adminUrl = siteUrl({ httpHost: hosts.ADMIN_HOST, httpPort: adminPort })
   return { hosts, port, adminPort, url, adminUrl, edge }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../contract/dsn.ts'
 import { type Chromium, SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
 import { press, untilHydrated, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../contract/dsn.ts'
 import { startChromium } from '../support/browser/chromium.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { callDocker } from '../support/docker/engine.ts'

@@ -1,6 +1,6 @@
 /** Errors posted continuously during a test. */
 
-import { INBOX_DSN } from '../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../contract/dsn.ts'
 import { errorOf } from './envelopes.ts'
 import { post } from './post.ts'
 

@@ -1,6 +1,6 @@
 /** Calls of functions that may throw a rejection. */
 
-import { Rejection } from '../../tunnel/src/rejections.ts'
+import { Rejection } from '../../contract/rejections.ts'
 
 /** Returns the result, or the `Rejection` that was thrown. Throws any other error. */
 export function attempt<T>(act: () => T): T | Rejection {

@@ -1,7 +1,7 @@
 /** Networks that client addresses are counted under. */
 
 import { describe, expect, it } from 'vitest'
-import { isPrivate, limitedNetworkOf, networkOf, networksAround } from '../../tunnel/src/networks.ts'
+import { isPrivate, limitedNetworkOf, networkOf, networksAround } from '../../contract/networks.ts'
 
 describe('networkOf', () => {
   it.each([

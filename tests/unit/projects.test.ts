@@ -1,7 +1,7 @@
 /** Table of projects: resolves DSNs and queries to upstream URLs. */
 
 import { describe, expect, it } from 'vitest'
-import { parseDsn } from '../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../contract/dsn.ts'
 import { createProjects, type PostedQuery, type Projects } from '../../tunnel/src/projects.ts'
 import { attempt, codeOf } from '../support/rejection.ts'
 

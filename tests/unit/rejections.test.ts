@@ -1,7 +1,7 @@
 /** Table of rejection codes, and the format of their responses. */
 
 import { describe, expect, it } from 'vitest'
-import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../tunnel/src/rejections.ts'
+import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../contract/rejections.ts'
 
 describe('A rejection', () => {
   it.each(Object.entries(REJECTIONS))(

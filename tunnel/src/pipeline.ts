@@ -1,9 +1,9 @@
 /** Types of the ingest pipeline: the context of one request, its outcome, and a stage. `http/ingest.ts` lists the stages. */
 
 import type { IncomingMessage } from 'node:http'
+import type { Receipt } from 'contract/admin-api'
 import { mergeRanges, type Range } from './body/ranges.ts'
 import type { Body } from './body/receive.ts'
-import type { Receipt } from './contract.ts'
 import type { Item } from './envelope/items.ts'
 import type { Envelope, EnvelopeReader } from './envelope/reader.ts'
 import type { Project } from './projects.ts'

@@ -3,13 +3,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { diff } from 'node:util'
 import { gunzipSync } from 'node:zlib'
+import { Rejection } from 'contract/rejections'
 import { readConfigOrExit } from './config/startup-errors.ts'
 import type { Item } from './envelope/items.ts'
 import { quotaQuantitiesOf } from './policy/quota/sampling.ts'
 import { applyEdits, readItems } from './policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
 import { fingerprintOf } from './policy/storm/fingerprint.ts'
-import { Rejection } from './rejections.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,

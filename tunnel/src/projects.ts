@@ -1,7 +1,7 @@
 /** Table of the configured projects, in which the DSN of every envelope is looked up. */
 
-import { type Dsn, formatDsn, type Identifiers, identifiersOf, originOf, parseDsn } from './envelope/dsn.ts'
-import { Rejection } from './rejections.ts'
+import { type Dsn, formatDsn, type Identifiers, identifiersOf, originOf, parseDsn } from 'contract/dsn'
+import { Rejection } from 'contract/rejections'
 
 export type Project = {
   dsn: Dsn

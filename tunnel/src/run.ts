@@ -1,9 +1,9 @@
 /** Runs a tunnel until a signal or an error stops it. */
 
 import closeWithGrace from 'close-with-grace'
-import { trustCertificates } from './config/certificates.ts'
-import { findMisspelt } from './config/misspelt-settings.ts'
-import type { Environment } from './config/settings.ts'
+import { trustCertificates } from 'contract/certificates'
+import { findMisspelt } from 'contract/misspelt-settings'
+import type { Environment } from 'contract/settings'
 import { readConfigOrExit } from './config/startup-errors.ts'
 import { openServices } from './services.ts'
 import { createTunnel } from './tunnel.ts'

@@ -1,6 +1,6 @@
 /** Receipt of an envelope that this browser sent. */
 
-import type { Receipt as TunnelReceipt } from 'tunnel/contract'
+import type { Receipt as TunnelReceipt } from 'contract/admin-api'
 
 /** Receipt as `/console/public/receipt.json` returns it. */
 export type Receipt = Pick<TunnelReceipt, 'outcome' | 'reason'>

@@ -3,7 +3,7 @@
 import 'server-only'
 import { lookup } from 'node:dns/promises'
 import { suppressTracing } from '@sentry/nextjs'
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt } from 'contract/admin-api'
 import type { Config } from './config.ts'
 import { processSingleton } from './process-singleton.ts'
 import { createAddresses } from './replica-addresses.ts'

@@ -1,6 +1,6 @@
 /** Network of a visitor, for rate limits. */
 
-import { limitedNetworkOf } from 'tunnel/networks'
+import { limitedNetworkOf } from 'contract/networks'
 
 /** Returns the network of the address that nginx has set. */
 export function networkOf(headers: Pick<Headers, 'get'>): string {

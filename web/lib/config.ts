@@ -1,10 +1,10 @@
 /** Settings of web. No other file reads the environment. */
 
-import { readAdminToken } from 'tunnel/admin-token'
-import type { CertificateFile } from 'tunnel/certificates'
-import { envelopeUrl, formatDsn, INBOX, originOf, reportsUrl, tunnelUrl } from 'tunnel/dsn'
-import type { Environment } from 'tunnel/settings'
-import { readPageSettings, SettingsReader } from 'tunnel/settings-reader'
+import { readAdminToken } from 'contract/admin-token'
+import type { CertificateFile } from 'contract/certificates'
+import { envelopeUrl, formatDsn, INBOX, originOf, reportsUrl, tunnelUrl } from 'contract/dsn'
+import type { Environment } from 'contract/settings'
+import { readPageSettings, SettingsReader } from 'contract/settings-reader'
 import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'

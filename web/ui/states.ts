@@ -1,6 +1,6 @@
 /** States that the interface shows, and the state and label of each outcome. */
 
-import type { FinalOutcome, Outcome } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'contract/admin-api'
 
 /** `live`: connected. `good`: succeeded. `wait`: pending. `hold`: held back. `drop`: discarded on purpose. `bad`: failed. */
 export type State = 'idle' | 'live' | 'busy' | 'good' | 'wait' | 'hold' | 'drop' | 'bad'

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SpoolListEntry, SpoolPage } from '../../../tunnel/src/contract/spool.ts'
+import type { SpoolListEntry, SpoolPage } from '../../../contract/spool.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'

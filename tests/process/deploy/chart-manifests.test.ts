@@ -12,10 +12,10 @@ import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-mo
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { parseNatsUrl } from '../../../contract/nats-url.ts'
+import type { Process } from '../../../contract/settings/declarations.ts'
+import { rowOf, SETTING_NAMES } from '../../../contract/settings.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import type { Process } from '../../../tunnel/src/config/settings/declarations.ts'
-import { rowOf, SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
-import { parseNatsUrl } from '../../../tunnel/src/spool/jetstream/nats-url.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { renderChart } from '../../support/kubernetes/chart.ts'
 import {

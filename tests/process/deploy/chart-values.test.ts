@@ -7,8 +7,8 @@ import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.
 import type { ISecret } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { startApiServer } from '../../support/kubernetes/api-server.ts'
 import {

@@ -7,7 +7,7 @@ import { readMetrics, referencePages } from '../../../scripts/docs/reference-pag
 import { ROOT } from '../../support/node.ts'
 
 describe('npm run config -- --docs', async () => {
-  it.each(Object.entries(await referencePages()))('generates %s as it is in the repository', (path, text) => {
+  it.each(Object.entries(referencePages()))('generates %s as it is in the repository', (path, text) => {
     expect(readFileSync(join(ROOT, path), 'utf8')).toBe(text)
   })
 })

@@ -3,10 +3,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deriveAdminToken } from '../../../contract/admin-token.ts'
 import type { Result } from '../../../doctor/check.ts'
 import { buildSdk } from '../../../scripts/build/sdk.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
 import { listFiles, RULES_FILE } from '../../support/browser/adblock.ts'
 import { askDoctor, askDoctorIn } from '../../support/doctor/doctor.ts'
 import {

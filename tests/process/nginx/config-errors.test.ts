@@ -4,11 +4,11 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { readDsns } from '../../../contract/dsn.ts'
+import type { Environment } from '../../../contract/settings.ts'
+import { readSharedSettings, SettingsReader } from '../../../contract/settings-reader.ts'
+import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 import { BadSettings, readConfig as readTunnelConfig } from '../../../tunnel/src/config/config.ts'
-import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
-import type { Environment } from '../../../tunnel/src/config/settings.ts'
-import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/settings-reader.ts'
-import { readDsns } from '../../../tunnel/src/envelope/dsn.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -134,7 +134,7 @@ describe('An invalid setting', () => {
 
   it.each([
     ['tunnel', 'tunnel/src/main.ts'],
-    ['nginx', 'tunnel/src/nginx.ts'],
+    ['nginx', 'deploy/nginx/write-config.ts'],
   ])('ends the %s with exit code 1 and all problems', async (name, script) => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'nginx.conf')

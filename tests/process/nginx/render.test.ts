@@ -9,7 +9,7 @@ import {
   readNginxConfig,
   readNginxTemplate,
   renderNginx,
-} from '../../../tunnel/src/config/render-nginx.ts'
+} from '../../../deploy/nginx/render.ts'
 import { callDocker } from '../../support/docker/engine.ts'
 import { ROOT } from '../../support/node.ts'
 import { NGINX_PROGRAM, requires } from '../../support/requirements.ts'

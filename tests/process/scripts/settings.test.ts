@@ -3,10 +3,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { findMisspelt } from '../../../contract/misspelt-settings.ts'
+import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { lostSettings } from '../../../scripts/deploy.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { findMisspelt } from '../../../tunnel/src/config/misspelt-settings.ts'
-import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { NODE } from '../../support/node.ts'
 import { post } from '../../support/post.ts'

@@ -1,8 +1,8 @@
 /** Start of a tunnel process with settings that it rejects. */
 
 import { describe, expect, it } from 'vitest'
+import type { Environment } from '../../../contract/settings.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
-import type { Environment } from '../../../tunnel/src/config/settings.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'

@@ -1,7 +1,7 @@
 /** Inbox of the console when replicas have none, fail or do not respond: the page says which. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { InboxGroups } from '../../../tunnel/src/contract/inbox.ts'
+import type { InboxGroups } from '../../../contract/inbox.ts'
 import { type Answers, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'

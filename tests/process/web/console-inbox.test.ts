@@ -1,7 +1,7 @@
 /** Inbox of the console with hostile envelopes: each can be listed, opened, downloaded and deleted. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'

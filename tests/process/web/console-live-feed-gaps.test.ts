@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { describe, expect, it } from 'vitest'
+import type { Receipt } from '../../../contract/admin-api.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
 import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
 import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
 import {

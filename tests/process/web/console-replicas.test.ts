@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { InboxEntry, InboxGroup, InboxGroups } from '../../../tunnel/src/contract/inbox.ts'
-import type { SpoolPurged, SpoolStatus } from '../../../tunnel/src/contract/spool.ts'
+import type { InboxEntry, InboxGroup, InboxGroups } from '../../../contract/inbox.ts'
+import type { SpoolPurged, SpoolStatus } from '../../../contract/spool.ts'
 import { type Answers, type FakeTunnel, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 import { get, lookUntil, pageWith, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'

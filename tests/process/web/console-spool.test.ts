@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SpoolPage } from '../../../tunnel/src/contract/spool.ts'
+import type { SpoolPage } from '../../../contract/spool.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'

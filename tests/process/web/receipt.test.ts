@@ -1,7 +1,7 @@
 /** Receipt of a visitor, found by its token until it expires. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
+import type { Receipt } from '../../../contract/admin-api.ts'
 import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { startWeb, type Web } from '../../support/web/web.ts'

@@ -24,15 +24,15 @@ export function sourceFiles(root: string): string[] {
 
 /** Reads the imports below `root`. Packages, and files that are no module of the tree, are left out. */
 export function readImports(root: string): Imports {
+  const all = readAllImports(root)
+  return new Map(Array.from(all, ([file, imported]) => [file, imported.filter((path) => all.has(path))]))
+}
+
+/** Reads the imports below `root`, also those of files outside of it. Packages are left out. */
+export function readAllImports(root: string): Imports {
   const files = sourceFiles(root)
   if (files.length === 0) throw new Error(`${root} holds no module`)
-  const known = new Set(files)
-  return new Map(
-    files.map((file) => {
-      const found = importsOf(file, readFileSync(join(ROOT, root, file), 'utf8'))
-      return [file, found.filter((path) => known.has(path))]
-    }),
-  )
+  return new Map(files.map((file) => [file, importsOf(file, readFileSync(join(ROOT, root, file), 'utf8'))]))
 }
 
 /** Returns the relative imports of a module, type-only ones included, as paths from its tree's root. */

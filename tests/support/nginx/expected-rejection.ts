@@ -1,7 +1,7 @@
 /** Rejections that nginx sends itself on a tunnel path, in the JSON of the tunnel. */
 
 import { expect } from 'vitest'
-import { REJECTIONS, type RejectionCode } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS, type RejectionCode } from '../../../contract/rejections.ts'
 import type { Answered } from '../post.ts'
 
 /** Expects status, sentence and fix of the code as from the tunnel, and no header that silences an SDK. */

@@ -2,8 +2,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeNginxConfig } from '../../../deploy/nginx/render.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { writeNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
 import { untilListening } from '../listening.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NGINX_PROGRAM } from '../requirements.ts'

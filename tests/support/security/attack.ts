@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { REJECTIONS } from '../../../tunnel/src/rejections.ts'
+import { REJECTIONS } from '../../../contract/rejections.ts'
 import type { Attack } from './corpus.ts'
 
 export type Outcome = {

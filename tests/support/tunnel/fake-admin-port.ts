@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ReplicaFigures, ReplicaStatus } from '../../../tunnel/src/contract.ts'
+import type { ReplicaFigures, ReplicaStatus } from '../../../contract/admin-api.ts'
 
 /** Responses by method and path, like `GET /inbox`. */
 export type Answers = Record<string, (request: IncomingMessage, response: ServerResponse) => void>

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
+import type { Receipt } from '../../../contract/admin-api.ts'
 
 export type LogLine = { msg?: string; receipt?: Receipt; [field: string]: unknown }
 

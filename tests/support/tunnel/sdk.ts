@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { AddOn } from '../../../tunnel/sdk/handover.ts'
-import { LOADER_FILE, MANIFEST_FILE, REACH_FILE, type SdkManifest } from '../../../tunnel/src/sdk/manifest.ts'
+import { LOADER_FILE, MANIFEST_FILE, REACH_FILE, type SdkManifest } from '../../../tunnel/sdk/manifest.ts'
 
 /**
  * Writes it into a folder, where the text of each bundle is its name, after that of the release. The bundles `errors` and `tracing` also name

@@ -1,7 +1,7 @@
 /** Admin port: health and metrics without a token, everything else only with it. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'

@@ -1,7 +1,7 @@
 /** Policies in the status and in the metrics of a tunnel. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../tunnel/src/contract.ts'
+import type { ReplicaStatus } from '../../../contract/admin-api.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'

@@ -1,8 +1,8 @@
 /** Example of what scrubbing would change, from the inbox. */
 
 import { describe, expect, it, vi } from 'vitest'
-import type { ScrubExample } from '../../../tunnel/src/contract/policies.ts'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
+import type { ScrubExample } from '../../../contract/policies.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'

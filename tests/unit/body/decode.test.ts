@@ -12,6 +12,7 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
+import { Rejection } from '../../../contract/rejections.ts'
 import {
   decompress,
   type Encoded,
@@ -21,7 +22,6 @@ import {
   rewrite,
 } from '../../../tunnel/src/body/decode.ts'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
-import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { codeOf } from '../../support/rejection.ts'
 
 const MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 /** Addresses of other servers, as settings name them. */
 
 import { describe, expect, it } from 'vitest'
-import { isLocal } from '../../../tunnel/src/config/addresses.ts'
+import { isLocal } from '../../../contract/addresses.ts'
 
 describe('isLocal', () => {
   it.each([

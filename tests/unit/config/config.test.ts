@@ -2,10 +2,10 @@
 
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { deriveAdminToken } from '../../../tunnel/src/config/admin-token.ts'
+import { deriveAdminToken } from '../../../contract/admin-token.ts'
+import { formatDsn, INBOX_DSN } from '../../../contract/dsn.ts'
+import type { Environment } from '../../../contract/settings.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
-import type { Environment } from '../../../tunnel/src/config/settings.ts'
-import { formatDsn, INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 

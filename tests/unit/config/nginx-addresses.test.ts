@@ -1,7 +1,7 @@
 /** Addresses in the settings of nginx that exclude each other. */
 
 import { describe, expect, it } from 'vitest'
-import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
+import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 
 function problemsOf(env: Record<string, string>): string[] {
   const problems: string[] = []

@@ -1,11 +1,11 @@
 /** DSNs that lead back to Culvert. */
 
 import { describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
+import { findOwnDsns } from '../../../contract/own-dsns.ts'
+import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 import { findLoops } from '../../../scripts/dsn-loop.ts'
 import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
-import { findOwnDsns } from '../../../tunnel/src/config/own-dsns.ts'
-import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel } from '../../support/tunnel/in-process.ts'
 

@@ -3,14 +3,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { derivedPaths, INBOX_DSN, parseDsn } from '../../../contract/dsn.ts'
+import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../../contract/rejections.ts'
 import {
   readNginxConfig,
   readNginxTemplate,
   renderNginx,
   writeNginxConfig,
-} from '../../../tunnel/src/config/render-nginx.ts'
-import { derivedPaths, INBOX_DSN, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
-import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../../tunnel/src/rejections.ts'
+} from '../../../deploy/nginx/render.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
 type Env = Record<string, string>

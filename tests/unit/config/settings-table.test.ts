@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { sharedSources } from '../../../scripts/build-web.ts'
+import type { Process } from '../../../contract/settings/declarations.ts'
+import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../contract/settings.ts'
+import { formatSetting } from '../../../contract/settings-reader.ts'
+import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 import { configurationPage } from '../../../scripts/config.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { readNginxConfig } from '../../../tunnel/src/config/render-nginx.ts'
-import type { Process } from '../../../tunnel/src/config/settings/declarations.ts'
-import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
-import { formatSetting } from '../../../tunnel/src/config/settings-reader.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { ROOT } from '../../support/node.ts'
@@ -109,11 +108,6 @@ describe('The compose files', () => {
 })
 
 describe('The image of web', () => {
-  it('copies each file of the tunnel that web imports', () => {
-    const copied = [...read('Dockerfile.web').matchAll(/^COPY (tunnel\/(?:src|sdk).*) \S+$/gm)]
-    expect(copied.flatMap(([, files = '']) => files.split(' ')).sort()).toEqual(sharedSources(ROOT).sort())
-  })
-
   it.each(['README.md', 'docs'])('copies %s, which web shows as documentation', (name) => {
     expect(read('Dockerfile.web')).toMatch(new RegExp(`^COPY ${name} `, 'm'))
     expect(read('.dockerignore').split('\n')).toContain(`!${name}`)

@@ -1,8 +1,8 @@
 /** Settings that nginx, web and the tunnel share: accepted values, and messages for others. */
 
 import { describe, expect, it } from 'vitest'
-import type { Environment } from '../../../tunnel/src/config/settings.ts'
-import { readSharedSettings, SettingsReader } from '../../../tunnel/src/config/settings-reader.ts'
+import type { Environment } from '../../../contract/settings.ts'
+import { readSharedSettings, SettingsReader } from '../../../contract/settings-reader.ts'
 
 describe('The shared settings', () => {
   it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(

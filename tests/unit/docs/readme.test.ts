@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
+import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')

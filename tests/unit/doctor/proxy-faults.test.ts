@@ -11,6 +11,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { runChecks } from '../../../doctor/check.ts'
 import { bodyTooLarge, compression, error, largeBody, replay } from '../../../doctor/checks/bodies.ts'
 import { crossOrigin, foreignOrigin, otherQuery } from '../../../doctor/checks/foreign-requests.ts'
@@ -26,7 +27,6 @@ import {
 import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
 import { listFindings } from '../../../doctor/report.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 

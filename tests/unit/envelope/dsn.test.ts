@@ -10,7 +10,7 @@ import {
   parseDsn,
   readDsns,
   tunnelUrl,
-} from '../../../tunnel/src/envelope/dsn.ts'
+} from '../../../contract/dsn.ts'
 
 describe('A DSN', () => {
   it.each([

@@ -1,6 +1,7 @@
 /** Item types: categories, quantities, Relay's limits, and dependants. */
 
 import { describe, expect, it } from 'vitest'
+import { Rejection } from '../../../contract/rejections.ts'
 import {
   addDependants,
   categoriesOf,
@@ -10,7 +11,6 @@ import {
   limitNameOf,
   quantitiesOf,
 } from '../../../tunnel/src/envelope/items.ts'
-import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { attempt, codeOf } from '../../support/rejection.ts'
 
 const KIB = 1024

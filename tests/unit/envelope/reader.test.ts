@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { Rejection } from '../../../contract/rejections.ts'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { createRangeRemover, mergeRanges, type Range } from '../../../tunnel/src/body/ranges.ts'
 import { DEFAULT_HEADER_LIMITS, halveHeaderLimits } from '../../../tunnel/src/envelope/headers.ts'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../../../tunnel/src/envelope/reader.ts'
-import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
 import { attempt, codeOf } from '../../support/rejection.ts'
 

@@ -1,7 +1,7 @@
 /** Requests and responses through the tunnel: bodies, headers, paths and CORS. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { derivedPaths, parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { derivedPaths, parseDsn } from '../../../contract/dsn.ts'
 import { EVENT_ID, errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'

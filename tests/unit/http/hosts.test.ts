@@ -1,7 +1,7 @@
 /** Host names by which a tunnel may be reached. */
 
 import { describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { AllowedHosts } from '../../../tunnel/src/hosts.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'

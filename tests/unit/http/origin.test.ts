@@ -2,10 +2,10 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
+import { Rejection } from '../../../contract/rejections.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
 import { checkOrigin, corsHeaders } from '../../../tunnel/src/http/origin.ts'
-import { Rejection } from '../../../tunnel/src/rejections.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { attempt } from '../../support/rejection.ts'

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'

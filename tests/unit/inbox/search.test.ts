@@ -1,8 +1,8 @@
 /** Groups and search of the inbox, for envelopes that a tunnel has stored. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { InboxGroups, InboxPage } from '../../../tunnel/src/contract/inbox.ts'
-import { INBOX_DSN } from '../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
+import type { InboxGroups, InboxPage } from '../../../contract/inbox.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { captureFor } from '../../support/sdk-captures.ts'

@@ -1,7 +1,7 @@
 /** Client reports about envelopes that the tunnel drops. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeOf } from '../../support/envelopes.ts'

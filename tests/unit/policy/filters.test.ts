@@ -1,7 +1,7 @@
 /** Filters of the operator, which read the fields of an item and not the text that it mentions. */
 
 import { describe, expect, it } from 'vitest'
-import { CSP_FILTERS, type FilterReason } from '../../../tunnel/src/contract.ts'
+import { CSP_FILTERS, type FilterReason } from '../../../contract/admin-api.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'

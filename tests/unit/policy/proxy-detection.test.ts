@@ -1,7 +1,7 @@
 /** Warnings about the proxy in front, from the flags of requests. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RequestFlag } from '../../../tunnel/src/contract.ts'
+import type { RequestFlag } from '../../../contract/admin-api.ts'
 import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
 
 const MINUTE_MS = 60_000

@@ -1,7 +1,7 @@
 /** Rate limits that Sentry announced, per DSN, until they end. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'

@@ -1,9 +1,9 @@
 /** Loader of a project, and the configuration in it. */
 
 import { describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
 import type { LoaderConfig } from '../../../tunnel/sdk/handover.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { readSdk, renderLoader } from '../../../tunnel/src/sdk/sdk.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'

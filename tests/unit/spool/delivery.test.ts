@@ -2,8 +2,8 @@
 
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
 import type { Pieces } from '../../../tunnel/src/body/receive.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects, type Project } from '../../../tunnel/src/projects.ts'

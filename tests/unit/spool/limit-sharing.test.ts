@@ -1,7 +1,7 @@
 /** Sharing of Sentry's rate limits by replicas of one spool, with an injected clock. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { LimitSharing, type LimitSharingDeps } from '../../../tunnel/src/spool/limit-sharing.ts'

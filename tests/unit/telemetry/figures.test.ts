@@ -1,8 +1,8 @@
 /** Counters that the console reads as JSON. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import type { Receipt } from '../../../contract/admin-api.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { Metrics } from '../../../tunnel/src/telemetry/metrics.ts'
 

@@ -1,9 +1,9 @@
 /** History of one replica, and of several that share a store. */
 
 import { describe, expect, it } from 'vitest'
-import type { HistoryPoint, HistoryRange } from '../../../tunnel/src/contract/history.ts'
-import type { Receipt } from '../../../tunnel/src/contract.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import type { Receipt } from '../../../contract/admin-api.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
+import type { HistoryPoint, HistoryRange } from '../../../contract/history.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import {
   HISTORY_STEPS,

@@ -1,7 +1,7 @@
 /** Receipts: counted, logged and stored for a time, one per envelope. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Receipt, SpoolOutcome } from '../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../contract/admin-api.ts'
 import { describeHeader } from '../../../tunnel/src/envelope/summary.ts'
 import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
 import { heldBytes } from '../../support/heap-usage.ts'

@@ -1,9 +1,9 @@
 /** Samples of rejected requests, without secrets. */
 
 import { describe, expect, it } from 'vitest'
-import { SETTING_NAMES } from '../../../tunnel/src/config/settings.ts'
-import type { Rejections } from '../../../tunnel/src/contract.ts'
-import { Rejection } from '../../../tunnel/src/rejections.ts'
+import type { Rejections } from '../../../contract/admin-api.ts'
+import { Rejection } from '../../../contract/rejections.ts'
+import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { RejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'

@@ -1,7 +1,7 @@
 /** Inventory of recent SDK names, bounded in number and length. */
 
 import { describe, expect } from 'vitest'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
 import { errorOf } from '../../support/envelopes.ts'

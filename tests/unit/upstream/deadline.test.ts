@@ -1,8 +1,8 @@
 /** Time limits of an attempt: the late limit counts from the post, the deadline from the first sent byte. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
 import type { OutgoingBody } from '../../../tunnel/src/body/outgoing.ts'
-import { parseDsn } from '../../../tunnel/src/envelope/dsn.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { type DeliveryAttempt, UpstreamClient } from '../../../tunnel/src/upstream/client.ts'

@@ -1,11 +1,11 @@
 /** Admin port: health, metrics, status, live feed, inbox and spool. */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Rejections, ReplicaStatus } from 'contract/admin-api'
+import { HISTORY_RANGES } from 'contract/history'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { HISTORY_RANGES } from '../contract/history.ts'
-import type { Rejections, ReplicaStatus } from '../contract.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { AllowedHosts } from '../hosts.ts'
 import type { InboxClient } from '../inbox/inbox-client.ts'

@@ -2,9 +2,9 @@
 
 import { isIP } from 'node:net'
 import { getConnInfo } from '@hono/node-server/conninfo'
+import type { OperatorAction } from 'contract/admin-api'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
-import type { OperatorAction } from '../contract.ts'
 
 const MAX_ACTIONS = 50 // kept in memory
 

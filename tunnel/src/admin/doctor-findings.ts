@@ -1,7 +1,7 @@
 /** Findings of the last run of `npm run doctor`, which sees faults of a proxy that no tunnel can see. */
 
+import { DOCTOR_PREFIX } from 'contract/admin-api'
 import type { Context } from 'hono'
-import { DOCTOR_PREFIX } from '../contract.ts'
 import { RequestError } from './responses.ts'
 
 const MAX_FINDINGS = 50

@@ -1,7 +1,7 @@
 /** Policies of a replica, as operators see them. */
 
+import type { PolicyStatus } from 'contract/policies'
 import type { Config } from '../config/config.ts'
-import type { PolicyStatus } from '../contract/policies.ts'
 import { describeQuotas } from '../policy/quota/forecast.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { Storms } from '../policy/storm/storms.ts'

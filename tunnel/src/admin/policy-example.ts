@@ -1,15 +1,15 @@
 /** Example of what scrubbing would change, from the inbox. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { InboxEntry } from 'contract/inbox'
+import type { ScrubChange, ScrubExample } from 'contract/policies'
+import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
 import type { Config } from '../config/config.ts'
-import type { InboxEntry } from '../contract/inbox.ts'
-import type { ScrubChange, ScrubExample } from '../contract/policies.ts'
 import type { Item } from '../envelope/items.ts'
 import type { InboxClient } from '../inbox/inbox-client.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing } from '../policy/scrub.ts'
-import { Rejection } from '../rejections.ts'
 import type { AuditLog } from './audit-log.ts'
 import { RequestError } from './responses.ts'
 

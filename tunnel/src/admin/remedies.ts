@@ -1,12 +1,12 @@
 /** Settings that would have accepted a rejected, filtered or expired envelope, with their values. */
 
+import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from 'contract/admin-api'
+import type { QuotaReason, SamplingReason } from 'contract/policies'
+import type { RejectionCode } from 'contract/rejections'
+import { rowOf, type SettingName } from 'contract/settings'
+import { NONE } from 'contract/settings-reader'
 import type { Config } from '../config/config.ts'
-import { rowOf, type SettingName } from '../config/settings.ts'
-import { NONE } from '../config/settings-reader.ts'
-import type { QuotaReason, SamplingReason } from '../contract/policies.ts'
-import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from '../contract.ts'
 import { ENTRY_BYTES } from '../inbox/enqueue.ts'
-import type { RejectionCode } from '../rejections.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {

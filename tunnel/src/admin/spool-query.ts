@@ -1,7 +1,7 @@
 /** Reads what a request to the spool's routes selects: one entry, some, or a page of them. */
 
+import { CATEGORY_NAMES } from 'contract/categories'
 import type { Context } from 'hono'
-import { CATEGORY_NAMES } from '../envelope/items.ts'
 import type { Projects } from '../projects.ts'
 import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../spool/spool.ts'
 import { readCategory } from '../spool/status.ts'

@@ -2,7 +2,6 @@
 
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Context, Hono } from 'hono'
 import type {
   SpoolEntryDetails,
   SpoolListEntry,
@@ -10,7 +9,8 @@ import type {
   SpoolPaused,
   SpoolPurged,
   SpoolRetried,
-} from '../contract/spool.ts'
+} from 'contract/spool'
+import { type Context, Hono } from 'hono'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'

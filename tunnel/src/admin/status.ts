@@ -1,8 +1,8 @@
 /** Status of a replica: its settings, without secrets, and its state. */
 
+import type { ReplicaStatus, UpstreamState } from 'contract/admin-api'
+import { formatDsn } from 'contract/dsn'
 import type { Config } from '../config/config.ts'
-import type { ReplicaStatus, UpstreamState } from '../contract.ts'
-import { formatDsn } from '../envelope/dsn.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
 import type { LeftOverOutage } from '../inbox/left-over-outage.ts'

@@ -12,7 +12,7 @@ import {
   createZstdCompress,
   createZstdDecompress,
 } from 'node:zlib'
-import { Rejection } from '../rejections.ts'
+import { Rejection } from 'contract/rejections'
 import { type MemoryBudget, OutOfMemoryBudget } from './memory-budget.ts'
 import { type Range, removeRanges } from './ranges.ts'
 

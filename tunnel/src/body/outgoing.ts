@@ -1,7 +1,7 @@
 /** Outgoing bodies: unmodified, or without removed ranges. */
 
 import { Readable } from 'node:stream'
-import { Rejection } from '../rejections.ts'
+import { Rejection } from 'contract/rejections'
 import { BROWSER_WAIT_MS, type Encoded, type Encoding } from './decode.ts'
 import { createRangeRemover, type Range, removeRanges, sizeOfRanges } from './ranges.ts'
 import { type Bodies, type Body, type Pieces, wireContent } from './receive.ts'

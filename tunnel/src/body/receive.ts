@@ -6,7 +6,7 @@ import { access, type FileHandle, mkdir, open, readdir, stat, unlink } from 'nod
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { Rejection } from '../rejections.ts'
+import { Rejection } from 'contract/rejections'
 import { decompress, type Encoded, type Encoding, type Rewriting, readEncoding, rewrite } from './decode.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Turns } from './turns.ts'

@@ -2,14 +2,14 @@
 
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Dsn } from '../envelope/dsn.ts'
+import { readAdminToken } from 'contract/admin-token'
+import type { Dsn } from 'contract/dsn'
+import type { SettingsReader } from 'contract/settings-reader'
 import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota/settings.ts'
 import { FileProblem } from '../policy/scrub/located-json.ts'
 import { readRulesFile } from '../policy/scrub/rules-file.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storm/storms.ts'
-import { readAdminToken } from './admin-token.ts'
-import type { SettingsReader } from './settings-reader.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   const level = settings.read('SCRUB')

@@ -1,7 +1,7 @@
 /** Exits a process that cannot start, with the problems and their remedies. */
 
+import type { Environment } from 'contract/settings'
 import { BadSettings, type Config, readConfig } from './config.ts'
-import type { Environment } from './settings.ts'
 
 export function readConfigOrExit(env: Environment): Config {
   try {

@@ -1,8 +1,8 @@
 /** Envelope and item headers: their limits, validation, the fields kept in memory, and those that only Relay may write. */
 
-import { Rejection } from '../rejections.ts'
+import { isObject, type Json } from 'contract/json'
+import { Rejection } from 'contract/rejections'
 import { type HeaderLine, rawValue } from './header-parser.ts'
-import { isObject, type Json } from './json.ts'
 import { parseTime } from './sent-at.ts'
 
 type Scalar = string | number | boolean | null

@@ -1,7 +1,8 @@
 /** Item types of Sentry: data categories, size limits, and dependencies between items. */
 
+import type { Category } from 'contract/categories'
+import { Rejection } from 'contract/rejections'
 import type { Range } from '../body/ranges.ts'
-import { Rejection } from '../rejections.ts'
 import { type HeaderLine, valueRange } from './header-parser.ts'
 import type { ItemHeader } from './headers.ts'
 
@@ -62,7 +63,7 @@ const STATSD: Group = { ...BUCKETS, name: 'statsd metrics' }
  * `categories` are the data categories whose limits apply to the type (from `quantities` in
  * relay-server/src/envelope/item.rs). Client reports count the first. Types without categories are never limited.
  */
-type ItemType = { categories: readonly string[]; group?: Group }
+type ItemType = { categories: readonly Category[]; group?: Group }
 
 const TYPES: ReadonlyMap<string, ItemType> = new Map(
   Object.entries<ItemType>({
@@ -96,9 +97,9 @@ const TYPES: ReadonlyMap<string, ItemType> = new Map(
     otel_log: { categories: ['log_item', 'log_byte'] },
   }),
 )
-const UI_PROFILE_CHUNK = ['profile_chunk_ui']
-const UI_PROFILE = ['profile', 'transaction', 'profile_ui']
-const BACKEND_PROFILE = ['profile', 'transaction', 'profile_backend']
+const UI_PROFILE_CHUNK: readonly Category[] = ['profile_chunk_ui']
+const UI_PROFILE: readonly Category[] = ['profile', 'transaction', 'profile_ui']
+const BACKEND_PROFILE: readonly Category[] = ['profile', 'transaction', 'profile_backend']
 /** Platforms whose profiles are of user interfaces (`ProfileType` in Relay). */
 const UI_PLATFORMS: readonly unknown[] = ['javascript', 'cocoa', 'android']
 
@@ -111,11 +112,11 @@ const EVENT_ATTACHMENTS: ReadonlySet<unknown> = new Set([
   'playstation.prosperodump',
   'nswitch.dying_message',
 ])
-const EVENT_CATEGORIES = ['error']
+const EVENT_CATEGORIES: readonly Category[] = ['error']
 
 /** Types that Relay reads as another one: Android's SDK 8.10 and 8.11 send `profile_chunk_ui`. */
 const ALIASES: Readonly<Record<string, string>> = { profile_chunk_ui: 'profile_chunk' }
-const NO_CATEGORIES: readonly string[] = []
+const NO_CATEGORIES: readonly Category[] = []
 
 /** All known types. */
 export const ITEM_TYPES: ReadonlySet<string> = new Set([...TYPES.keys(), ...Object.keys(ALIASES)])
@@ -145,14 +146,6 @@ export function markEventAttachment(items: readonly Item[]): void {
   const first = items.find(isEventAttachment)
   if (first && !items.some(({ type }) => PARENTS.has(type))) first.createsEvent = true
 }
-
-/** All known categories; others in a limit are ignored. */
-export const CATEGORY_NAMES: ReadonlySet<string> = new Set([
-  ...[...TYPES.values()].flatMap(({ categories }) => categories),
-  ...UI_PROFILE_CHUNK,
-  ...UI_PROFILE,
-  ...BACKEND_PROFILE,
-])
 
 /**
  * Returns the categories of an item; those of a profile depend on its platform, those of an attachment on its `attachment_type`. Limits on

@@ -1,9 +1,9 @@
 /** Envelope parser: reads headers and item boundaries from chunks of bytes, without copying a payload. */
 
+import { hasSecret, withoutSecret } from 'contract/dsn'
+import { Rejection } from 'contract/rejections'
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Range } from '../body/ranges.ts'
-import { Rejection } from '../rejections.ts'
-import { hasSecret, withoutSecret } from './dsn.ts'
 import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
 import {
   checkComplexity,

@@ -1,6 +1,6 @@
 /** Frames of JavaScript stacks, which each browser names in its own way. */
 
-import { type Json, scalarText as text } from './json.ts'
+import { type Json, scalarText as text } from 'contract/json'
 
 /** Functions without a name: V8, SDK, WebKit. */
 const UNNAMED = /^(?:\?|<?anonymous>?|\(anonymous\)|(?:global|module|eval) code)$/

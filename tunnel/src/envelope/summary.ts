@@ -1,6 +1,6 @@
 /** Summary of an envelope for its receipt, without its content. */
 
-import type { Receipt, ReceiptItem } from '../contract.ts'
+import type { Receipt, ReceiptItem } from 'contract/admin-api'
 import type { EnvelopeHeader } from './headers.ts'
 import { categoryOfLabel, type Item, labelOf } from './items.ts'
 import { mostImportant } from './priorities.ts'

@@ -2,10 +2,10 @@
 
 import { METHODS } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
+import { derivedPaths } from 'contract/dsn'
+import { Rejection, rejectionBody } from 'contract/rejections'
 import { type Context, Hono } from 'hono'
-import { derivedPaths } from '../envelope/dsn.ts'
 import type { HttpResponse } from '../pipeline.ts'
-import { Rejection, rejectionBody } from '../rejections.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
 import { checkOrigin, corsHeaders, PREFLIGHT_HEADERS } from './origin.ts'

@@ -2,8 +2,8 @@
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
-import type { RequestFlag } from '../contract.ts'
-import { blockList, contains, parseAddress } from '../networks.ts'
+import type { RequestFlag } from 'contract/admin-api'
+import { blockList, contains, parseAddress } from 'contract/networks'
 import type { Client } from '../pipeline.ts'
 import { randomHex } from '../telemetry/random-hex.ts'
 

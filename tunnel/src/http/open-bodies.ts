@@ -1,7 +1,7 @@
 /** Limit on bodies that arrive at the same time from one client address: slow senders must not take all connections. */
 
+import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
 import type { Body } from '../body/receive.ts'
-import { type CountedNetwork, networkOf, networksAround } from '../networks.ts'
 import type { Context, Outcome } from '../pipeline.ts'
 import { addressLimited } from '../policy/throttle.ts'
 

@@ -1,9 +1,9 @@
 /** Origin check and CORS headers. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { isOfHost, type OriginSet, parseWebOrigin } from '../origins.ts'
+import { isOfHost, type OriginSet, parseWebOrigin } from 'contract/origins'
+import { Rejection } from 'contract/rejections'
 import { OUTCOME_HEADER, type Stage } from '../pipeline.ts'
-import { Rejection } from '../rejections.ts'
 
 const ORIGIN = /^[a-z][a-z\d+.-]{0,40}:\/\/[^/]{0,200}$/i
 

@@ -1,9 +1,9 @@
 /** End of the pipeline: records the outcome of an envelope once, and builds the response to its client. */
 
+import type { Receipt } from 'contract/admin-api'
+import { Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
 import { Aborted } from '../body/receive.ts'
-import type { Receipt } from '../contract.ts'
 import { type Context, type HttpResponse, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
-import { Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import { corsHeaders } from './origin.ts'

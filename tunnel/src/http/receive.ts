@@ -1,8 +1,9 @@
 /** First stages of the pipeline: from the bytes of a request to a checked envelope of a known project. */
 
+import type { FilteredReason } from 'contract/admin-api'
+import { Rejection } from 'contract/rejections'
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import type { Bodies } from '../body/receive.ts'
-import type { FilteredReason } from '../contract.ts'
 import { halveHeaderLimits } from '../envelope/headers.ts'
 import { checkItems, type ItemSizes, markEventAttachment } from '../envelope/items.ts'
 import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
@@ -10,7 +11,6 @@ import { describeHeader, summarise } from '../envelope/summary.ts'
 import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, type Throttle } from '../policy/throttle.ts'
 import type { Projects } from '../projects.ts'
-import { Rejection } from '../rejections.ts'
 import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
 import type { OpenBodies } from './open-bodies.ts'
 import { readQuery } from './query.ts'

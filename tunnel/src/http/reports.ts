@@ -2,20 +2,15 @@
 
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { FilteredReason } from 'contract/admin-api'
+import { isOfHost, type OriginSet } from 'contract/origins'
+import { Rejection } from 'contract/rejections'
+import { type BrowserReport, REPORT_TYPES, type ReportSettings, type ReportType } from 'contract/report-types'
 import { createBody } from '../body/own-body.ts'
-import type { FilteredReason } from '../contract.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
-import { isOfHost, type OriginSet } from '../origins.ts'
 import { type Context, type HttpResponse, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
-import { Rejection } from '../rejections.ts'
 import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
-import {
-  type BrowserReport,
-  REPORT_TYPES,
-  type ReportSettings,
-  type ReportType,
-} from '../reports/report-types.ts'
 import { translate } from '../reports/translation.ts'
 import { checkOrigin } from './origin.ts'
 import { findProject } from './query.ts'

@@ -1,9 +1,9 @@
 /** Routes of the SDK below a tunnel path: `sdk.js` and the bundles that it loads. */
 
 import type { IncomingMessage } from 'node:http'
-import type { OriginSet } from '../origins.ts'
+import type { OriginSet } from 'contract/origins'
+import { Rejection } from 'contract/rejections'
 import type { Project, Projects } from '../projects.ts'
-import { Rejection } from '../rejections.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
 import type { Sdk } from '../sdk/sdk.ts'
 import type { SharedBundles } from '../sdk/shared-bundles.ts'

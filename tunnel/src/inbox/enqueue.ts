@@ -1,11 +1,11 @@
 /** Stages that store envelopes in the inbox, unmodified unless they are scrubbed, and one at a time: each is in memory as a whole meanwhile. */
 
+import { networkOf } from 'contract/networks'
+import { Rejection } from 'contract/rejections'
 import type { MemoryBudget } from '../body/memory-budget.ts'
 import { mergeRanges, type Range, removeRanges, sizeOfRanges } from '../body/ranges.ts'
 import type { Item } from '../envelope/items.ts'
-import { networkOf } from '../networks.ts'
 import type { Context, Stage } from '../pipeline.ts'
-import { Rejection } from '../rejections.ts'
 import type { NewEntry } from './inbox.ts'
 import type { InboxClient } from './inbox-client.ts'
 import { summarise } from './summary.ts'

@@ -1,9 +1,9 @@
 /** Groups of events with the same cause: the same exception in the same place, whatever numbers its message contains. */
 
 import { createHash } from 'node:crypto'
-import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
+import { messageOf, valuesOf } from 'contract/event-fields'
+import { type Json, list, object, scalarText as text } from 'contract/json'
 import { framesAlike, functionOf } from '../envelope/stack-frames.ts'
-import { messageOf, valuesOf } from './event-fields.ts'
 
 const MAX_FRAMES = 5 // of the app, nearest to the error
 const MAX_FINGERPRINT = 20 // parts

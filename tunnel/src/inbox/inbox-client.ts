@@ -1,6 +1,6 @@
 /** Inbox in a thread of its own, so that the thread of the requests never waits for its file. */
 
-import type { InboxGroups, InboxPage } from '../contract/inbox.ts'
+import type { InboxGroups, InboxPage } from 'contract/inbox'
 import { type FileCaller, WorkerClient } from '../spool/sqlite/threads/worker-client.ts'
 import type { HistoryStore } from '../telemetry/history.ts'
 import { checkEntrySize, INBOX_BOUNDS, type NewEntry, type PageQuery } from './inbox.ts'

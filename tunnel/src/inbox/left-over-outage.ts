@@ -1,8 +1,8 @@
 /** Envelopes that a simulated outage has left in its spool, when `SENTRY_DSN` is set afterwards. They are for the inbox, never for Sentry. */
 
 import { existsSync } from 'node:fs'
+import { INBOX } from 'contract/dsn'
 import type { Logger } from 'pino'
-import { INBOX } from '../envelope/dsn.ts'
 import { createProjects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
 import type { DeliveryUpstreams } from '../spool/upstream-capacity.ts'

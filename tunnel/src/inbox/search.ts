@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { InboxEntry, InboxGroup, InboxGroups } from '../contract/inbox.ts'
+import type { InboxEntry, InboxGroup, InboxGroups } from 'contract/inbox'
 import type { Summary } from './summary.ts'
 
 /** Selection of envelopes; absent members select all. */

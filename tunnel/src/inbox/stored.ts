@@ -1,8 +1,8 @@
 /** Envelopes that are read again from where they were stored. */
 
+import { Rejection } from 'contract/rejections'
 import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
 import { type Envelope, EnvelopeReader } from '../envelope/reader.ts'
-import { Rejection } from '../rejections.ts'
 import { type Summary, summarise } from './summary.ts'
 
 const MAX_ITEMS = 100_000 // the largest MAX_ITEMS

@@ -1,11 +1,18 @@
 /** Summary of an envelope for the list of the inbox: title, group, and the fields that can be searched. */
 
+import {
+  type Name,
+  nameOf,
+  nameOfTypes,
+  nameOfUnread,
+  TITLE_TYPES,
+  type TitleType,
+} from 'contract/inbox-title'
+import { type Json, list, object, scalarText as text } from 'contract/json'
 import { maxValues } from '../envelope/header-parser.ts'
 import type { Item } from '../envelope/items.ts'
-import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
 import { cut } from '../envelope/summary.ts'
 import { groupId, groupOfEvent, patternOf } from './grouping.ts'
-import { type Name, nameOf, nameOfTypes, nameOfUnread, TITLE_TYPES, type TitleType } from './title.ts'
 
 /** Absent texts are empty. */
 export type Summary = {

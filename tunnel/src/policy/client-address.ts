@@ -1,7 +1,7 @@
 /** Reduces the client address before Sentry, the spool and the inbox get it. */
 
 import { isIPv4 } from 'node:net'
-import { networkAddressOf, parseAddress, withoutNat64 } from '../networks.ts'
+import { networkAddressOf, parseAddress, withoutNat64 } from 'contract/networks'
 import type { Stage } from '../pipeline.ts'
 
 export type AddressMode = 'forward' | 'truncate' | 'omit'

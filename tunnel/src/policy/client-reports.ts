@@ -1,6 +1,6 @@
 /** Client reports: tell Sentry which items the tunnel dropped, in one envelope per project and interval. */
 
-import { formatDsn } from '../envelope/dsn.ts'
+import { formatDsn } from 'contract/dsn'
 import { type Item, quantitiesOf } from '../envelope/items.ts'
 import type { Project } from '../projects.ts'
 

@@ -1,6 +1,6 @@
 /** Filters for CSP reports about what is not the site's: extensions, pages of the browser, and scripts that others inject. */
 
-import type { CspFilterName } from '../contract.ts'
+import type { CspFilterName } from 'contract/admin-api'
 
 /** Matches a scheme, alone or before the rest of a URL. Browsers often report nothing but the scheme. */
 function schemes(...names: string[]): RegExp {

@@ -1,7 +1,7 @@
 /** Memory of dropped segments, for spans of theirs that arrive in later envelopes. */
 
+import type { FilterReason } from 'contract/admin-api'
 import { BoundedMap } from '../bounded-map.ts'
-import type { FilterReason } from '../contract.ts'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
 
 const MAX_TRACES = 5000

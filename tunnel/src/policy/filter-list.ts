@@ -1,6 +1,6 @@
 /** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
 
-import type { CspFilterName, FilterReason } from '../contract.ts'
+import type { CspFilterName, FilterReason } from 'contract/admin-api'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
 import { isCspNoise } from './csp-noise.ts'
 import {

@@ -1,6 +1,6 @@
 /** Fields that filters read, from the payload of each item type (`Filterable` in relay-filter/src/interface.rs). */
 
-import { isObject, type Json, list, object, scalarText, text } from '../envelope/json.ts'
+import { isObject, type Json, list, object, scalarText, text } from 'contract/json'
 import { formatMessage } from './message-format.ts'
 
 /** Missing texts are empty. */

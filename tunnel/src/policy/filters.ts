@@ -1,13 +1,13 @@
 /** Filters: items of Next.js that the SDK drops in the browser, and Sentry's inbound filters that can be switched on. */
 
 import type { BlockList } from 'node:net'
+import type { FilterReason } from 'contract/admin-api'
+import { blockList, contains } from 'contract/networks'
 import { mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
-import type { FilterReason } from '../contract.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
 import { type Item, isContainer, type Layout, withDependants } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import type { Envelope } from '../envelope/reader.ts'
-import { blockList, contains } from '../networks.ts'
 import type { Stage } from '../pipeline.ts'
 import { DroppedSegments } from './dropped-segments.ts'
 import { chosenFilters, FILTERABLE_TYPES, type Filter, type FilterSettings } from './filter-list.ts'

@@ -1,6 +1,6 @@
 /** Messages with parameters, formatted as Relay does before it filters (relay-event-normalization/src/logentry.rs). */
 
-import { isObject } from '../envelope/json.ts'
+import { isObject } from 'contract/json'
 
 const PRINTF = /%(?:\((\w+)\))?[-+ #0]*\d*(?:\.\d+)?(?:[sdifeEgGoxXcrap]|(%))/g
 const CURLY = /\{\{|\}\}|\{(\w*)(?:[:!][^{}]*)?\}/g

@@ -1,9 +1,9 @@
 /** Detection of proxies that hide the visitors' addresses, or that pass on what they should not. */
 
 import { isIP } from 'node:net'
-import type { RequestFlag } from '../contract.ts'
+import type { RequestFlag } from 'contract/admin-api'
+import { isPrivate } from 'contract/networks'
 import { isOwnName, nameOfHost } from '../hosts.ts'
-import { isPrivate } from '../networks.ts'
 
 /**
  * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,

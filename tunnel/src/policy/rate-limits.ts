@@ -1,12 +1,10 @@
 /** Rate limits in responses: reads and writes `X-Sentry-Rate-Limits` and `Retry-After`. */
 
-import type { RateLimitedReason } from '../contract.ts'
-import { CATEGORY_NAMES } from '../envelope/items.ts'
+import type { RateLimitedReason } from 'contract/admin-api'
+import { CATEGORY_NAMES } from 'contract/categories'
+import { formatRateLimits, type RateLimit } from 'contract/rate-limits'
+import { Rejection, rejectionBody } from 'contract/rejections'
 import { type Context, jsonHeaders, type Outcome } from '../pipeline.ts'
-import { Rejection, rejectionBody } from '../rejections.ts'
-
-/** Without categories it covers all of them. */
-export type RateLimit = { seconds: number; categories: string[] }
 
 /** Limit in a response. `isStanding`: the server does not store these categories, and says so with every response. */
 export type ReceivedLimit = RateLimit & { isStanding?: true }
@@ -69,13 +67,6 @@ function readRetryAfter(header: string | undefined, now: number): number {
 function bound(seconds: number): number {
   if (!Number.isFinite(seconds)) return DEFAULT_SECONDS
   return Math.min(MAX_LIMIT_SECONDS, Math.max(0, Math.ceil(seconds)))
-}
-
-/** Writes the header as Relay's `format_rate_limits` does, with scope `key`. Each limit must have categories: one without silences everything. */
-export function formatRateLimits(limits: readonly RateLimit[], reason: string): string {
-  return limits
-    .map(({ seconds, categories }) => `${seconds}:${categories.join(';')}:key:${reason}`)
-    .join(', ')
 }
 
 /**

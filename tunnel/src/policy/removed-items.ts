@@ -1,12 +1,12 @@
 /** Accounts for the items that policies removed: in the receipt, to Sentry, and to the sender when no item is left. */
 
-import type { RateLimitedReason } from '../contract.ts'
+import type { RateLimitedReason } from 'contract/admin-api'
+import { type RateLimit, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { type Item, limitNameOf } from '../envelope/items.ts'
 import { summarise } from '../envelope/summary.ts'
 import { accepted, type Context, type Outcome, type Stage } from '../pipeline.ts'
 import type { ClientReports } from './client-reports.ts'
-import { type RateLimit, rateLimited } from './rate-limits.ts'
-import { THROTTLE_SECONDS } from './throttle.ts'
+import { rateLimited } from './rate-limits.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. */

@@ -1,8 +1,8 @@
 /** Scrubbing: removes personal data and secrets from payloads before anything stores or forwards them. `docs/privacy.md` describes it. */
 
+import type { ScrubReason } from 'contract/admin-api'
+import type { PolicyMode } from 'contract/policies'
 import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
-import type { PolicyMode } from '../contract/policies.ts'
-import type { ScrubReason } from '../contract.ts'
 import {
   addDependants,
   ITEM_TYPES,

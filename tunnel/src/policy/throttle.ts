@@ -1,9 +1,11 @@
 /** Our own rate limits, by client address and by project. The least important kinds of items are removed first. */
 
-import type { RateLimitedReason } from '../contract.ts'
-import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
+import type { RateLimitedReason } from 'contract/admin-api'
+import { CATEGORY_NAMES } from 'contract/categories'
+import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
+import { THROTTLE_SECONDS } from 'contract/rate-limits'
+import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
-import { type CountedNetwork, networkOf, networksAround } from '../networks.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
 import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'
@@ -18,9 +20,6 @@ export type ThrottleSettings = {
   /** Body bytes per second of one client address; 0 for no limit. */
   addressBytes: number
 }
-
-/** Seconds for which the sender holds back: few, since a bucket refills quickly. */
-export const THROTTLE_SECONDS = 10
 
 /** Share of an address's limit that browser reports leave to errors of the same visitor. A policy may cause hundreds of reports. */
 export const RESERVED_FROM_REPORTS = 0.2

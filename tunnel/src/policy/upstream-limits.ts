@@ -1,11 +1,13 @@
 /** Rate limits that Sentry has set, by project and category. */
 
-import type { LimitInForce, RateLimitedReason } from '../contract.ts'
-import { addDependants, CATEGORY_NAMES, categoriesOf, type Item } from '../envelope/items.ts'
+import type { LimitInForce, RateLimitedReason } from 'contract/admin-api'
+import { CATEGORY_NAMES } from 'contract/categories'
+import type { RateLimit } from 'contract/rate-limits'
+import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline.ts'
 import type { Project } from '../projects.ts'
-import { type RateLimit, type RateLimitHeaders, readRateLimits } from './rate-limits.ts'
+import { type RateLimitHeaders, readRateLimits } from './rate-limits.ts'
 
 /** Removes the items that Sentry's rate limits hold back. */
 export function upstreamLimitsStage(limits: UpstreamLimits): Stage {

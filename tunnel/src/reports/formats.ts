@@ -1,9 +1,9 @@
 /** Reads posts of browsers: one CSP report of `report-uri`, or a batch of the Reporting API. All work is bounded. */
 
+import { isObject, type Json, text } from 'contract/json'
+import { Rejection } from 'contract/rejections'
+import type { BrowserReport, ReportBody } from 'contract/report-types'
 import { maxValues } from '../envelope/header-parser.ts'
-import { isObject, type Json, text } from '../envelope/json.ts'
-import { Rejection } from '../rejections.ts'
-import type { BrowserReport, ReportBody } from './report-types.ts'
 
 const KIB = 1024
 

@@ -3,7 +3,7 @@
  * nel.rs `create_log` at 013558660a5f).
  */
 
-import type { BrowserReport } from './report-types.ts'
+import type { BrowserReport } from 'contract/report-types'
 
 type Item = { header: object; payload: object }
 type Attribute = { type: 'string' | 'double' | 'integer'; value: string | number }

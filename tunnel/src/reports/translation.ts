@@ -9,8 +9,8 @@
  */
 
 import { createHash } from 'node:crypto'
+import type { BrowserReport, ReportBody, ReportType } from 'contract/report-types'
 import { networkLogOf } from './network-log.ts'
-import type { BrowserReport, ReportBody, ReportType } from './report-types.ts'
 
 export type Translation = {
   /** DSN of the project. */

@@ -2,10 +2,8 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Dsn, envelopeUrl, formatDsn, tunnelUrl } from 'contract/dsn'
 import type { LoaderConfig, LoaderOptions, ReachConfig } from '../../sdk/handover.ts'
-import { type Dsn, envelopeUrl, formatDsn, tunnelUrl } from '../envelope/dsn.ts'
-import type { Project } from '../projects.ts'
-import { type Content, createContent } from './content.ts'
 import {
   CONFIG_NAME,
   LOADER_FILE,
@@ -14,7 +12,9 @@ import {
   REACH_NAME,
   SDK_FOLDER,
   type SdkManifest,
-} from './manifest.ts'
+} from '../../sdk/manifest.ts'
+import type { Project } from '../projects.ts'
+import { type Content, createContent } from './content.ts'
 
 const FOLDER = join(import.meta.dirname, '../..', SDK_FOLDER)
 

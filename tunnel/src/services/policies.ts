@@ -1,7 +1,7 @@
 /** Creates the policies of a tunnel from its settings. */
 
+import type { PolicyMode } from 'contract/policies'
 import type { Config } from '../config/config.ts'
-import type { PolicyMode } from '../contract/policies.ts'
 import type { Item } from '../envelope/items.ts'
 import type { Forwarding } from '../forwarding.ts'
 import { describeQuotas } from '../policy/quota/forecast.ts'

@@ -1,8 +1,8 @@
 /** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
 
+import type { FinalOutcome } from 'contract/admin-api'
+import type { AttemptResult, SpoolAttempts } from 'contract/spool'
 import type { OutgoingBody } from '../body/outgoing.ts'
-import type { AttemptResult, SpoolAttempts } from '../contract/spool.ts'
-import type { FinalOutcome } from '../contract.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project, Projects } from '../projects.ts'
 import { isClientError, isRefusal } from '../upstream/answers.ts'

@@ -1,10 +1,10 @@
 /** Creates the spool entry of an envelope. */
 
+import { networkOf } from 'contract/networks'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
 import { mostImportant, priorityOf } from '../envelope/priorities.ts'
-import { networkOf } from '../networks.ts'
 import type { Context } from '../pipeline.ts'
 import type { SpoolBody, SpoolEntry } from './spool.ts'
 

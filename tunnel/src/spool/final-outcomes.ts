@@ -1,6 +1,6 @@
 /** Records final outcomes of spool entries, and reports losses to Sentry. */
 
-import type { FinalOutcome, FinalOutcomeReason } from '../contract.ts'
+import type { FinalOutcome, FinalOutcomeReason } from 'contract/admin-api'
 import type { ClientReports } from '../policy/client-reports.ts'
 import type { Projects } from '../projects.ts'
 import type { Receipts } from '../telemetry/receipts.ts'

@@ -1,6 +1,6 @@
 /** Status of the spool: pending entries by project and category, bounds, delivery attempts. */
 
-import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from '../contract/spool.ts'
+import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from 'contract/spool'
 import type { Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'

@@ -1,7 +1,7 @@
 /** Reads the counters of a registry as the JSON of `GET /figures`. */
 
+import type { DurationCounts, ReplicaFigures } from 'contract/admin-api'
 import type { Registry } from 'prom-client'
-import type { DurationCounts, ReplicaFigures } from '../contract.ts'
 
 type Sample = { labels: Record<string, string>; value: number }
 

@@ -1,7 +1,7 @@
 /** Writes the counts of this replica to the history once a minute. Reads counters that exist anyway: an envelope costs nothing more. */
 
+import type { History, HistoryRange } from 'contract/history'
 import type { Logger } from 'pino'
-import type { History, HistoryRange } from '../contract/history.ts'
 import {
   growthOf,
   HISTORY_STEPS,

@@ -1,9 +1,9 @@
 /** Rows of the history, and the sums over the replicas that wrote them. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { HistoryCounts, HistoryPoint, HistoryRange } from '../contract/history.ts'
-import type { ReplicaFigures } from '../contract.ts'
-import { UNAVAILABLE } from '../rejections.ts'
+import type { ReplicaFigures } from 'contract/admin-api'
+import type { HistoryCounts, HistoryPoint, HistoryRange } from 'contract/history'
+import { UNAVAILABLE } from 'contract/rejections'
 
 /** Row of one replica, for the step that begins at `time`. `data` is a `HistoryRecord` as JSON. Times are in milliseconds. */
 export type HistoryRow = { step: number; time: number; replica: string; data: string }

@@ -1,9 +1,5 @@
 /** Prometheus metrics. Everything about envelopes is counted from their receipts. */
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { SimulatedOutageStatus } from '../contract/inbox.ts'
-import type { PolicyMode } from '../contract/policies.ts'
-import type { SpoolStatus } from '../contract/spool.ts'
 import {
   FINAL_OUTCOMES,
   type LimitInForce,
@@ -12,11 +8,15 @@ import {
   type Receipt,
   type ReplicaFigures,
   type SpoolOutcome,
-} from '../contract.ts'
+} from 'contract/admin-api'
+import type { SimulatedOutageStatus } from 'contract/inbox'
+import type { PolicyMode } from 'contract/policies'
+import type { RejectionCode } from 'contract/rejections'
+import type { SpoolStatus } from 'contract/spool'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
-import type { RejectionCode } from '../rejections.ts'
 import type { UpstreamState } from '../upstream/client.ts'
 import { readFigures } from './figures.ts'
 import { type PolicyGauges, PolicyMetrics } from './policies/policy-metrics.ts'

@@ -1,6 +1,6 @@
 /** First and last time of each outcome and reason other than success. */
 
-import type { OutcomeTime } from '../contract.ts'
+import type { OutcomeTime } from 'contract/admin-api'
 
 const SUCCESSES = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
 

@@ -1,6 +1,6 @@
 /** Record of every outcome: counted, logged, streamed, and kept for a while. */
 
-import type { OutcomeTime, Receipt, SpoolOutcome } from '../contract.ts'
+import type { OutcomeTime, Receipt, SpoolOutcome } from 'contract/admin-api'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { OutcomeTimes } from './outcome-times.ts'

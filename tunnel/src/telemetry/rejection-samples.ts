@@ -1,9 +1,9 @@
 /** Last rejected request per code, redacted: header names, and the values of those that are no secret. */
 
 import type { IncomingMessage } from 'node:http'
-import type { RejectionSample } from '../contract.ts'
-import { formatDsn, parseDsn } from '../envelope/dsn.ts'
-import type { Rejection, RejectionCode } from '../rejections.ts'
+import type { RejectionSample } from 'contract/admin-api'
+import { formatDsn, parseDsn } from 'contract/dsn'
+import type { Rejection, RejectionCode } from 'contract/rejections'
 
 type RejectedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
 

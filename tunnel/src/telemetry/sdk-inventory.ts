@@ -1,6 +1,6 @@
 /** SDKs and releases that have sent envelopes lately, and unknown types of items, by project. Senders choose the names, so all are bounded. */
 
-import type { LastSeen, ProjectSdks } from '../contract.ts'
+import type { LastSeen, ProjectSdks } from 'contract/admin-api'
 import { ITEM_TYPES, type Item } from '../envelope/items.ts'
 import { cut } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'

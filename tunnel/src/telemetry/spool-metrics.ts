@@ -1,8 +1,8 @@
 /** Prometheus metrics of the spool. Replicas report the same spool: take the maximum by `spool_id`. */
 
+import { CATEGORY_NAMES } from 'contract/categories'
+import type { SpoolPartition, SpoolStatus } from 'contract/spool'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SpoolPartition, SpoolStatus } from '../contract/spool.ts'
-import { CATEGORY_NAMES } from '../envelope/items.ts'
 import type { Projects } from '../projects.ts'
 
 type Series = { labels: Record<string, string>; value: number }

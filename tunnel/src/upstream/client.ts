@@ -2,10 +2,10 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
+import type { UpstreamErrorClass } from 'contract/upstream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import { joinSmall } from '../body/receive.ts'
-import type { UpstreamErrorClass } from '../contract/upstream.ts'
 import type { PostReport } from '../policy/client-reports.ts'
 import type { RateLimitHeaders } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'

@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
+import type { CompressionState } from 'contract/upstream'
 import type { Encoding } from '../body/decode.ts'
 import type { OutgoingBody } from '../body/outgoing.ts'
-import type { CompressionState } from '../contract/upstream.ts'
 import type { Project } from '../projects.ts'
 import type { DeliveryAttempt, EnvelopeSender, Upstreams } from './client.ts'
 import type { UpstreamEncoding } from './compression.ts'

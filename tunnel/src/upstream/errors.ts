@@ -1,10 +1,6 @@
 /** Failed delivery attempts of one upstream: their class, the last one, and counts. */
 
-import {
-  type ReceiptUpstreamError,
-  UPSTREAM_ERROR_CLASSES,
-  type UpstreamErrorClass,
-} from '../contract/upstream.ts'
+import { type ReceiptUpstreamError, UPSTREAM_ERROR_CLASSES, type UpstreamErrorClass } from 'contract/upstream'
 import { isClientError } from './answers.ts'
 import { BREAKER_OPEN, DEADLINE, type DeliveryResult, NOT_SENT, TOO_LARGE, UNREADABLE } from './request.ts'
 

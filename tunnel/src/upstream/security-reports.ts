@@ -3,8 +3,8 @@
  * `/api/<project>/security/`, as the browser has sent them.
  */
 
+import { identifiersOf } from 'contract/dsn'
 import type { OutgoingBody } from '../body/outgoing.ts'
-import { identifiersOf } from '../envelope/dsn.ts'
 import { parseHeaderLine } from '../envelope/header-parser.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Project } from '../projects.ts'

@@ -1,8 +1,8 @@
 /** Outcomes in the order in which they are shown, and their meanings. */
 
-import type { FinalOutcome, Outcome } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'contract/admin-api'
 
-export { FINAL_OUTCOMES, OUTCOMES } from 'tunnel/contract'
+export { FINAL_OUTCOMES, OUTCOMES } from 'contract/admin-api'
 
 /** Returns the label of a data category. Envelopes that are not parsed or have only client reports have none. */
 export function categoryLabel(category: string): string {

@@ -1,7 +1,7 @@
 /** Explanation of each reason in a sentence, with what to do about it. */
 
-import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'tunnel/contract'
-import { REJECTIONS, type RejectionCode } from 'tunnel/rejections'
+import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'contract/admin-api'
+import { REJECTIONS, type RejectionCode } from 'contract/rejections'
 import { MEANINGS } from './outcomes.ts'
 
 type Explanation = { sentence: string; fix: string }

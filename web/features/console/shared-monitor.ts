@@ -1,6 +1,6 @@
 /** Monitor of this process. It polls also while no operator is signed in, so that the overview has a history. */
 
-import type { Rejections, ReplicaFigures, ReplicaStatus } from 'tunnel/contract'
+import type { Rejections, ReplicaFigures, ReplicaStatus } from 'contract/admin-api'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'
 import { processSingleton } from '../../lib/process-singleton.ts'
 import { Monitor } from './monitor/replica-monitor.ts'

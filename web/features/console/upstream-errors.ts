@@ -1,6 +1,6 @@
 /** Errors of delivery attempts in words. */
 
-import type { LastUpstreamError, ReceiptUpstreamError, UpstreamErrorClass } from 'tunnel/contract/upstream'
+import type { LastUpstreamError, ReceiptUpstreamError, UpstreamErrorClass } from 'contract/upstream'
 import { formatMinute, formatQuantity } from '../../lib/format.ts'
 
 const SENTENCES: Record<UpstreamErrorClass, (host: string) => string> = {

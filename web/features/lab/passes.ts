@@ -1,7 +1,7 @@
 /** Single-use passes for the error lab, with rate limits. */
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { Allowance } from 'tunnel/allowance'
+import { Allowance } from 'contract/allowance'
 
 export type PassRejection = 'forged' | 'expired' | 'used' | 'limited'
 

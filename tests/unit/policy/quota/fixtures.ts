@@ -2,7 +2,7 @@
 
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { parseDsn } from '../../../../tunnel/src/envelope/dsn.ts'
+import { parseDsn } from '../../../../contract/dsn.ts'
 import { Context, type Outcome } from '../../../../tunnel/src/pipeline.ts'
 import { Quotas } from '../../../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../../../tunnel/src/policy/quota/settings.ts'

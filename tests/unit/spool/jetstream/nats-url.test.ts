@@ -3,12 +3,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { describeNats, parseNatsCredentials, parseNatsUrl } from '../../../../contract/nats-url.ts'
 import { BadSettings, readConfig } from '../../../../tunnel/src/config/config.ts'
-import {
-  describeNats,
-  parseNatsCredentials,
-  parseNatsUrl,
-} from '../../../../tunnel/src/spool/jetstream/nats-url.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 
 const PLAIN = { tls: false, replicas: 1, credentials: undefined }

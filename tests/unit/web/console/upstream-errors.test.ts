@@ -1,7 +1,7 @@
 /** Errors of delivery attempts in words. */
 
 import { describe, expect, it } from 'vitest'
-import type { LastUpstreamError } from '../../../../tunnel/src/contract/upstream.ts'
+import type { LastUpstreamError } from '../../../../contract/upstream.ts'
 import {
   countUpstreamErrors,
   describeReceiptError,

@@ -1,6 +1,6 @@
 /** Use of quotas by project, category and period: what replicas share, and what this one has not shared yet. */
 
-import type { QuotaPeriod } from '../../contract/policies.ts'
+import type { QuotaPeriod } from 'contract/policies'
 
 /** Period that begins at `start`, in milliseconds since 1970. */
 export type CounterKey = { project: string; category: string; period: QuotaPeriod; start: number }

@@ -1,6 +1,6 @@
 /** Use of quotas, and when they end, for operators. */
 
-import type { QuotaPeriod, QuotaStatus } from '../../contract/policies.ts'
+import type { QuotaPeriod, QuotaStatus } from 'contract/policies'
 import { PERIOD_MS, PERIODS, startOf } from './counters.ts'
 import { endOf, type Quotas } from './quotas.ts'
 

@@ -1,7 +1,7 @@
 /** Use of quotas by the networks around a client address, on this replica. */
 
+import { networksAround } from 'contract/networks'
 import { BoundedMap } from '../../bounded-map.ts'
-import { networksAround } from '../../networks.ts'
 import type { CounterKey } from './counters.ts'
 
 const MAX_NETWORKS = 50_000

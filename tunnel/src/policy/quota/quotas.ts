@@ -1,9 +1,9 @@
 /** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
 
-import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from '../../contract/policies.ts'
+import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from 'contract/policies'
+import type { RateLimit } from 'contract/rate-limits'
 import { type Item, withDependants } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
-import type { RateLimit } from '../rate-limits.ts'
 import { type CounterKey, PERIOD_MS, PERIODS, QuotaCounters, startOf } from './counters.ts'
 import { NetworkShares } from './network-shares.ts'
 import { hasReplayError, positionOf, type Quantity, quotaQuantitiesOf } from './sampling.ts'

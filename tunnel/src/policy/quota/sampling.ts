@@ -1,7 +1,7 @@
 /** Properties of items that quotas need: quantity, importance, and place in a sample. */
 
+import { list, object } from 'contract/json'
 import { type Item, quantitiesOf } from '../../envelope/items.ts'
-import { list, object } from '../../envelope/json.ts'
 import { parsePayload } from '../../envelope/payload.ts'
 import type { Envelope } from '../../envelope/reader.ts'
 

@@ -1,7 +1,7 @@
 /** Reads the limits of `DAILY_QUOTA` and `HOURLY_QUOTA`. */
 
-import type { PolicyMode, QuotaPeriod } from '../../contract/policies.ts'
-import { CATEGORY_NAMES } from '../../envelope/items.ts'
+import { CATEGORY_NAMES } from 'contract/categories'
+import type { PolicyMode, QuotaPeriod } from 'contract/policies'
 
 /** Limit of one data category, for one project or for each. */
 export type QuotaLimit = {

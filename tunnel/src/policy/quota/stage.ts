@@ -1,6 +1,6 @@
 /** Stage that applies quotas. */
 
-import { networkOf } from '../../networks.ts'
+import { networkOf } from 'contract/networks'
 import type { Stage } from '../../pipeline.ts'
 import type { Quotas } from './quotas.ts'
 

@@ -1,7 +1,7 @@
 /** Preview of scrubbing: applies it to an envelope that is already stored. */
 
+import type { ScrubChange } from 'contract/policies'
 import { createRangeRemover } from '../../body/ranges.ts'
-import type { ScrubChange } from '../../contract/policies.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../envelope/headers.ts'
 import type { Item } from '../../envelope/items.ts'
 import { EnvelopeReader } from '../../envelope/reader.ts'

@@ -1,8 +1,8 @@
 /** Fingerprint of an error, which is the same for errors of one cause. */
 
 import { hash } from 'node:crypto'
+import { type Json, list, object, text as textOf } from 'contract/json'
 import type { Item } from '../../envelope/items.ts'
-import { type Json, list, object, text as textOf } from '../../envelope/json.ts'
 import { parsePayload } from '../../envelope/payload.ts'
 import { framesAlike, functionOf } from '../../envelope/stack-frames.ts'
 

@@ -1,6 +1,6 @@
 /** Stage that samples identical errors beyond a limit. */
 
-import type { SamplingReason } from '../../contract/policies.ts'
+import type { SamplingReason } from 'contract/policies'
 import { addDependants } from '../../envelope/items.ts'
 import type { Stage } from '../../pipeline.ts'
 import type { Storms } from './storms.ts'

@@ -1,7 +1,7 @@
 /** Storm protection: counts errors by their fingerprint, and samples those of which too many arrive. `docs/quota.md` describes it. */
 
+import type { PolicyMode, StormStatus } from 'contract/policies'
 import { BoundedMap } from '../../bounded-map.ts'
-import type { PolicyMode, StormStatus } from '../../contract/policies.ts'
 import type { Item } from '../../envelope/items.ts'
 import { type Fingerprint, fingerprintOf, fingerprintOfAttachment } from './fingerprint.ts'
 

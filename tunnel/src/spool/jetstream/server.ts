@@ -3,10 +3,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
+import { describeNats, type NatsAddress } from 'contract/nats-url'
 import { StoreAway } from '../unreachable.ts'
 import { classOf } from './codec.ts'
 import { problemOfNats } from './durability.ts'
-import { describeNats, type NatsAddress } from './nats-url.ts'
 import {
   codeOf,
   messageOf,

@@ -2,7 +2,7 @@
 
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
-import { networksAround } from '../../networks.ts'
+import { networksAround } from 'contract/networks'
 import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
 import {
   MAX_SHARED_LIMITS,

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { NatsAddress } from 'contract/nats-url'
 import {
   type Avoided,
   type EntryFilter,
@@ -35,7 +36,6 @@ import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './durability.ts'
 import { HistoryBuckets } from './history.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
-import type { NatsAddress } from './nats-url.ts'
 import { Server } from './server.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'

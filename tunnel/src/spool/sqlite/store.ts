@@ -1,8 +1,8 @@
 /** Spool entries in the SQLite file. Synchronous: it runs in a worker thread, since a commit blocks. */
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { networksAround } from 'contract/networks'
 import { priorityOf } from '../../envelope/priorities.ts'
-import { networksAround } from '../../networks.ts'
 import { HistoryTable } from '../../telemetry/history-table.ts'
 import {
   type Avoided,

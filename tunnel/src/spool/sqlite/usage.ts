@@ -1,7 +1,7 @@
 /** Number and bytes of pending entries: of the spool, by partition, by project and by network, without counting rows. */
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { networksAround } from '../../networks.ts'
+import { networksAround } from 'contract/networks'
 import type { PartitionTotals, SpoolEntry } from '../spool.ts'
 
 export type Partition = { project: string; category: string }

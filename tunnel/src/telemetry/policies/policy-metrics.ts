@@ -1,7 +1,7 @@
 /** Prometheus metrics of quotas and storms. Replicas report the same use of quotas: take the maximum. */
 
+import type { PolicyMode, QuotaStatus, StormStatus } from 'contract/policies'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { PolicyMode, QuotaStatus, StormStatus } from '../../contract/policies.ts'
 
 /** Values that are read on each scrape. */
 export type PolicyGauges = { quotas: () => QuotaStatus[]; storms: () => StormStatus[] }

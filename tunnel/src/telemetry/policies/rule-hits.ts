@@ -1,7 +1,7 @@
 /** Hits of each rule of the policies in the last hour, and rules that match nothing. */
 
+import type { PolicyName, RuleStatus } from 'contract/policies'
 import type { Logger } from 'pino'
-import type { PolicyName, RuleStatus } from '../../contract/policies.ts'
 
 export type PolicyRule = Pick<RuleStatus, 'policy' | 'rule'>
 

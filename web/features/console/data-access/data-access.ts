@@ -1,10 +1,10 @@
 /** Data of the console, for signed-in operators only. Every page and route of the console goes through this file. */
 
 import 'server-only'
+import type { ProjectSdks, Receipt, Rejections } from 'contract/admin-api'
+import type { HistoryRange } from 'contract/history'
+import type { ScrubExample } from 'contract/policies'
 import { redirect } from 'next/navigation'
-import type { ProjectSdks, Receipt, Rejections } from 'tunnel/contract'
-import type { HistoryRange } from 'tunnel/contract/history'
-import type { ScrubExample } from 'tunnel/contract/policies'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
 import { READ_BYTES } from '../bounds.ts'

@@ -1,7 +1,7 @@
 /** History that the tunnels store. */
 
 import 'server-only'
-import type { HistoryRange } from 'tunnel/contract/history'
+import type { HistoryRange } from 'contract/history'
 import { describeMissing, readStores } from '../monitor/read-stores.ts'
 import { type StoredHistory, storedHistoryOf } from '../monitor/stored-history.ts'
 import type { AdminRequests } from './admin-requests.ts'

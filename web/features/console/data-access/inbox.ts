@@ -1,6 +1,6 @@
 /** Envelopes in the inboxes of all replicas. */
 
-import type { InboxGroup, InboxGroups, InboxPage } from 'tunnel/contract/inbox'
+import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
 import type { NoInbox } from '../inbox/list/no-inbox.tsx'

@@ -1,6 +1,6 @@
 /** Spool entries, and the operator's actions on them. Any replica that shares a spool can answer for it. */
 
-import type { SpoolEntryDetails, SpoolPage, SpoolPurged, SpoolRetried } from 'tunnel/contract/spool'
+import type { SpoolEntryDetails, SpoolPage, SpoolPurged, SpoolRetried } from 'contract/spool'
 import { READ_BYTES } from '../bounds.ts'
 import type { SpoolActionName, SpoolActionResult } from '../spool/spool-action.tsx'
 import { type AdminRequests, type Duration, jsonWithin, TooLargeError } from './admin-requests.ts'

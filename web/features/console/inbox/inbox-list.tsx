@@ -1,6 +1,6 @@
 /** Pages of the inbox: groups of envelopes, or the envelopes of one group, with search and filters. */
 
-import type { InboxEntry, InboxGroup } from 'tunnel/contract/inbox'
+import type { InboxEntry, InboxGroup } from 'contract/inbox'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { SETUP, withQuery } from '../routes.ts'

@@ -1,6 +1,6 @@
 /** Title of an envelope in the inbox, and the filters of the list. The tunnel names envelopes in the list by the same rules. */
 
-import { nameOf, nameOfTypes, TITLE_TYPES } from 'tunnel/inbox-title'
+import { nameOf, nameOfTypes, TITLE_TYPES } from 'contract/inbox-title'
 import { z } from 'zod'
 import { cutText, TEXT } from '../bounds.ts'
 import type { ParsedItem } from './envelope.ts'

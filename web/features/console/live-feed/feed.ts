@@ -1,8 +1,8 @@
 /** Stream of the receipts and final outcomes of all replicas. It resumes where the reader stopped, and names gaps. */
 
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { type Cursor, writeCursor } from './cursor.ts'
 import { type FeedEvent, type FeedNotice, MAX_ROWS } from './rows.ts'
 

@@ -1,6 +1,6 @@
 /** Values that the live feed can be filtered by: those of its receipts, counted as receipts come and go. */
 
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt } from 'contract/admin-api'
 import type { FilterName } from './filter.ts'
 
 type OptionName = Exclude<FilterName, 'outcome' | 'text'>

@@ -1,6 +1,6 @@
 /** Filter of the live feed and the opened receipt, both kept in the URL. */
 
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { outcomeLabel } from '../../../ui/states.ts'
 
 export const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] as const

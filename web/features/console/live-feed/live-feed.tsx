@@ -1,9 +1,9 @@
 /** Live feed: list of receipts, filter, and details of one receipt. */
 'use client'
 
+import type { Receipt } from 'contract/admin-api'
 import { useSearchParams } from 'next/navigation'
 import { useMemo, useRef, useState } from 'react'
-import type { Receipt } from 'tunnel/contract'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'

@@ -1,7 +1,7 @@
 /** Details of a receipt: outcome, timings, and what to do about it. */
 
+import type { FinalOutcomeReason, Receipt, RequestFlag, SpoolOutcome } from 'contract/admin-api'
 import { useEffect, useRef } from 'react'
-import type { FinalOutcomeReason, Receipt, RequestFlag, SpoolOutcome } from 'tunnel/contract'
 import { formatBytes, formatDateTime, formatDuration, formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'

@@ -2,6 +2,7 @@
 'use client'
 
 import { useVirtualizer } from '@tanstack/react-virtual'
+import type { Receipt } from 'contract/admin-api'
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -11,7 +12,6 @@ import {
   useRef,
   useState,
 } from 'react'
-import type { Receipt } from 'tunnel/contract'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { COLUMNS, NoticeRow, ReceiptRow } from './receipt-row.tsx'

@@ -1,6 +1,6 @@
 /** Rows of the live feed. */
 
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { formatBytes, formatCount, formatDuration, formatTime } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { stateLabel } from '../../../ui/states.ts'

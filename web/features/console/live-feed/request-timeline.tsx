@@ -1,6 +1,6 @@
 /** Timeline of a request, with the duration of each part. */
 
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt } from 'contract/admin-api'
 import { formatDuration, formatTimestamp } from '../../../lib/format.ts'
 
 export function RequestTimeline({ receipt }: { receipt: Receipt }) {

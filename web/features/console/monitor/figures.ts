@@ -1,6 +1,6 @@
 /** Adds up the counters of replicas, and estimates percentiles of durations. */
 
-import type { DurationCounts, ReplicaFigures } from 'tunnel/contract'
+import type { DurationCounts, ReplicaFigures } from 'contract/admin-api'
 
 export type Figures = Omit<ReplicaFigures, 'process'> & {
   /** Acknowledged spool entries that the store lost, from `/status`. */

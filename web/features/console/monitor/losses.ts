@@ -1,7 +1,7 @@
 /** Envelopes that Culvert lost: good ones that never reach Sentry, although no policy, operator or Sentry decided so. */
 
-import type { SpoolStatus } from 'tunnel/contract/spool'
-import { UNAVAILABLE } from 'tunnel/rejections'
+import { UNAVAILABLE } from 'contract/rejections'
+import type { SpoolStatus } from 'contract/spool'
 import { type Figures, sumCounts } from './figures.ts'
 
 /** Lost envelopes by kind. */

@@ -1,6 +1,6 @@
 /** Changes by operators in words. */
 
-import type { OperatorAction } from 'tunnel/contract'
+import type { OperatorAction } from 'contract/admin-api'
 import { formatQuantity } from '../../../lib/format.ts'
 import { categoryLabel } from '../outcomes.ts'
 

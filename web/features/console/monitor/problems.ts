@@ -1,8 +1,8 @@
 /** Problems of the site's error reporting, from the state of all replicas. */
 
-import type { LimitInForce } from 'tunnel/contract'
-import type { SpoolStatus } from 'tunnel/contract/spool'
-import type { LastUpstreamError, ProjectRefusal } from 'tunnel/contract/upstream'
+import type { LimitInForce } from 'contract/admin-api'
+import type { SpoolStatus } from 'contract/spool'
+import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
 import { type LossCounts, sumLosses } from './losses.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamView } from './upstreams.ts'

@@ -1,6 +1,6 @@
 /** Reads the history of each store. A store that is slow or fails does not keep those of the others away. */
 
-import type { History } from 'tunnel/contract/history'
+import type { History } from 'contract/history'
 import { hostOf } from './figures.ts'
 import type { ReplicaView } from './replicas.ts'
 

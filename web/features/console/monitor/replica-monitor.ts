@@ -1,7 +1,7 @@
 /** Polls every replica, adds up their counters, and keeps the last 15 minutes. */
 
-import type { LimitInForce } from 'tunnel/contract'
-import type { SpoolStatus } from 'tunnel/contract/spool'
+import type { LimitInForce } from 'contract/admin-api'
+import type { SpoolStatus } from 'contract/spool'
 import {
   countBy,
   type DurationPercentiles,

@@ -1,6 +1,6 @@
 /** Replicas that the monitor knows, with the counters of those that stopped. */
 
-import type { ProcessFigures, ReplicaFigures, ReplicaStatus } from 'tunnel/contract'
+import type { ProcessFigures, ReplicaFigures, ReplicaStatus } from 'contract/admin-api'
 import { addUp, type Figures, NO_FIGURES, sumCounts } from './figures.ts'
 import {
   countLostEnvelopes,

@@ -1,7 +1,7 @@
 /** Simulated outage of Sentry, which inboxes take part in. */
 
-import type { ReplicaStatus } from 'tunnel/contract'
-import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
+import type { ReplicaStatus } from 'contract/admin-api'
+import type { SimulatedOutageStatus } from 'contract/inbox'
 
 export type SimulatedOutage = Pick<SimulatedOutageStatus, 'remaining_ms' | 'pending'>
 

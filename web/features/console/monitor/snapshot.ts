@@ -1,8 +1,8 @@
 /** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
-import type { LimitInForce, ReplicaStatus } from 'tunnel/contract'
-import type { SpoolPause, SpoolStatus } from 'tunnel/contract/spool'
-import type { LastUpstreamError } from 'tunnel/contract/upstream'
+import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
+import type { SpoolPause, SpoolStatus } from 'contract/spool'
+import type { LastUpstreamError } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
 import { hostOf } from './figures.ts'
 import { countLosses, type Losses } from './losses.ts'

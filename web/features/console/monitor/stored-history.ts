@@ -1,6 +1,6 @@
 /** Points of the charts, made from the history that the tunnels store. */
 
-import type { History, HistoryPoint } from 'tunnel/contract/history'
+import type { History, HistoryPoint } from 'contract/history'
 import { addRecords, percentilesOf } from './figures.ts'
 import type { LossCounts } from './losses.ts'
 import type { Point } from './replica-monitor.ts'

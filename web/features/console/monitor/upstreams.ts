@@ -1,7 +1,7 @@
 /** Sentry servers of all replicas: circuit breakers, delivered envelopes and durations. */
 
-import type { ReplicaStatus } from 'tunnel/contract'
-import type { LastUpstreamError, ProjectRefusal } from 'tunnel/contract/upstream'
+import type { ReplicaStatus } from 'contract/admin-api'
+import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
 import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './figures.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */

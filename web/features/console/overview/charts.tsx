@@ -1,7 +1,7 @@
 /** Charts of a time range: outcomes, categories, response times and pending envelopes. */
 'use client'
 
-import type { Outcome } from 'tunnel/contract'
+import type { Outcome } from 'contract/admin-api'
 import { formatCount, formatDuration, formatNumber } from '../../../lib/format.ts'
 import { outcomeLabel } from '../../../ui/states.ts'
 import type { Point } from '../monitor/replica-monitor.ts'

@@ -1,7 +1,7 @@
 /** Parts of the flow diagram: stops, arrows between them, and rates by outcome. */
 
+import type { Outcome } from 'contract/admin-api'
 import type { ReactNode } from 'react'
-import type { Outcome } from 'tunnel/contract'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import type { DurationPercentiles } from '../monitor/figures.ts'

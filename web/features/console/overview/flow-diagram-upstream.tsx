@@ -1,6 +1,6 @@
 /** Branch of the flow diagram for one Sentry server, or for several together: rate, response times and problems. */
 
-import type { LastUpstreamError } from 'tunnel/contract/upstream'
+import type { LastUpstreamError } from 'contract/upstream'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'

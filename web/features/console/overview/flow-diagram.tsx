@@ -1,7 +1,7 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
+import type { Outcome } from 'contract/admin-api'
 import type { ReactNode } from 'react'
-import type { Outcome } from 'tunnel/contract'
 import {
   formatBytes,
   formatCount,

@@ -1,7 +1,7 @@
 /** Overview: status, current flow, charts of a time range, outcomes, rate limits, spool and recent changes. */
 'use client'
 
-import type { LimitInForce } from 'tunnel/contract'
+import type { LimitInForce } from 'contract/admin-api'
 import { formatQuantity, formatTime } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'

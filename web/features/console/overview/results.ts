@@ -1,6 +1,6 @@
 /** Results of envelopes: what became of them in the end, with the delivery from the spool taken into account. */
 
-import type { FinalOutcome, Outcome } from 'tunnel/contract'
+import type { FinalOutcome, Outcome } from 'contract/admin-api'
 import { type Losses, sumLosses } from '../monitor/losses.ts'
 import type { Point } from '../monitor/replica-monitor.ts'
 

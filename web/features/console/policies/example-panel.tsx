@@ -1,6 +1,6 @@
 /** Values that scrubbing would change in an envelope of the inbox, before and after. They are untrusted: shown as text only. */
 
-import type { ScrubChange } from 'tunnel/contract/policies'
+import type { ScrubChange } from 'contract/policies'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'

@@ -1,6 +1,6 @@
 /** Example of what scrubbing would change, or why there is none. */
 
-import type { PolicyStatus, ScrubExample } from 'tunnel/contract/policies'
+import type { PolicyStatus, ScrubExample } from 'contract/policies'
 
 export type Example =
   | { state: 'off' | 'enforced' | 'no-inbox' }

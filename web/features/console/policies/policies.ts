@@ -1,6 +1,6 @@
 /** Policies of all replicas together. */
 
-import type { PolicyStatus, QuotaStatus, RuleStatus, StormStatus } from 'tunnel/contract/policies'
+import type { PolicyStatus, QuotaStatus, RuleStatus, StormStatus } from 'contract/policies'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 
 const MAX_STORMS = 20

@@ -1,7 +1,7 @@
 /** Policies with their modes, and what to set for those that are off. */
 
+import type { PolicyMode, PolicyStatus } from 'contract/policies'
 import type { ReactNode } from 'react'
-import type { PolicyMode, PolicyStatus } from 'tunnel/contract/policies'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'

@@ -1,6 +1,6 @@
 /** Use of each quota as a bar, with the time at which it ends. */
 
-import type { PolicyMode, PolicyStatus, QuotaStatus } from 'tunnel/contract/policies'
+import type { PolicyMode, PolicyStatus, QuotaStatus } from 'contract/policies'
 import { formatCount, formatPercent } from '../../../lib/format.ts'
 import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
 import { When } from '../../../ui/relative-time.tsx'

@@ -1,6 +1,6 @@
 /** Rules with their hits in the last hour. */
 
-import type { PolicyName, PolicyStatus, RuleStatus } from 'tunnel/contract/policies'
+import type { PolicyName, PolicyStatus, RuleStatus } from 'contract/policies'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'

@@ -1,6 +1,6 @@
 /** Errors of which too many arrive now. */
 
-import type { PolicyStatus, StormStatus } from 'tunnel/contract/policies'
+import type { PolicyStatus, StormStatus } from 'contract/policies'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'

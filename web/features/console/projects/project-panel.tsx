@@ -1,8 +1,8 @@
 /** Panel of a project: traffic by category and outcome, spool share, limits, senders and SDK configuration. */
 
+import type { LastSeen } from 'contract/admin-api'
+import type { ProjectRefusal } from 'contract/upstream'
 import type { ReactNode } from 'react'
-import type { LastSeen } from 'tunnel/contract'
-import type { ProjectRefusal } from 'tunnel/contract/upstream'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'

@@ -8,10 +8,10 @@ import type {
   Outcome,
   OutcomeCount,
   ProjectSdks,
-} from 'tunnel/contract'
-import type { SpoolPartition } from 'tunnel/contract/spool'
-import type { ProjectRefusal } from 'tunnel/contract/upstream'
-import { formatDsn, parseDsn } from 'tunnel/dsn'
+} from 'contract/admin-api'
+import { formatDsn, parseDsn } from 'contract/dsn'
+import type { SpoolPartition } from 'contract/spool'
+import type { ProjectRefusal } from 'contract/upstream'
 import { ROWS } from '../bounds.ts'
 import { countBy, type Figures, hostOf } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'

@@ -1,6 +1,6 @@
 /** Code that makes a page or an app report through this site. */
 
-import { type Dsn, formatDsn, parseDsn, tunnelUrl } from 'tunnel/dsn'
+import { type Dsn, formatDsn, parseDsn, tunnelUrl } from 'contract/dsn'
 
 /** Options of `Sentry.init`, each on its own line. */
 export function initOptions(dsn: string, tunnelPath: string): string {

@@ -1,7 +1,7 @@
 /** Line for `.env`, or text for the file of a secret, with which Culvert would have accepted a rejected or filtered envelope. */
 
-import type { RejectionSample, SettingInForce } from 'tunnel/contract'
-import { isOriginEntry } from 'tunnel/origins'
+import type { RejectionSample, SettingInForce } from 'contract/admin-api'
+import { isOriginEntry } from 'contract/origins'
 
 type Rejected = {
   reason: string

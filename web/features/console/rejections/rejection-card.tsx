@@ -1,8 +1,8 @@
 /** Card of one cause of rejections. */
 
+import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'contract/admin-api'
+import { parseDsn } from 'contract/dsn'
 import { Fragment } from 'react'
-import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
-import { parseDsn } from 'tunnel/dsn'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'

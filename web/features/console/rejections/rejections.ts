@@ -1,6 +1,6 @@
 /** Envelopes that were not delivered, by reason. */
 
-import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'tunnel/contract'
+import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'contract/admin-api'
 import type { Figures } from '../monitor/figures.ts'
 
 /** Names an outcome and its reason, at once or after spooling. */

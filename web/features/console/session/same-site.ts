@@ -1,6 +1,6 @@
 /** Origin check for requests that change something. */
 
-import { isOfHost, parseWebOrigin } from 'tunnel/origins'
+import { isOfHost, parseWebOrigin } from 'contract/origins'
 
 /** Reports whether a page of this site sent the request, by the headers that browsers add to every POST. */
 export function isSameSite({ headers }: { headers: Pick<Headers, 'get'> }): boolean {

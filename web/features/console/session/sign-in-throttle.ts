@@ -1,6 +1,6 @@
 /** Slows down password guessing: the wait doubles with each failure. */
 
-import { type CountedNetwork, networksAround } from 'tunnel/networks'
+import { type CountedNetwork, networksAround } from 'contract/networks'
 import type { Turn } from '../../../lib/password.ts'
 
 /** Counts a known device apart from its network, so that others at the same address do not delay it, until it has too many failures itself. */

@@ -1,8 +1,8 @@
 /** Panel that turns green when the upstream has accepted the first envelope of a site. */
 'use client'
 
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { useState } from 'react'
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
 import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/panel.tsx'

@@ -1,6 +1,6 @@
 /** Compression towards the servers of the projects, as the running tunnels use it. */
 
-import type { ReplicaStatus, UpstreamState } from 'tunnel/contract'
+import type { ReplicaStatus, UpstreamState } from 'contract/admin-api'
 
 export type Compression = Pick<UpstreamState, 'origin'> & NonNullable<UpstreamState['compression']>
 

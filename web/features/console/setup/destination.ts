@@ -1,6 +1,6 @@
 /** Destination of the reports: the inbox, or the project of a DSN. */
 
-import { INBOX, INBOX_DSN, parseDsn, readDsns } from 'tunnel/dsn'
+import { INBOX, INBOX_DSN, parseDsn, readDsns } from 'contract/dsn'
 import type { DsnPlace } from '../../../lib/config.ts'
 import { projectName, publicDsn } from '../projects/snippets.ts'
 

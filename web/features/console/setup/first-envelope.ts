@@ -1,6 +1,6 @@
 /** First envelope of a site since the set-up was opened. */
 
-import type { Receipt, SpoolOutcome } from 'tunnel/contract'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 
 /**
  * `unconfirmed`: one was accepted, but the operator has not said which site is meant. `spooled`: the upstream has accepted none of the site so

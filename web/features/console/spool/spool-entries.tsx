@@ -1,6 +1,6 @@
 /** Table of spool entries, in pages. */
 
-import type { SpoolListEntry, SpoolPage } from 'tunnel/contract/spool'
+import type { SpoolListEntry, SpoolPage } from 'contract/spool'
 import { formatBytes } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'

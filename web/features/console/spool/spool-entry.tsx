@@ -1,7 +1,7 @@
 /** Spool entry: details and actions. The payload is only downloaded on request. */
 
+import type { SpoolEntryDetails } from 'contract/spool'
 import type { ReactNode } from 'react'
-import type { SpoolEntryDetails } from 'tunnel/contract/spool'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'
 import { Fact, Facts } from '../../../ui/facts.tsx'

@@ -1,6 +1,6 @@
 /** State of one spool, its pending envelopes by project, and the actions on them. */
 
-import type { SpoolPartition, SpoolStatus } from 'tunnel/contract/spool'
+import type { SpoolPartition, SpoolStatus } from 'contract/spool'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 import { Panel } from '../../../ui/panel.tsx'

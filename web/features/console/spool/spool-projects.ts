@@ -1,6 +1,6 @@
 /** Projects of a spool: those with pending envelopes, and those whose delivery is paused. */
 
-import type { SpoolPartition, SpoolStatus } from 'tunnel/contract/spool'
+import type { SpoolPartition, SpoolStatus } from 'contract/spool'
 
 export type SpoolProject = {
   name: string

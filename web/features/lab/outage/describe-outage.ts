@@ -1,6 +1,6 @@
 /** State of the simulated outage in words. */
 
-import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
+import type { SimulatedOutageStatus } from 'contract/inbox'
 import { formatQuantity } from '../../../lib/format.ts'
 
 /** Describes the state without its counts, which change every second. */

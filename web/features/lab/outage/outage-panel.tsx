@@ -2,7 +2,7 @@
 'use client'
 
 import { captureException } from '@sentry/nextjs'
-import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
+import type { SimulatedOutageStatus } from 'contract/inbox'
 import { useHydrated } from '../../../lib/use-hydrated.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Card } from '../../../ui/card.tsx'

@@ -1,7 +1,7 @@
 /** Simulated outage of Sentry, through the admin ports of the tunnels. */
 
 import 'server-only'
-import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
+import type { SimulatedOutageStatus } from 'contract/inbox'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
 

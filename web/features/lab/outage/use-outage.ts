@@ -1,7 +1,7 @@
 /** Tracks the simulated outage. */
 
+import type { SimulatedOutageStatus } from 'contract/inbox'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { SimulatedOutageStatus } from 'tunnel/contract/inbox'
 import { describeOutcome } from '../outcome.ts'
 import type { Asked } from '../server-errors.ts'
 

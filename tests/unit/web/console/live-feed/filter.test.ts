@@ -1,7 +1,7 @@
 /** Filter of the live feed, and its form in the URL. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../contract/admin-api.ts'
 import {
   type FeedFilter,
   matches,

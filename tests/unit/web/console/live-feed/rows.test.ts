@@ -1,7 +1,7 @@
 /** Order, bounds and filter options of the rows of the live feed. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../contract/admin-api.ts'
 import {
   type FeedEvent,
   type FeedNotice,

@@ -1,7 +1,7 @@
 /** Recent losses: growth of the counters of each replica within 2 minutes. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 
 const statusOf = (replica: string): ReplicaStatus => ({

@@ -1,7 +1,7 @@
 /** History of several stores, some of which are slow or fail. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { describeMissing, readStores } from '../../../../../web/features/console/monitor/read-stores.ts'
 import type { ReplicaView } from '../../../../../web/features/console/monitor/replicas.ts'
 

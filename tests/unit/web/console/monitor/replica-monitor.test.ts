@@ -1,7 +1,7 @@
 /** Totals and rates of the monitor while replicas start, stop and return. */
 
 import { describe, expect, it } from 'vitest'
-import type { OperatorAction, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { OperatorAction, ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 

@@ -1,7 +1,7 @@
 /** Simulated outage of Sentry in the figures of the console. */
 
 import { expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { simulatedOutageOf } from '../../../../../web/features/console/monitor/simulated-outage.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'

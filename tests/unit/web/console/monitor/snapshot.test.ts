@@ -1,7 +1,7 @@
 /** Size and totals of the summary that an open console receives every two seconds. */
 
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Outcome, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { Outcome, ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
 import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'

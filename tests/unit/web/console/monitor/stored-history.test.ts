@@ -1,7 +1,7 @@
 /** Points of the charts from stored history. */
 
 import { describe, expect, it } from 'vitest'
-import type { History, HistoryPoint } from '../../../../../tunnel/src/contract/history.ts'
+import type { History, HistoryPoint } from '../../../../../contract/history.ts'
 import type { Point } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { continueWith, storedHistoryOf } from '../../../../../web/features/console/monitor/stored-history.ts'
 

@@ -1,8 +1,8 @@
 /** Results and losses of envelopes, from the responses of a replica to the number that the overview shows. */
 
 import { describe, expect, it } from 'vitest'
-import type { SpoolStatus } from '../../../../../tunnel/src/contract/spool.ts'
-import type { OutcomeCount, ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { OutcomeCount, ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
+import type { SpoolStatus } from '../../../../../contract/spool.ts'
 import { sumLosses } from '../../../../../web/features/console/monitor/losses.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { type OverviewSnapshot, summarise } from '../../../../../web/features/console/monitor/snapshot.ts'

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { SpoolStatus } from '../../../../../tunnel/src/contract/spool.ts'
-import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../tunnel/src/contract/upstream.ts'
+import type { SpoolStatus } from '../../../../../contract/spool.ts'
+import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../contract/upstream.ts'
 import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {

@@ -1,7 +1,7 @@
 /** Example of scrubbing on the page of the policies. */
 
 import { describe, expect, it } from 'vitest'
-import type { ScrubExample } from '../../../../../tunnel/src/contract/policies.ts'
+import type { ScrubExample } from '../../../../../contract/policies.ts'
 import { readExample } from '../../../../../web/features/console/policies/example.ts'
 
 const OBSERVED = { scrub: { level: 'default', mode: 'observe' } } as const

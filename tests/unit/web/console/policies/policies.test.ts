@@ -1,7 +1,7 @@
 /** Policies of several replicas together. */
 
 import { describe, expect, it } from 'vitest'
-import type { PolicyStatus, QuotaStatus, StormStatus } from '../../../../../tunnel/src/contract/policies.ts'
+import type { PolicyStatus, QuotaStatus, StormStatus } from '../../../../../contract/policies.ts'
 import {
   mergePolicies,
   quotaName,

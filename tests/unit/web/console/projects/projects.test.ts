@@ -1,7 +1,7 @@
 /** Facts about a project that the console derives from the state of its server. */
 
 import { expect, it } from 'vitest'
-import type { ReplicaFigures, ReplicaStatus } from '../../../../../tunnel/src/contract.ts'
+import type { ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { describeProjects } from '../../../../../web/features/console/projects/projects.ts'
 

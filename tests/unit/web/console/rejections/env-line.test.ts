@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import type { RejectionSample } from '../../../../../contract/admin-api.ts'
 import { findRemedies } from '../../../../../tunnel/src/admin/remedies.ts'
 import { readConfig } from '../../../../../tunnel/src/config/config.ts'
-import type { RejectionSample } from '../../../../../tunnel/src/contract.ts'
 import { envLine } from '../../../../../web/features/console/rejections/env-line.ts'
 import { makeFolder } from '../../../../support/temporary-folder.ts'
 

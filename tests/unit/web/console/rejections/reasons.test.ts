@@ -1,7 +1,7 @@
 /** Texts and time range of the rejections page. */
 
 import { describe, expect, it } from 'vitest'
-import type { OutcomeTime, Rejections } from '../../../../../tunnel/src/contract.ts'
+import type { OutcomeTime, Rejections } from '../../../../../contract/admin-api.ts'
 import { NO_FIGURES } from '../../../../../web/features/console/monitor/figures.ts'
 import { explain } from '../../../../../web/features/console/reasons.ts'
 import {

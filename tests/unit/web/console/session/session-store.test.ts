@@ -1,7 +1,7 @@
 /** Lifetime of sessions, and the delay after wrong passwords, with an injected clock. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { networkOf, networksAround } from '../../../../../tunnel/src/networks.ts'
+import { networkOf, networksAround } from '../../../../../contract/networks.ts'
 import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
 import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
 import {

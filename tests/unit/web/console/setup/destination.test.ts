@@ -1,7 +1,7 @@
 /** Destination of reports, from the form of the set-up. */
 
 import { expect, it } from 'vitest'
-import { INBOX_DSN } from '../../../../../tunnel/src/envelope/dsn.ts'
+import { INBOX_DSN } from '../../../../../contract/dsn.ts'
 import { readDestination } from '../../../../../web/features/console/setup/destination.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'

@@ -1,7 +1,7 @@
 /** First envelope of a site after the set-up was opened. */
 
 import { describe, expect, it } from 'vitest'
-import type { Receipt, SpoolOutcome } from '../../../../../tunnel/src/contract.ts'
+import type { Receipt, SpoolOutcome } from '../../../../../contract/admin-api.ts'
 import {
   type Arrival,
   addFinalOutcomes,

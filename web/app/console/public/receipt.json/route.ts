@@ -1,7 +1,7 @@
 /** Returns the outcome of an envelope to any client that has its receipt token. */
 
-import { Allowance } from 'tunnel/allowance'
-import type { Receipt } from 'tunnel/contract'
+import type { Receipt } from 'contract/admin-api'
+import { Allowance } from 'contract/allowance'
 import { findReceipt } from '../../../../lib/admin-client.ts'
 import { networkOf } from '../../../../lib/client-address.ts'
 import { config } from '../../../../lib/config.ts'

@@ -1,7 +1,7 @@
 /** Spool entry. */
 
+import type { SpoolEntryDetails } from 'contract/spool'
 import { notFound } from 'next/navigation'
-import type { SpoolEntryDetails } from 'tunnel/contract/spool'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
 import { hasInbox } from '../../../../features/console/monitor/snapshot.ts'

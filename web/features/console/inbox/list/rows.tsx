@@ -1,7 +1,7 @@
 /** Rows of the inbox: groups of envelopes, and single envelopes. */
 
+import type { InboxEntry, InboxGroup } from 'contract/inbox'
 import type { ReactNode } from 'react'
-import type { InboxEntry, InboxGroup } from 'tunnel/contract/inbox'
 import { formatCount, formatQuantity } from '../../../../lib/format.ts'
 import { Ago } from '../../../../ui/relative-time.tsx'
 import { StateMark } from '../../../../ui/status-badge.tsx'

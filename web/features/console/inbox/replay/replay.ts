@@ -1,6 +1,6 @@
 /** Replay of an inbox: its segments in order, and the errors during it. */
 
-import type { InboxEntry } from 'tunnel/contract/inbox'
+import type { InboxEntry } from 'contract/inbox'
 
 export type Replay = {
   /** Envelopes that contain the segments, from the first one that is there. */

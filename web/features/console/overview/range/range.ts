@@ -1,6 +1,6 @@
 /** Time ranges of the overview. */
 
-import type { HistoryRange } from 'tunnel/contract/history'
+import type { HistoryRange } from 'contract/history'
 import { formatMinute, formatTime } from '../../../../lib/format.ts'
 import type { Query } from '../../routes.ts'
 

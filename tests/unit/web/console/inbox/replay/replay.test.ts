@@ -2,7 +2,7 @@
 
 import { deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { InboxEntry } from '../../../../../../tunnel/src/contract/inbox.ts'
+import type { InboxEntry } from '../../../../../../contract/inbox.ts'
 import {
   MAX_RECORDING_BYTES,
   readReport,

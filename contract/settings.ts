@@ -4,11 +4,11 @@
  */
 
 import type { Row, Setting } from './settings/declarations.ts'
-import { DEPLOYMENT } from './settings/deployment.ts'
+import { DEPLOYMENT } from './settings/deployment-settings.ts'
 import { PROCESS, PROCESSES } from './settings/processes.ts'
-import { SHARED } from './settings/shared.ts'
-import { TUNNEL } from './settings/tunnel.ts'
-import { WEB } from './settings/web.ts'
+import { SHARED } from './settings/shared-settings.ts'
+import { TUNNEL } from './settings/tunnel-settings.ts'
+import { WEB } from './settings/web-settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

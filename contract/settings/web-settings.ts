@@ -1,7 +1,7 @@
 /** Settings of the error reports of browsers: Culvert's own pages, and pages with `sdk.js`. */
 
-import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
+import * as is from './parsers.ts'
 
 export const REPORTS = "Error reports of Culvert's own pages and of sdk.js"
 

@@ -5,18 +5,17 @@ import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { derivedPaths, INBOX, reportsUrl } from '../envelope/dsn.ts'
-import { CATEGORY_NAMES } from '../envelope/items.ts'
-import { formatRateLimits } from '../policy/rate-limits.ts'
-import { THROTTLE_SECONDS } from '../policy/throttle.ts'
-import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../rejections.ts'
-import { hostOf, isLocal, leadsTo, portOf } from './addresses.ts'
-import { findOwnDsns } from './own-dsns.ts'
-import { CHECK_BESIDE_APP } from './parsers.ts'
-import type { Environment } from './settings.ts'
-import { readPageSettings, readSharedSettings, SettingsReader } from './settings-reader.ts'
+import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
+import { CATEGORY_NAMES } from 'contract/categories'
+import { derivedPaths, INBOX, reportsUrl } from 'contract/dsn'
+import { findOwnDsns } from 'contract/own-dsns'
+import { formatRateLimits, THROTTLE_SECONDS } from 'contract/rate-limits'
+import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
+import type { Environment } from 'contract/settings'
+import { CHECK_BESIDE_APP } from 'contract/settings/parsers'
+import { readPageSettings, readSharedSettings, SettingsReader } from 'contract/settings-reader'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../..')
 
 /** Template `nginx.conf`, with the files that it includes in place. */
 export type NginxTemplate = {

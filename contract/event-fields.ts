@@ -1,6 +1,6 @@
 /** Fields of events that titles and groups are made of. */
 
-import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
+import { type Json, list, object, scalarText as text } from './json.ts'
 
 /** Returns the message of an event without an exception. */
 export function messageOf({ logentry, message }: Json): string {

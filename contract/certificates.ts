@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import type { Kind } from './parsers.ts'
+import type { Kind } from './settings/parsers.ts'
 
 /** Certificates in the order of the file. The file holds at least one. */
 export type CertificateFile = { path: string; certificates: string[] }

@@ -1,14 +1,9 @@
 /** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
 
-import type { SimulatedOutageStatus } from './contract/inbox.ts'
-import type { PolicyStatus, QuotaReason, SamplingReason } from './contract/policies.ts'
-import type { SpoolStatus } from './contract/spool.ts'
-import type {
-  CompressionState,
-  LastUpstreamError,
-  ProjectRefusal,
-  ReceiptUpstreamError,
-} from './contract/upstream.ts'
+import type { SimulatedOutageStatus } from './inbox.ts'
+import type { PolicyStatus, QuotaReason, SamplingReason } from './policies.ts'
+import type { SpoolStatus } from './spool.ts'
+import type { CompressionState, LastUpstreamError, ProjectRefusal, ReceiptUpstreamError } from './upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [

@@ -1,7 +1,7 @@
 /** Settings that only nginx has: what it listens on, and where it finds tunnels, web and its files. */
 
-import * as is from '../parsers.ts'
 import { setting } from './declarations.ts'
+import * as is from './parsers.ts'
 
 const NO_ADDRESS = 'is not a port or an address with one; write it like 8080 or [::1]:8080'
 

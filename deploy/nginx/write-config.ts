@@ -1,6 +1,6 @@
-/** Renders nginx's configuration from the environment, before nginx starts: `node tunnel/src/nginx.ts /nginx/nginx.conf`. */
+/** Renders nginx's configuration from the environment, before nginx starts: `node deploy/nginx/write-config.ts /nginx/nginx.conf`. */
 
-import { writeNginxConfig } from './config/render-nginx.ts'
+import { writeNginxConfig } from './render.ts'
 
 const [file] = process.argv.slice(2)
 if (file === undefined) throw new Error('name the file to write')

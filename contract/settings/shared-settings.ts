@@ -1,7 +1,7 @@
 /** Settings that several processes read, and those of the console. */
 
-import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
+import * as is from './parsers.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

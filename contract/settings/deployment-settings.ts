@@ -1,7 +1,7 @@
 /** Settings of Docker Compose and of the build of the images. */
 
-import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
+import * as is from './parsers.ts'
 
 const port = is.integer('port', 1, 65535)
 

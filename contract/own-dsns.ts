@@ -1,8 +1,8 @@
 /** DSNs that lead back to Culvert, which forwards envelopes but stores none for others. */
 
-import type { Dsn } from '../envelope/dsn.ts'
-import { formatDsn } from '../envelope/dsn.ts'
 import { leadsTo } from './addresses.ts'
+import type { Dsn } from './dsn.ts'
+import { formatDsn } from './dsn.ts'
 
 /** Services of `docker-compose.yml`. */
 const SERVICES = ['nginx:8080', 'nginx:8081', 'tunnel:9090', 'tunnel-admin:9091', 'web:3000']

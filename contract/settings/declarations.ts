@@ -1,6 +1,6 @@
 /** Types and functions that declare rows of the table of settings. */
 
-import type * as is from '../parsers.ts'
+import type * as is from './parsers.ts'
 
 /** Process that reads a setting: `compose` is Docker Compose (and `npm start`), `build` the build of the images. */
 export type Process = 'nginx' | 'tunnel' | 'web' | 'compose' | 'build'

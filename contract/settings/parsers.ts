@@ -2,9 +2,9 @@
 
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { type Dsn, formatDsn, readDsns } from '../envelope/dsn.ts'
+import { type Dsn, formatDsn, readDsns } from '../dsn.ts'
+import { describeNats, type NatsAddress, parseNatsUrl } from '../nats-url.ts'
 import { isOriginEntry } from '../origins.ts'
-import { describeNats, type NatsAddress, parseNatsUrl } from '../spool/jetstream/nats-url.ts'
 
 export type Kind<T> = {
   /**

@@ -1,8 +1,8 @@
 /** Settings that the images, Compose and `npm start` set for each process. */
 
-import * as is from '../parsers.ts'
 import { section, setting } from './declarations.ts'
-import { NGINX } from './nginx.ts'
+import { NGINX } from './nginx-settings.ts'
+import * as is from './parsers.ts'
 
 export const LOOPBACK = ['127.0.0.0/8', '::1']
 const listeningPort = is.integer('port', 0, 65535)

@@ -1,7 +1,7 @@
 /** Kind and title of an envelope in the inbox, for its list in the tunnel and its page in web. */
 
-import { type Json, list, object, scalarText as text } from '../envelope/json.ts'
 import { messageOf, valuesOf } from './event-fields.ts'
+import { type Json, list, object, scalarText as text } from './json.ts'
 
 /** Item types whose payload gives a title, the most informative first. */
 export const TITLE_TYPES = [

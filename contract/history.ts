@@ -1,6 +1,6 @@
 /** History of the admin API: counts over time. */
 
-import type { DurationCounts } from '../contract.ts'
+import type { DurationCounts } from './admin-api.ts'
 
 /** Counts of the envelopes of one span of time. Categories are those of envelopes, items are counted by type. */
 export type HistoryCounts = {

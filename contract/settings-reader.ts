@@ -1,8 +1,8 @@
 /** Reads settings from an environment by the table in `settings.ts`. */
 
 import { readFileSync } from 'node:fs'
-import { CHECK_BESIDE_APP } from './parsers.ts'
 import type { Setting } from './settings/declarations.ts'
+import { CHECK_BESIDE_APP } from './settings/parsers.ts'
 import { type Environment, rowOf, type SettingName, type SettingValue } from './settings.ts'
 
 /** Settings in force by name, as an operator writes them and without secrets. */

@@ -1,10 +1,10 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
-import { CSP_FILTERS } from '../../contract.ts'
-import { REPORT_TYPES } from '../../reports/report-types.ts'
+import { CSP_FILTERS } from '../admin-api.ts'
 import { certificateFile } from '../certificates.ts'
-import * as is from '../parsers.ts'
+import { REPORT_TYPES } from '../report-types.ts'
 import { section, setting } from './declarations.ts'
+import * as is from './parsers.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

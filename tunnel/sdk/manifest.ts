@@ -1,6 +1,6 @@
 /** Manifest of the built SDK: the files that the tunnel serves. */
 
-import type { AddOn, FirstBundle } from '../../sdk/handover.ts'
+import type { AddOn, FirstBundle } from './handover.ts'
 
 /** Folder that `tunnel/build-sdk.ts` writes, from the folder of the tunnel. */
 export const SDK_FOLDER = '.sdk'
