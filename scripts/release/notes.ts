@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { ROOT, UserError } from '../environment.ts'
 
+const WORKSPACES = ['contract', 'tunnel', 'web']
+
 const USAGE = `npm run release-notes -- TAG
 Prints the section of CHANGELOG.md for a tag such as v0.1.0. It fails if a package, the chart or an image has another version.`
 
@@ -42,10 +44,9 @@ export function readVersions(): Record<string, string> {
   const chart: { version: string; appVersion: string } = parse(read('deploy/helm/culvert/Chart.yaml'))
   return {
     ...Object.fromEntries(
-      ['package.json', 'package-lock.json', 'tunnel/package.json', 'web/package.json'].map((file) => [
-        file,
-        JSON.parse(read(file)).version,
-      ]),
+      ['package.json', 'package-lock.json', ...WORKSPACES.map((name) => `${name}/package.json`)].map(
+        (file) => [file, JSON.parse(read(file)).version],
+      ),
     ),
     'Chart.yaml (version)': chart.version,
     'Chart.yaml (appVersion)': chart.appVersion,

@@ -1,0 +1,67 @@
+/**
+ * Figures of the admin API: counts over time, of all replicas that share a store. Every chart, total and problem of the console is a sum
+ * of these.
+ */
+
+/** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
+export type DurationCounts = Record<string, number>
+
+/** Counts of one span of time. Names that were not counted are absent. */
+export type FigureCounts = {
+  /** Envelopes that got an outcome. Larger than the sum of `outcomes` by those whose replica was killed before it could write the outcome down. */
+  received: number
+  /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
+  outcomes: Record<string, number>
+  /** Envelopes by data category. */
+  categories: Record<string, number>
+  /** Items by type, a colon, and the outcome of their envelope or the reason for which they were removed: `event:delivered`. */
+  items: Record<string, number>
+  /** Spooled envelopes by final outcome. */
+  final_outcomes: Record<string, number>
+  /** Body bytes as received. */
+  bytes: number
+  /** Seconds from the first byte of an envelope to its response. */
+  durations: DurationCounts
+  /** By origin. */
+  upstreams: Record<string, UpstreamCounts>
+  /** Acknowledged entries that the store lost. */
+  vanished: number
+  /** Reach tests of browsers by result. */
+  reach: Record<string, number>
+  /** Errors from browsers that were delivered or spooled. */
+  browser_errors: number
+}
+
+/** Envelopes that an upstream accepted at once, and the seconds until it responded. */
+export type UpstreamCounts = { delivered: number; durations: DurationCounts }
+
+/** Counts of the span that begins at `time`, in milliseconds since 1970. */
+export type FiguresPoint = FigureCounts & {
+  time: number
+  /** Replicas that counted. Without any, there is no point. */
+  replicas: number
+  /** Spooled envelopes without a final outcome at the end of the span. */
+  pending: number
+  /** Envelopes of which it is not known what became of them: outcome and final outcome are missing. */
+  unknown: number
+}
+
+/** Response of `GET /figures?from=&to=&step=`. Times are in milliseconds since 1970. */
+export type Figures = {
+  /** Rounded down to a multiple of `step`. */
+  from: number
+  to: number
+  /** Length of the span of a point. */
+  step: number
+  /** Oldest first. The last span may still be running. */
+  points: FiguresPoint[]
+  /** Spooled envelopes without a final outcome at `from`. */
+  pending_before: number
+  /** Replicas that counted in the range, with their envelopes and the time of the last count. */
+  replicas: { name: string; envelopes: number; last: number }[]
+}
+
+/** Bounds of the range, in milliseconds, and of the number of points. */
+export const MIN_STEP = 60_000
+export const MAX_RANGE = 7 * 24 * 60 * 60_000
+export const MAX_POINTS = 200
