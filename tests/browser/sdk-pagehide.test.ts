@@ -11,6 +11,14 @@ import type { Engine, Tab, TabVisitor } from '../support/browser/tab.ts'
 const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
 const KB = 1_000
 const SIZES = [1, 50, 70, 150, 300]
+const DATABASE_READS = `new Promise((resolve, reject) => {
+  const opening = indexedDB.open('culvert-offline?p=456')
+  opening.onerror = () => reject(opening.error)
+  opening.onsuccess = () => {
+    const counting = opening.result.transaction('queue').objectStore('queue').count()
+    counting.onsuccess = () => { opening.result.close(); resolve(true) }
+  }
+})`
 
 for (const name of ENGINES)
   describe(`A page with sdk.js in ${name}`, requiresEngine(name), () => {
@@ -66,6 +74,7 @@ for (const name of ENGINES)
       await reportWhenLeft(title, lengths)
       await open(publish())
       for (const i of lengths.keys()) await site.event(`${title} ${i}`)
+      expect(await tab.evaluate(DATABASE_READS)).toBe(true)
     })
 
     const ways: [string, () => Promise<void>][] = [
@@ -82,6 +91,7 @@ for (const name of ENGINES)
         await leave()
         await open(publish())
         for (const i of lengths.keys()) await site.event(`${title} ${i}`)
+        expect(await tab.evaluate(DATABASE_READS)).toBe(true)
       },
     )
 
@@ -96,10 +106,11 @@ for (const name of ENGINES)
       for (const i of lengths.keys()) await site.event(`with a worker ${i}`)
     })
 
-    it('delivers errors from each 4 ms before it is left, and what the next page reports', async () => {
+    it('delivers errors from each 4 ms before it is left, and the next page stores what it reports', async () => {
       await open(publish())
       await tab.evaluate(`void setInterval(() => Sentry.captureMessage('often'), 4)`)
       await open(publish())
+      expect(await tab.evaluate(DATABASE_READS)).toBe(true)
       await tab.evaluate("Sentry.captureMessage('after many')")
       await site.event('after many')
     })

@@ -604,6 +604,22 @@ describe('The transport', () => {
     expect(await stored()).toEqual([])
   })
 
+  it('aborts the removal of an accepted envelope when the page is closed, and sends it again at the next visit', async () => {
+    const client = openTab()
+    await send(client, envelopeOf('event', 'first'))
+    const { transaction } = IDBDatabase.prototype
+    vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
+      if (postsOf('second').length > 0) queueMicrotask(() => page.dispatchEvent(new Event('pagehide')))
+      return transaction.apply(this, args)
+    })
+    await send(client, envelopeOf('event', 'second'))
+    vi.mocked(IDBDatabase.prototype.transaction).mockRestore()
+    expect(await stored()).toEqual(['second'])
+    advance(15_000)
+    openTab()
+    await expect.poll(() => postsOf('second')).toHaveLength(2)
+  })
+
   it('waits for a database that does not answer for 300 ms, once in a page', async () => {
     vi.spyOn(indexedDB, 'open').mockReturnValue({} as IDBOpenDBRequest)
     const start = performance.now()

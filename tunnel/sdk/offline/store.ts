@@ -38,7 +38,7 @@ export type Taken = { key: Key; body: Uint8Array } | { nextAt: number }
 const RESET = ['NotFoundError', 'DataError', 'DataCloneError']
 
 type RunOptions = {
-  /** End of the transaction if the page is left. */
+  /** End of a transaction that takes too long. */
   end?: 'abort' | 'commit'
   timeoutMs?: number
   opening?: Promise<IDBDatabase | undefined>
@@ -48,8 +48,8 @@ export class EnvelopeStore {
   readonly #name: string
   /** Ends the time in which envelopes wait for the database. */
   readonly #patience = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE_MS))
-  /** Open transactions, and how they end when the page is left. */
-  readonly #transactions = new Map<IDBTransaction, 'abort' | 'commit'>()
+  /** Open transactions. */
+  readonly #transactions = new Set<IDBTransaction>()
   #opening: Promise<IDBDatabase> | undefined
   #hasWarned = false
   #hasReset = false
@@ -62,13 +62,15 @@ export class EnvelopeStore {
     this.#open().catch(() => {}) // `#run` has the error
   }
 
-  /** Ends all transactions, and begins none until `stay`: WebKit keeps the lock of one that is open when the page is left as long as the tab. */
+  /**
+   * Aborts all transactions, and begins none until `stay`. WebKit keeps the lock of one that is open when the page is left as long as the tab,
+   * and also that of one on which `commit` was called: it sends the commit to the database after events that this page no longer gets.
+   */
   leave(): void {
     this.#isLeaving = true
-    for (const [transaction, end] of this.#transactions)
+    for (const transaction of this.#transactions)
       try {
-        if (end === 'commit' && transaction.commit) transaction.commit()
-        else transaction.abort()
+        transaction.abort()
       } catch {} // the browser is committing it, or has done so
   }
 
@@ -178,7 +180,7 @@ export class EnvelopeStore {
 
   /**
    * Runs a transaction, and resolves after its commit, or to `undefined` if it failed, takes too long, the database is not open, or the page
-   * is left. `end` says if a transaction that takes too long is aborted.
+   * is left.
    */
   async #run<T>(
     act: (queue: IDBObjectStore) => Promise<T>,
@@ -191,7 +193,7 @@ export class EnvelopeStore {
       if (!database || this.#isLeaving) return undefined
       const begun = database.transaction(QUEUE, 'readwrite')
       transaction = begun
-      this.#transactions.set(begun, end)
+      this.#transactions.add(begun)
       const committed = new Promise<void>((resolve, reject) => {
         begun.oncomplete = () => resolve()
         begun.onabort = () => reject(begun.error)
@@ -240,7 +242,7 @@ export class EnvelopeStore {
       request.onupgradeneeded = () => {
         request.result.createObjectStore(QUEUE)
         upgrade = request.transaction
-        if (upgrade) this.#transactions.set(upgrade, 'abort')
+        if (upgrade) this.#transactions.add(upgrade)
         if (this.#isLeaving) upgrade?.abort()
       }
       request.onerror = () => {
