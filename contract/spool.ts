@@ -45,7 +45,7 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   project_max_bytes: number
   max_age_ms: number
   attempts: SpoolAttempts[]
-  /** Free space of the disk, length of the write-ahead log, damaged files to recover; absent when the spool is no file. */
+  /** Free space of the disk, length of the write-ahead log, damaged files that were set aside; absent when the spool is no file. */
   disk_free_bytes?: number
   wal_bytes?: number
   damaged_files?: string[]

@@ -23,6 +23,10 @@ const PROJECTS = { address: '456', name: '457', tls: '458' } as const
 const ANSWER_MS = 2_000
 const SPOOLING_MS = 3_000
 
+const DEPLOY = join(ROOT, 'deploy')
+/** Image whose sqlite3 has the command `.recover`. */
+const DEBIAN_IMAGE = process.env.DEBIAN_IMAGE ?? 'debian:13-slim'
+
 /** File with the certificate authority of the recording Sentry. */
 export const CA_FILE = join(ROOT, 'tests/fixtures/tls/cert.pem')
 
@@ -99,6 +103,13 @@ export class Site {
     const { project } = this.stack
     const mount = ['--volume', `${project}_${volume}:/volume`, '--user', '0']
     await this.stack.docker('run', '--rm', ...mount, `${project}-tunnel:latest`, 'node', '-e', script)
+  }
+
+  /** Runs a shell script in the folder of the spool, in a container of Debian. */
+  async runShell(script: string): Promise<void> {
+    const mounts = ['--volume', `${this.stack.project}_spool:/spool`, '--volume', `${DEPLOY}:/deploy:ro`]
+    const options = [...mounts, '--workdir', '/spool', '--entrypoint', 'sh']
+    await this.stack.docker('run', '--rm', ...options, DEBIAN_IMAGE, '-c', script)
   }
 
   /** Name of the container that has the names of Sentry. */

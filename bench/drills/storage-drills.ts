@@ -14,10 +14,17 @@ const FILL = `const { bavail, bsize } = fs.statfsSync('/spool')
   fs.writeFileSync('/spool/filler', Buffer.alloc(bavail * bsize - 2 * 1024 * 1024))`
 /** Overwrites the header of the database. */
 const DAMAGE = `const file = fs.openSync('/volume/spool.db', 'r+'); fs.writeSync(file, Buffer.alloc(100, 7), 0, 100, 0)`
-/** Recovers the renamed files, as an operator does; their logs (`-wal`, `-shm`) belong to them. */
-const RECOVER = `for file in $(ls /spool/spool.db.damaged-* | grep -Ev -- '-(wal|shm)$'); do
-  node tunnel/src/spool-command.ts recover "$file" || exit 1
-done`
+/** Puts the envelopes of the damaged file back, as docs/operations.md shows: its header is damaged, so the first page comes from the new file. */
+const PUT_BACK = `set -e
+apt-get -qq update && apt-get -qq install -y sqlite3
+damaged=$(ls spool.db.damaged-* | grep -Ev -- '-(wal|shm)$')
+cp "$damaged" damaged.db
+if [ -e "$damaged-wal" ]; then cp "$damaged-wal" damaged.db-wal; fi
+sqlite3 spool.db "SELECT writefile('first-page', data) FROM sqlite_dbpage WHERE pgno = 1"
+dd if=first-page of=damaged.db conv=notrunc
+sqlite3 damaged.db '.recover --ignore-freelist' | sqlite3 recovered.db
+while sqlite3 -bail spool.db < /deploy/put-back.sql | grep ' left$' | tee /dev/stderr | grep -q '^[1-9]'; do :; done
+rm -f first-page damaged.db* recovered.db*`
 const FORGET = `fs.rmSync('/volume/jetstream', { recursive: true })`
 
 export const DAMAGED_FILE_DRILL: Drill = declareDrill({
@@ -32,7 +39,7 @@ export const DAMAGED_FILE_DRILL: Drill = declareDrill({
   },
   async repair(site) {
     await site.bringSentryBack()
-    await site.stack.compose('exec', '-T', 'tunnel', 'sh', '-c', RECOVER)
+    await site.runShell(PUT_BACK)
   },
   signs: [
     { source: 'log', shows: /damaged and is set aside/, words: 'log: the file is set aside' },
@@ -43,7 +50,7 @@ export const DAMAGED_FILE_DRILL: Drill = declareDrill({
       words: '`culvert_spool_damaged_files`; alert `CulvertSpoolDamaged`',
     },
   ],
-  remedy: '`docker compose exec tunnel node tunnel/src/spool-command.ts recover FILE`',
+  remedy: '[`sqlite3 .recover`](#a-damaged-spool-file)',
   bounds: { lost: 0, duplicates: CUT },
 })
 

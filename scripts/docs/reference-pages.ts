@@ -132,7 +132,6 @@ const COMMANDS: Readonly<Record<string, string>> = {
   config: 'scripts/config.ts',
   'hash-password': 'scripts/hash-password.ts',
   policy: 'tunnel/src/policy-command.ts',
-  spool: 'tunnel/src/spool-command.ts',
 }
 
 function commandsPage(): string {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { markDamaged } from '../../../tunnel/src/spool/sqlite/damaged-files.ts'
 import { OwnerLock } from '../../../tunnel/src/spool/sqlite/locks.ts'
-import { ALL, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
 import { store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -126,6 +126,27 @@ describe('A damaged spool file', () => {
     await spool.probe()
     await store(spool)
     expect(readdirSync(folder)).not.toContain('spool.db-damaged')
+  })
+
+  it('is listed until it is deleted, and the bodies of its entries stay as long', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    await store(before, { bytes: LARGE_BYTES })
+    await before.close()
+    writeFileSync(file, GARBAGE)
+    const bodies = () => readdirSync(join(folder, 'bodies'))
+    const start = async () => {
+      const spool = await openSqliteSpool(file, PLENTY)
+      const disk = await spool.disk?.()
+      await spool.close()
+      return disk?.damagedFiles ?? []
+    }
+    const [damaged = ''] = await start()
+    expect(await start()).toEqual([damaged])
+    expect(bodies()).toHaveLength(1)
+    rmSync(damaged)
+    expect(await start()).toEqual([])
+    expect(bodies()).toEqual([])
   })
 
   it('is not renamed while another replica has it open', async () => {

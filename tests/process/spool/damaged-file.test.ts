@@ -1,7 +1,7 @@
-/** Damaged spool file: it is reported until the recovery command has restored its envelopes, while the tunnel runs. */
+/** Damaged spool file: it is reported until it is deleted, and what SQLite recovers of it returns to the spool while the tunnel runs. */
 
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts'
 const ENVELOPES = 30
 const HEADER_BYTES = 100
 
-it('A damaged spool file is shown in status and metrics, and npm run spool -- recover has its envelopes delivered once', async () => {
+it('A damaged spool file is shown in status and metrics, and put-back.sql has its recovered envelopes delivered once', async () => {
   await using folder = await makeMemoryFolder()
   await using sentry = await startSentry()
   const file = join(folder.path, 'spool.db')
@@ -32,6 +32,7 @@ it('A damaged spool file is shown in status and metrics, and npm run spool -- re
         'spooled',
       )
   }
+  cpSync(file, join(folder.path, 'recovered.db')) // as `sqlite3 .recover` makes it, which needs a shell of its own
   writeFileSync(file, readFileSync(file).fill('damage', 0, HEADER_BYTES))
 
   await using tunnel = await startTunnel({ env })
@@ -40,21 +41,22 @@ it('A damaged spool file is shown in status and metrics, and npm run spool -- re
   expect(damaged).toMatch(/spool\.db\.damaged-/)
   expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 1$/m)
 
-  const recover = async () => {
-    const args = ['tunnel/src/spool-command.ts', 'recover', damaged]
-    return (await promisify(execFile)(NODE, args, { cwd: ROOT })).stdout
-  }
-  const told = await recover()
-  expect(told).toContain(`Recovered: ${ENVELOPES} envelopes`)
-  expect(told).toContain('Already known: 0 envelopes')
-  expect(told).toContain('Unreadable: 0 envelopes')
-  await expect.poll(status).toMatchObject({ spool: { damaged_files: [], envelopes: ENVELOPES } }) // totals may be late
-  expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 0$/m)
+  await putBack(folder.path)
+  await putBack(folder.path)
+  await expect.poll(status).toMatchObject({ spool: { damaged_files: [damaged], envelopes: ENVELOPES } }) // totals may be late
 
   await sentry.back()
   await until(async () => (await depthOf([tunnel])) === 0)
-  expect(await recover()).toContain('was recovered before')
-  expect(await depthOf([tunnel])).toBe(0)
   const arrived = sentry.requests.map(({ header }) => header.event_id)
   expect(arrived.toSorted()).toEqual(Array.from({ length: ENVELOPES }, (_, n) => idOf(n)))
+
+  rmSync(damaged)
+  await expect.poll(status).toMatchObject({ spool: { damaged_files: [], envelopes: 0, bytes: 0 } })
+  expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 0$/m)
 })
+
+/** Runs the script beside the spool's file, as the shell of SQLite does. */
+async function putBack(cwd: string): Promise<void> {
+  const script = `new (require('node:sqlite').DatabaseSync)('spool.db').exec(fs.readFileSync(process.argv[1], 'utf8'))`
+  await promisify(execFile)(NODE, ['--eval', script, join(ROOT, 'deploy/put-back.sql')], { cwd })
+}

@@ -13,7 +13,7 @@ import {
 
 /** Top to bottom. A module imports from its own subject and from lines below; subjects of one line do not import each other. */
 const TUNNEL: Order = [
-  ['main', 'describe-command', 'policy-command', 'spool-command'],
+  ['main', 'describe-command', 'policy-command'],
   ['run'],
   ['tunnel'],
   ['services'],

@@ -62,7 +62,7 @@ export class SpoolMetrics {
     )
     this.#total(
       'damaged_files',
-      'Spool files that were set aside because they were damaged, and not recovered yet; absent when the spool is no file.',
+      'Spool files that were set aside because they were damaged; absent when the spool is no file.',
       (spool) => spool.damaged_files?.length,
     )
     this.#total(

@@ -27,14 +27,9 @@ export function Notices({ replicas, spools, simulatedOutage }: Props) {
       {unresponsive.length > 0 && <Notice state="bad">{describeUnresponsive(unresponsive)}</Notice>}
       {damaged.map((file) => (
         <Notice key={file} state="bad">
-          The spool’s file was damaged. It is set aside, and may hold envelopes that were acknowledged.
-          Deliver them with
-          <code className="my-1 block">
-            docker compose exec tunnel node tunnel/src/spool-command.ts recover {file}
-          </code>
-          or, without containers, with
-          <code className="my-1 block">npm run spool -- recover {file}</code>
-          This notice ends when the file is recovered or deleted.
+          The spool’s file was damaged, and is set aside as <code>{file}</code>. It may hold envelopes that
+          were acknowledged. “A damaged spool file” in docs/operations.md has the commands that put them back.
+          This notice ends when the file is deleted or moved away.
         </Notice>
       ))}
       {simulatedOutage && <Notice state="wait">{describeSimulation(simulatedOutage)}</Notice>}

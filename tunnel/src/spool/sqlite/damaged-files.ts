@@ -1,4 +1,4 @@
-/** Names of damaged spool files, which are set aside beside the spool's file until they are recovered or deleted. */
+/** Names of damaged spool files, which are set aside beside the spool's file until an operator deletes them. */
 
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -6,7 +6,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { hasErrorCode } from './locks.ts'
 
 const DAMAGED = '.damaged-'
-const RECOVERED = '.recovered-'
 const MARK = '-damaged'
 const LOG_FILES = ['-wal', '-shm']
 const SQLITE_CORRUPT = 11
@@ -90,30 +89,12 @@ export function setAside(file: string): string {
   return name
 }
 
-/** Lists the damaged files of a spool that were not recovered. */
+/** Lists the damaged files of a spool. */
 export function listDamaged(spoolFile: string): string[] {
   const prefix = `${basename(spoolFile)}${DAMAGED}`
   return readdirSync(dirname(spoolFile))
     .filter((name) => name.startsWith(prefix) && !LOG_FILES.some((suffix) => name.endsWith(suffix)))
     .map((name) => join(dirname(spoolFile), name))
-}
-
-/** Returns the file in whose place a damaged one was; `undefined` for any other name. */
-export function spoolFileOf(damaged: string): string | undefined {
-  const [spoolFile, time] = damaged.split(DAMAGED)
-  return spoolFile && time !== undefined ? spoolFile : undefined
-}
-
-/** Returns the name of a damaged file after its recovery. */
-export function recoveredNameOf(damaged: string): string {
-  return damaged.replace(DAMAGED, RECOVERED)
-}
-
-/** Renames a file that was recovered, with its log. */
-export function markRecovered(damaged: string): string {
-  const name = recoveredNameOf(damaged)
-  renameWithLog(damaged, name)
-  return name
 }
 
 function renameWithLog(file: string, name: string): void {

@@ -39,8 +39,8 @@ export function readEntry(row: Row): StoredEntry {
 
 // sqlite.org/fileformat2.html#b_tree_pages
 export const PAGE_BYTES = 4096
-export const MAX_LOCAL = PAGE_BYTES - 35 // the rest of a larger row is on pages of its own
-export const MIN_LOCAL = Math.floor(((PAGE_BYTES - 12) * 32) / 255) - 23
+const MAX_LOCAL = PAGE_BYTES - 35 // the rest of a larger row is on pages of its own
+const MIN_LOCAL = Math.floor(((PAGE_BYTES - 12) * 32) / 255) - 23
 const ROW_OVERHEAD = 64 // numbers, and the lengths of the columns
 const INDEX_OVERHEAD = 150 // of four indexes, beside the columns that they repeat
 

@@ -118,13 +118,6 @@ export class SqliteStore {
     return { kind: 'stored', lease: { ...entry, id: Number(lastInsertRowid), attempts: 0, until }, evicted }
   }
 
-  /** Puts back an entry of a damaged file. Returns `false` when it is known, or was put back before. */
-  restore(entry: SpoolEntry, body: Uint8Array | undefined): boolean {
-    this.#db.exec('CREATE TABLE IF NOT EXISTS restored (key TEXT PRIMARY KEY) STRICT, WITHOUT ROWID')
-    const { changes } = this.#db.prepare('INSERT OR IGNORE INTO restored (key) VALUES (?)').run(entry.key)
-    return changes > 0 && this.put(entry, body, 0).kind === 'stored'
-  }
-
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
   take(limit: number, leaseMs: number, demands: readonly ProjectDemand[], avoided?: Avoided): Lease[] {
     const now = Date.now()

@@ -15,7 +15,7 @@ export type LossCounts = {
 }
 
 export type Losses = LossCounts & {
-  /** Damaged spool files. The number of their envelopes is unknown until they are recovered. */
+  /** Damaged spool files. The number of their envelopes is unknown. */
   damagedFiles: number
 }
 

@@ -235,7 +235,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'refused':
       return `Act within an hour of their arrival, or they are declined: ${remedyOfStatus(problem.refusal.status)}`
     case 'damaged-file':
-      return 'Act: recover the file as described below.'
+      return 'Act: put its envelopes back as described below.'
     case 'replicas-away':
       return 'Act: check that all tunnels run, and their logs.'
     case 'paused': {
