@@ -215,19 +215,94 @@ describe('Deliverer', () => {
   const endOf = (key: string) => ends.find((end) => end.key === key)
 
   it.each([500, 502, undefined])(
-    'retries an entry that alone gets %s ever more rarely, and declines it after an hour',
+    'retries an entry that alone gets %s ever more rarely, and declines it right before it expires',
     async (status) => {
-      maxAge = 24 * 60 * MINUTE
+      maxAge = 2 * 60 * MINUTE
       answer = (attempt) => (isHonest(attempt) ? answered(200) : status ? undecided(status) : RESET)
       const { key } = await spool.add(Buffer.from('poison'))
       start()
       await passWithOthers(55 * MINUTE)
-      expect(endOf(key)).toBeUndefined()
       expect(attemptsWith('poison')).toBeLessThan(50)
-      await passWithOthers(20 * MINUTE)
+      await passWithOthers(60 * MINUTE)
+      expect(endOf(key)).toBeUndefined()
+      await passWithOthers(6 * MINUTE)
       expect(endOf(key)).toEqual({ key, end: 'declined', status })
     },
   )
+
+  it('keeps entries that fail for hours while others pass, and delivers them when the server recovers', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(503))
+    const keys: string[] = []
+    for (let i = 0; i < 10; i++) keys.push((await spool.add(Buffer.from(`replay ${i}`))).key)
+    start()
+    await passWithOthers(2 * 60 * MINUTE)
+    answer = () => answered(200)
+    await passWithOthers(3 * MINUTE)
+    expect(keys.map((key) => endOf(key)?.end)).toEqual(keys.map(() => 'delivered'))
+  })
+
+  it('delivers an entry right before it expires that has failed a few times while others passed', async () => {
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    spareConnections = () => 0
+    start()
+    await pass(MAX_AGE - 3 * MINUTE)
+    spareConnections = () => 64
+    answer = (attempt) => (isHonest(attempt) || attemptsWith('unlucky') > 3 ? answered(200) : undecided(503))
+    await passWithOthers(2 * MINUTE)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
+
+  it('declines no entry for a few refusals, however long they take', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = () => refused(403, 'Busy')
+    const { key } = await spool.add()
+    start()
+    for (let i = 0; i < 4; i++) {
+      spareConnections = () => 64
+      await pass(SECOND)
+      spareConnections = () => 0
+      await pass(25 * MINUTE)
+    }
+    expect(endOf(key)).toBeUndefined()
+  })
+
+  it('keeps the entries of a project that gets pages with 404 among the 503 of a server that is away', async () => {
+    maxAge = 24 * 60 * MINUTE
+    const draw = randomOf(7)
+    answer = () => (draw() < 0.3 ? refused(404, 'Not found') : undecided(503))
+    for (let i = 0; i < 50; i++) await spool.add()
+    start()
+    await pass(90 * MINUTE)
+    expect(ends).toEqual([])
+    answer = () => answered(200)
+    await pass(3 * MINUTE)
+    expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(50)
+  })
+
+  it('keeps an entry that gets both pages with 404 and 503 while others pass', async () => {
+    maxAge = 24 * 60 * MINUTE
+    let tries = 0
+    answer = (attempt) =>
+      isHonest(attempt) ? answered(200) : tries++ % 2 === 0 ? refused(404, 'Not found') : undecided(503)
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    start()
+    await passWithOthers(90 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+  })
+
+  it('loses nothing in hours in which at random three of five requests fail', async () => {
+    maxAge = 24 * 60 * MINUTE
+    const draw = randomOf(42)
+    answer = () => (draw() < 0.4 ? answered(200) : draw() < 0.5 ? undecided(503) : refused(403, 'Busy'))
+    for (let i = 0; i < 300; i++) await spool.add()
+    start()
+    await passWithOthers(90 * MINUTE)
+    answer = () => answered(200)
+    await pass(5 * MINUTE)
+    expect(spool.entry()).toEqual([])
+    expect(ends.filter(({ end }) => end !== 'delivered')).toEqual([])
+  })
 
   it('keeps an entry that alone gets no connection, since nothing of it was sent', async () => {
     maxAge = 24 * 60 * MINUTE
@@ -812,6 +887,15 @@ const RESET: DeliveryResult = { kind: 'undecided', reason: 'UND_ERR_SOCKET', sta
 
 function refused(status: number, message: string): DeliveryResult {
   return { ...undecided(status), message }
+}
+
+/** Returns numbers from 0 up to 1, the same for each seed. */
+function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
 }
 
 function wait(ms: number): Promise<void> {

@@ -90,8 +90,8 @@ function describeUpstreams(
       ...(cspReports && { csp_reports: cspReports }),
       ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
       breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
-      refusals: refusals.map(({ project, refusal: { first, last, ...refusal } }) => ({
-        ...{ project: project.name, ...refusal, first: toDate(first), last: toDate(last) },
+      refusals: refusals.map(({ project, refusal: { status, message, count, first, last } }) => ({
+        ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
       })),
       ...(lastError && {
         last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },

@@ -95,6 +95,8 @@ export class Deliverer {
   readonly #wallClock: WallClock
   readonly #startedAt: number
   #expiryDue = 0
+  /** Arrival of the youngest entries that have expired. */
+  #expireBefore = Number.NEGATIVE_INFINITY
   #formerDue = 0
 
   constructor(deps: DeliveryDeps) {
@@ -262,7 +264,7 @@ export class Deliverer {
     const { upstreams, clock } = this.#deps
     const health = upstreams.health(project)
     const { refusal } = health
-    const isLong = health.isRefused() && refusal && clock() - refusal.first >= REFUSED_MS
+    const isLong = health.isRefused() && refusal && clock() - refusal.onlySince >= REFUSED_MS
     return isLong ? refusal : undefined
   }
 
@@ -361,7 +363,8 @@ export class Deliverer {
     const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
     if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
     const { passes } = upstreams.health(project)
-    const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes })
+    const isExpiring = lease.received < this.#expireBefore + 2 * LONGEST_DELAY_MS
+    const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes, isExpiring })
     const isLongRefused = now() - lease.received >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
     if (delayMs === 'give-up' || (isRefusal(status) && isLongRefused))
       return this.#finish(lease, 'declined', status, message)
@@ -410,7 +413,8 @@ export class Deliverer {
     this.#expiryDue = clock() + EXPIRY_MS
     const aheadMs = this.#wallClock.aheadMs()
     if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
-    for (const entry of await spool.expire(now() - aheadMs - maxAgeMs))
+    this.#expireBefore = now() - aheadMs - maxAgeMs
+    for (const entry of await spool.expire(this.#expireBefore))
       this.#listener.onFinalOutcome(entry, 'expired', undefined)
   }
 }

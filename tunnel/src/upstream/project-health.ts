@@ -12,6 +12,8 @@ export type Refusal = {
   first: number
   last: number
   count: number
+  /** Time of the last failure among them, or of the first one: the proxy of a server that is away may refuse some of the requests. */
+  onlySince: number
 }
 
 /** Failures or refusals in a row, after which all envelopes of the project are expected to have them. */
@@ -60,13 +62,18 @@ export class ProjectHealth {
     }
     const { status, message } = result
     if (status !== undefined && isRefusal(status)) this.#refuse(status, message)
-    else if (upstreamErrorOf(result)) this.#failures++
+    else if (upstreamErrorOf(result)) this.#fail()
+  }
+
+  #fail(): void {
+    this.#failures++
+    if (this.#refusal) this.#refusal = { ...this.#refusal, onlySince: this.#clock() }
   }
 
   #refuse(status: number, message: string | undefined): void {
     const now = this.#clock()
     const isInRow = this.#refusal !== undefined && now - this.#refusal.last <= MAX_GAP_MS
-    const { first = now, count = 0 } = (isInRow && this.#refusal) || {}
-    this.#refusal = { status, message, first, last: now, count: count + 1 }
+    const { first = now, onlySince = now, count = 0 } = (isInRow && this.#refusal) || {}
+    this.#refusal = { status, message, first, last: now, count: count + 1, onlySince }
   }
 }
