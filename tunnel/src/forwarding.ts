@@ -98,7 +98,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     onSpoolFault: (error) => spool.noteFault(error),
   })
   const encodings = new UpstreamEncodings(upstreams, clock)
-  const limitSharing = new LimitSharing({ ...deps, spool: store })
+  const limitSharing = new LimitSharing({ ...deps, state: store.state })
   return { upstreams, encodings, spool, projectShare, deliverer, limitSharing }
 }
 

@@ -210,7 +210,7 @@ function shareBundles(
   const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
   return new SharedBundles({
     own: sdk.bundles(),
-    store: () => folder ?? sentry?.spool.store.bundles,
+    store: () => folder ?? sentry?.spool.store.state.bundles,
     now,
     onFailure: (err, operation) => log.logger.warn({ err }, BUNDLE_FAILURES[operation]),
   })

@@ -11,7 +11,6 @@ import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
 import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
 import { historyRow } from '../../support/spool/history-guarantees.ts'
-import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
@@ -48,8 +47,8 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     expect(await drain(spool)).toBe(envelopes)
     await expect(putOne(spool)).rejects.toThrow('the disk is full')
     await expect(spool.probe()).rejects.toThrow('the disk is full')
-    await expect(spool.addLimits([limitOf()])).rejects.toThrow('the disk is full')
-    expect(await spool.limits()).toEqual([])
+    await expect(spool.state.put('a', '1', 0)).rejects.toThrow('the disk is full')
+    expect(await spool.state.get('a')).toMatchObject({ value: undefined })
     await expect(spool.history.add([historyRow()])).rejects.toThrow('the disk is full')
     expect(await spool.history.read(historyRow().step, 0)).toEqual([])
     expect(readdirSync(disk.path)).not.toContain('spool.db-reserve')

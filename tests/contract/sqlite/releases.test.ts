@@ -9,7 +9,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
 import { historyRow } from '../../support/spool/history-guarantees.ts'
-import { limitOf } from '../../support/spool/limit-guarantees.ts'
 import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -56,8 +55,8 @@ describe('A file of the previous release', () => {
   ])('is read and written by both releases when it %s', async (_, isRollback) => {
     const deployed = openPrevious()
     const spool = await openThis()
-    await spool.addLimits([limitOf()])
-    expect(await spool.limits()).toHaveLength(1)
+    expect(await spool.state.put('a', '1', 0)).toBe(true)
+    expect(await spool.state.get('a')).toEqual({ value: '1', revision: 1 })
     await spool.history.add([historyRow()])
     expect(await spool.history.read(historyRow().step, 0)).toHaveLength(1)
     const previous = isRollback ? openPrevious() : deployed

@@ -7,7 +7,6 @@ import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { historyPromises } from './history-guarantees.ts'
-import { limitPromises } from './limit-guarantees.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
 import { valuePromises } from './value-guarantees.ts'
@@ -328,7 +327,6 @@ export function spoolPromises(name: string, open: OpenStore): void {
     })
 
     operatorPromises(() => ({ store: opened, spool }))
-    limitPromises(() => ({ store: opened, spool }))
     valuePromises(() => ({ store: opened, spool }))
     historyPromises(() => ({ store: opened }))
   })

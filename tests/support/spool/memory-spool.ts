@@ -95,9 +95,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     purge: notHere,
     pause: notHere,
     resume: notHere,
-    limits: notHere,
-    addLimits: notHere,
-    values: { get: notHere, put: notHere },
+    state: { get: notHere, put: notHere, clockOffsetMs: () => 0 },
     history: { add: notHere, read: notHere },
     async close() {},
   }

@@ -7,8 +7,8 @@ import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import type { Store } from './guarantees.ts'
 
 export function valuePromises(current: () => { store: Store; spool: Spool }): void {
-  const values = () => current().spool.values
-  const another = async () => (await current().store.spool()).values
+  const values = () => current().spool.state
+  const another = async () => (await current().store.spool()).state
 
   describe('shares values:', () => {
     it('returns none before one is stored', async () => {
@@ -52,7 +52,7 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
           onCounted: () => {},
         }
         const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
-        const sharing = new QuotaSharing({ values: await another(), quotas, replica, now, logger })
+        const sharing = new QuotaSharing({ state: await another(), quotas, replica, now, logger })
         return { sharing, counters: quotas.counters }
       }
       const replicas = await Promise.all(['a', 'b', 'c'].map(open))
@@ -65,6 +65,11 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const next = await open('d')
       await next.sharing.exchange()
       expect(next.counters.read(key)).toEqual({ used: 1_500, saved: 15 })
+    })
+
+    it('counts no value as an entry', async () => {
+      await values().put('a', '1', 0)
+      expect(await current().spool.totals()).toMatchObject({ envelopes: 0, partitions: [] })
     })
 
     it('returns them after all replicas were closed', async () => {

@@ -5,42 +5,55 @@ import { parseDsn } from '../../../contract/dsn.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { LimitSharing, type LimitSharingDeps } from '../../../tunnel/src/spool/limit-sharing.ts'
-import type { SharedLimit } from '../../../tunnel/src/spool/spool.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 import { OTHER_PROJECT, PROJECT } from '../../support/spool/entries.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
-describe('LimitSharing', () => {
-  let shared: Map<string, SharedLimit>
-  let isFailing: boolean
-  let reads: number
-  let writes: number
-  let started: LimitSharing[]
+const DAY = 24 * 60 * MINUTE
 
-  const store: LimitSharingDeps['spool'] = {
-    async limits() {
-      reads++
-      if (isFailing) throw new Error('no space left on device')
-      return [...shared.values()]
-    },
-    async addLimits(limits) {
-      writes++
-      if (isFailing) throw new Error('no space left on device')
-      for (const limit of limits) {
-        const name = `${limit.project} ${limit.category}`
-        if (limit.until > (shared.get(name)?.until ?? 0)) shared.set(name, limit)
-      }
-    },
+type Limit = { project: string; category: string; until: number }
+
+/** State that replicas share, in memory. */
+class MemoryState {
+  isFailing = false
+  reads = 0
+  writes = 0
+  limits: unknown[] = []
+  #revision = 0
+
+  async get() {
+    this.reads++
+    if (this.isFailing) throw new Error('no space left on device')
+    return { value: JSON.stringify(this.limits), revision: this.#revision }
   }
+
+  async put(_: string, value: string, revision: number) {
+    if (this.isFailing) throw new Error('no space left on device')
+    if (revision !== this.#revision) return false
+    this.#revision++
+    this.writes++
+    this.limits = JSON.parse(value)
+    return true
+  }
+
+  clockOffsetMs() {
+    return 0
+  }
+}
+
+function limitOf(parts: Partial<Limit> = {}): Limit {
+  return { project: PROJECT, category: 'error', until: Date.now() + MINUTE, ...parts }
+}
+
+describe('LimitSharing', () => {
+  let shared: MemoryState
+  let started: LimitSharing[]
 
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
-    shared = new Map()
-    isFailing = false
-    reads = 0
-    writes = 0
+    shared = new MemoryState()
     started = []
   })
 
@@ -52,11 +65,19 @@ describe('LimitSharing', () => {
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
   /** Starts a replica. `aheadMs` is the difference of its clock. */
-  function startReplica({ spool = store, dsns = [PROJECT, OTHER_PROJECT], aheadMs = 0 } = {}) {
+  function startReplica({
+    state = shared,
+    dsns = [PROJECT, OTHER_PROJECT],
+    aheadMs = 0,
+  }: {
+    state?: LimitSharingDeps['state']
+    dsns?: string[]
+    aheadMs?: number
+  } = {}) {
     const now = () => Date.now() + aheadMs
     const limits = new UpstreamLimits(now)
     const projects = createProjects(dsns.flatMap((text) => parseDsn(text) ?? []))
-    const sharing = new LimitSharing({ spool, limits, projects, now })
+    const sharing = new LimitSharing({ state, limits, projects, now })
     sharing.start()
     started.push(sharing)
     const find = (key: string) => {
@@ -119,7 +140,7 @@ describe('LimitSharing', () => {
     await pass(1)
     for (let i = 0; i < 100; i++) first.learn('60:error:key')
     await pass(5 * SECOND)
-    expect(writes).toBe(1)
+    expect(shared.writes).toBe(1)
   })
 
   it('writes a limit that each response extends a few times a minute, before it ends elsewhere', async () => {
@@ -130,7 +151,7 @@ describe('LimitSharing', () => {
       await pass(SECOND)
       expect(second.held(['replay_event'])).toEqual(['replay_event'])
     }
-    expect(writes).toBeLessThanOrEqual(20)
+    expect(shared.writes).toBeLessThanOrEqual(20)
   })
 
   it('never shortens a limit, and shares the longer one', async () => {
@@ -146,12 +167,12 @@ describe('LimitSharing', () => {
   it('keeps its own limits while the spool fails, and shares them when it works again', async () => {
     const [first, second] = [startReplica(), startReplica()]
     await pass(1)
-    isFailing = true
+    shared.isFailing = true
     first.learn('60:error:key')
     await pass(10 * SECOND)
     expect(first.held(['event'])).toEqual(['event'])
     expect(second.held(['event'])).toEqual([])
-    isFailing = false
+    shared.isFailing = false
     await pass(2 * SECOND)
     expect(second.held(['event'])).toEqual(['event'])
   })
@@ -160,26 +181,24 @@ describe('LimitSharing', () => {
     const first = startReplica()
     first.learn('60:error:key')
     await pass(1)
-    shared.clear()
+    shared.limits = []
     await pass(SECOND)
-    expect([...shared.values()]).toEqual([{ project: PROJECT, category: 'error', until: expect.any(Number) }])
+    expect(shared.limits).toEqual([{ project: PROJECT, category: 'error', until: expect.any(Number) }])
   })
 
   it('ignores shared limits on unknown projects and categories', async () => {
-    const until = Date.now() + MINUTE
-    shared.set('1', { project: OTHER_PROJECT, category: 'error', until })
-    shared.set('2', { project: PROJECT, category: 'invented', until })
+    shared.limits = [limitOf({ project: OTHER_PROJECT }), limitOf({ category: 'invented' })]
     const { limits } = startReplica({ dsns: [PROJECT] })
     await pass(SECOND)
     expect(limits.inForce()).toEqual([])
-    expect(writes).toBe(0)
+    expect(shared.writes).toBe(0)
   })
 
   it('ends a limit by the clock of each replica', async () => {
     const [first, behind] = [startReplica(), startReplica({ aheadMs: -10 * SECOND })]
     first.learn('60:error:key')
     await pass(MINUTE)
-    shared.clear()
+    shared.limits = []
     expect(first.held(['event'])).toEqual([])
     expect(behind.held(['event'])).toEqual(['event'])
     await pass(10 * SECOND)
@@ -194,20 +213,20 @@ describe('LimitSharing', () => {
     replica.learn('60:error:key', long)
     for (const dsn of dsns) replica.learn('60:error:key', dsn)
     await pass(5 * SECOND)
-    expect(shared.size).toBe(500)
-    expect([...shared.values()].map(({ project }) => project)).not.toContain(long)
+    expect(shared.limits).toHaveLength(500)
+    expect(shared.limits).not.toContainEqual(expect.objectContaining({ project: long }))
   })
 
   it('reads the spool once a second, and not while a read is pending', async () => {
     startReplica()
     await pass(10 * SECOND)
-    expect(reads).toBe(11)
+    expect(shared.reads).toBe(11)
     let slowReads = 0
-    const limits = () => {
+    const get = () => {
       slowReads++
       return new Promise<never>(() => {})
     }
-    startReplica({ spool: { ...store, limits } })
+    startReplica({ state: { get, put: async () => true, clockOffsetMs: () => 0 } })
     await pass(10 * SECOND)
     expect(slowReads).toBe(1)
   })
@@ -218,6 +237,58 @@ describe('LimitSharing', () => {
     sharing.stop()
     learn('60:error:key')
     await pass(10 * SECOND)
-    expect([reads, writes]).toEqual([1, 0])
+    expect([shared.reads, shared.writes]).toEqual([1, 0])
+  })
+
+  it('stores the limits of others again, without those that have ended or were learned by a wrong clock', async () => {
+    const kept = limitOf({ project: OTHER_PROJECT })
+    const ended = limitOf({ until: Date.now() - 1 })
+    const wrong = limitOf({ category: 'session', until: Date.now() + 2 * DAY })
+    shared.limits = [ended, wrong, 'no limit', kept]
+    const replica = startReplica()
+    await pass(1)
+    expect(replica.held(['event', 'session'])).toEqual([])
+    replica.learn('60:replay:key')
+    await pass(1)
+    expect(shared.limits).toEqual([
+      kept,
+      limitOf({ category: 'replay', until: expect.any(Number) as unknown as number }),
+    ])
+  })
+
+  it('keeps the limits that several replicas learn at the same time', async () => {
+    const replicas = [startReplica(), startReplica(), startReplica()]
+    await pass(1)
+    replicas.forEach((replica, n) => void replica.learn(`60:${['error', 'session', 'replay'][n]}:key`))
+    await pass(1)
+    expect(shared.limits).toHaveLength(3)
+  })
+
+  it('keeps 1,000 limits, those that end last', async () => {
+    const others = Array.from({ length: 1_000 }, (_, n) =>
+      limitOf({ project: `p${n}`, until: Date.now() + MINUTE + n }),
+    )
+    const replica = startReplica()
+    await pass(1)
+    shared.limits = others // since its last poll
+    replica.learn('120:error:key')
+    await pass(1)
+    expect(shared.limits).toHaveLength(1_000)
+    expect(shared.limits).not.toContainEqual(others[0])
+    expect(shared.limits).toContainEqual(expect.objectContaining({ project: PROJECT }))
+  })
+
+  it('shares limits by the clock of the store', async () => {
+    const wrong: LimitSharingDeps['state'] = {
+      get: () => shared.get(),
+      put: (...args) => shared.put(...args),
+      clockOffsetMs: () => -2 * 60 * MINUTE,
+    }
+    const right = startReplica()
+    startReplica({ state: wrong, aheadMs: 2 * 60 * MINUTE }).learn('60:error:key')
+    await pass(2 * SECOND)
+    expect(right.held(['event'])).toEqual(['event'])
+    await pass(MINUTE)
+    expect(right.held(['event'])).toEqual([])
   })
 })

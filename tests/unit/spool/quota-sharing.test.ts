@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Quotas } from '../../../tunnel/src/policy/quota/quotas.ts'
 import { QuotaSharing } from '../../../tunnel/src/spool/quota-sharing.ts'
-import type { SharedValues } from '../../../tunnel/src/spool/spool.ts'
+import type { SharedState } from '../../../tunnel/src/spool/shared-state.ts'
 
 const HOUR = 60 * 60_000
 const DAY = 24 * HOUR
@@ -16,7 +16,7 @@ const KEY = {
 } as const
 
 /** Store of which the next write can fail before or after it takes effect. */
-class MemoryValues implements SharedValues {
+class MemoryValues implements Pick<SharedState, 'get' | 'put'> {
   failure: 'none' | 'before' | 'after' = 'none'
   writes = 0
   value: string | undefined
@@ -64,7 +64,7 @@ describe('QuotaSharing', () => {
       warn: (_: unknown, message?: string) => void logged.push(`warn ${message}`),
       info: (message: unknown) => void logged.push(`info ${message}`),
     }
-    const sharing = new QuotaSharing({ values, quotas, replica, now, logger })
+    const sharing = new QuotaSharing({ state: values, quotas, replica, now, logger })
     return {
       quotas,
       count: (used: number, saved = 0) => quotas.counters.add(KEY, used, saved),

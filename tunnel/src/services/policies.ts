@@ -84,8 +84,8 @@ export function openPolicies({ config, now, metrics, replica, log, sentry }: Pol
     },
     onCounted: (category) => void ruleHits.match('quota', category),
   })
-  const values = sentry?.spool.store.values
-  const quotaSharing = values && new QuotaSharing({ values, quotas, replica, logger: log.logger, now })
+  const state = sentry?.spool.store.state
+  const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
   return { storms, quotas, quotaSharing, scrubbing, ruleHits }
 }
 

@@ -4,10 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { PERIODS, type QuotaUse, sumUses } from '../policy/quota/counters.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
-import type { SharedValues } from './spool.ts'
+import type { SharedState } from './shared-state.ts'
 
 export type QuotaSharingDeps = {
-  values: SharedValues
+  state: Pick<SharedState, 'get' | 'put'>
   quotas: Quotas
   replica: string
   logger: Pick<Logger, 'warn' | 'info'>
@@ -90,16 +90,16 @@ export class QuotaSharing {
   }
 
   async #exchange(): Promise<void> {
-    const { values, quotas, replica, now } = this.#deps
+    const { state, quotas, replica, now } = this.#deps
     const own = this.#uncertain ?? quotas.counters.unshared()
     if (!this.#uncertain && own.length > 0) this.#batch++
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { value, revision } = await values.get(KEY)
+      const { value, revision } = await state.get(KEY)
       const shared = parse(value) ?? this.#known
       if (own.length === 0 || shared.writers[replica]?.batch === this.#batch) return this.#adopt(shared, own)
       const merged = merge(shared, { replica, batch: this.#batch, time: now(), uses: own })
       this.#uncertain = own
-      if (await values.put(KEY, JSON.stringify(merged), revision)) return this.#adopt(merged, own)
+      if (await state.put(KEY, JSON.stringify(merged), revision)) return this.#adopt(merged, own)
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream'
 import type { HistoryStore } from '../telemetry/history.ts'
+import type { SharedState } from './shared-state.ts'
 
 /** Envelope stored for later delivery, without its body. */
 export type SpoolEntry = {
@@ -114,22 +115,6 @@ export type PartitionTotals = {
   oldest?: number
 }
 
-/** Rate limit of Sentry that replicas share, on one category or on `all`. `until` is in milliseconds since 1970. */
-export type SharedLimit = { project: string; category: string; until: number }
-
-/** Value that replicas share. `revision` is 0 for one that was never stored. */
-export type SharedValue = { value: string | undefined; revision: number }
-
-/** Small values that replicas share, each under a key of letters, digits and dashes. */
-export type SharedValues = {
-  get(key: string): Promise<SharedValue>
-  /** Stores a value if the current one still has this revision. Returns `false` when another replica has stored one. */
-  put(key: string, value: string, revision: number): Promise<boolean>
-}
-
-/** Number of shared limits that a spool keeps: those that end last. */
-export const MAX_SHARED_LIMITS = 1_000
-
 /** State of the disk of a spool that is a file. */
 export type SpoolDisk = {
   freeBytes: number
@@ -147,16 +132,6 @@ export type SpoolDisk = {
  */
 export const LONGEST_DELAY_MS = 2 * 60 * 1000
 export const LONGEST_LEASE_MS = 30 * 60 * 1000
-
-/** Time for which a bundle of the SDK is kept after a replica last wrote it: a day, and the hour until it does so again. */
-export const BUNDLES_KEPT_MS = 25 * 60 * 60 * 1000
-
-/** Store of the bundles of the SDK, compressed with brotli, which replicas of several releases share. */
-export type BundleStore = {
-  read(file: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** Stores bundles by the names of their files, or keeps them for longer. */
-  write(bundles: ReadonlyMap<string, Uint8Array>): Promise<void>
-}
 
 export type Spool = {
   /** The same for every replica that shares the spool. */
@@ -186,8 +161,6 @@ export type Spool = {
   totals(): Promise<SpoolTotals>
   /** Absent when a server stores the entries. */
   disk?(): Promise<SpoolDisk>
-  /** Absent where the replicas share a folder, and until a server responds. */
-  readonly bundles?: BundleStore | undefined
   /** Lists entries; fewer than the limit only on the last page. */
   list(query: PageQuery): Promise<ListedEntry[]>
   /** Returns `undefined` when the entry is gone. */
@@ -200,11 +173,8 @@ export type Spool = {
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
-  /** Returns the shared rate limits that end within 24 hours. Others have ended, or were learned by a wrong clock. */
-  limits(): Promise<SharedLimit[]>
-  /** Shares rate limits with every replica. Of two limits on a category the later end applies. Removes those that `limits` does not return, and keeps 1,000. */
-  addLimits(limits: readonly SharedLimit[]): Promise<void>
-  values: SharedValues
+  /** State of the replicas that is no envelope. */
+  readonly state: SharedState
   /** History, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
   history: HistoryStore
   close(): Promise<void>

@@ -35,9 +35,6 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       return spool?.maxBytes ?? 0
     },
     durability: () => spool?.durability() ?? 'unproven: the spool is not open yet',
-    get bundles() {
-      return spool?.bundles
-    },
     put: async (...args) => opened().put(...args),
     probe: async () => opened().probe(),
     take: async (...args) => spool?.take(...args) ?? [],
@@ -53,11 +50,13 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),
     resume: async (...args) => opened().resume(...args),
-    limits: async () => opened().limits(),
-    addLimits: async (...args) => opened().addLimits(...args),
-    values: {
-      get: async (...args) => opened().values.get(...args),
-      put: async (...args) => opened().values.put(...args),
+    state: {
+      get: async (...args) => opened().state.get(...args),
+      put: async (...args) => opened().state.put(...args),
+      clockOffsetMs: () => spool?.state.clockOffsetMs() ?? 0,
+      get bundles() {
+        return spool?.state.bundles
+      },
     },
     history: {
       add: async (...args) => opened().history.add(...args),

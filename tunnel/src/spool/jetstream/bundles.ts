@@ -2,7 +2,7 @@
 
 import { DiscardPolicy, type JetStreamClient, StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm } from '@nats-io/kv'
-import { BUNDLES_KEPT_MS, type BundleStore } from '../spool.ts'
+import { BUNDLES_KEPT_MS, type BundleStore } from '../shared-state.ts'
 import { codeOf, NO_STREAM } from './streams.ts'
 
 const BUCKET = 'CULVERT_SDK'

@@ -3,21 +3,12 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
 import { networksAround } from 'contract/networks'
-import { MAX_LIMIT_SECONDS } from '../../policy/rate-limits.ts'
-import {
-  MAX_SHARED_LIMITS,
-  type ProjectDemand,
-  type PutResult,
-  type SharedLimit,
-  type SharedValue,
-  type SpoolBounds,
-  type SpoolEntry,
-  type SpoolTotals,
-} from '../spool.ts'
+import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './server.ts'
-import { BACKSTOP_MS, codeOf } from './streams.ts'
+import { openBucket, putRevision } from './shared-state.ts'
+import { BACKSTOP_MS } from './streams.ts'
 
 /** Time of each pause by project, in milliseconds since 1970. */
 type Paused = Record<string, number>
@@ -33,12 +24,9 @@ type Reason = Extract<PutResult, { kind: 'full' }>['reason']
 /** Name of the pause of everything. */
 export const ALL = ''
 
-const WRONG_REVISION = 10071
 const PAUSED = 'paused'
 const SEEN = 'entries'
 const PROBE = 'probe'
-const LIMITS = 'rate-limits'
-const VALUES = 'values.'
 const MAX_NETWORKS = 10_000
 
 export class State {
@@ -185,36 +173,6 @@ export class State {
     this.#lookedAt = -Infinity
   }
 
-  /** Asks once, since a failure here says nothing about entries. A watch would miss changes after the bucket was created again. */
-  async limits(now: number): Promise<SharedLimit[]> {
-    const bucket = await this.#openBucket()
-    const limits = readValue<SharedLimit[]>(await bucket.get(LIMITS)) ?? []
-    return limits.filter((limit) => isInForce(limit, now))
-  }
-
-  async addLimits(limits: readonly SharedLimit[], now: number): Promise<void> {
-    await changeValue<SharedLimit[]>(await this.#openBucket(), LIMITS, (shared = []) => {
-      const all = [...shared, ...limits].filter((limit) => isInForce(limit, now))
-      all.sort((a, b) => a.until - b.until) // of two on a category the later end replaces the other
-      const latest = new Map(all.map((limit) => [`${limit.project} ${limit.category}`, limit]))
-      return [...latest.values()].slice(-MAX_SHARED_LIMITS)
-    })
-  }
-
-  /** A failure of the server says nothing about entries: it is asked once. */
-  async value(key: string): Promise<SharedValue> {
-    const entry = await (await this.#openBucket()).get(VALUES + key)
-    return {
-      value: entry?.operation === 'PUT' ? entry.string() : undefined,
-      revision: entry?.revision ?? 0,
-    }
-  }
-
-  async putValue(key: string, value: string, revision: number): Promise<boolean> {
-    const bucket = await this.#openBucket()
-    return putRevision(bucket, VALUES + key, value, revision)
-  }
-
   /** Writes a value, to learn if the bucket accepts one. */
   async probe(): Promise<void> {
     await this.#onBucket((bucket) => bucket.put(PROBE, ''))
@@ -259,11 +217,7 @@ export class State {
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {
-    return this.#server.insist(0, async () => ask(await this.#openBucket()))
-  }
-
-  #openBucket(): Promise<KV> {
-    return this.#kvm.open(NAME, { allow_direct: false }) // a follower may not know a pause yet
+    return this.#server.insist(0, async () => ask(await openBucket(this.#kvm)))
   }
 }
 
@@ -276,23 +230,8 @@ async function changeValue<T>(bucket: KV, key: string, change: (value?: T) => T)
   }
 }
 
-/** Returns `false` when the value has another revision. */
-async function putRevision(bucket: KV, key: string, value: string, revision: number): Promise<boolean> {
-  try {
-    await bucket.put(key, value, { previousSeq: revision })
-    return true
-  } catch (error) {
-    if (codeOf(error) !== WRONG_REVISION) throw error
-    return false
-  }
-}
-
 function readTime({ ts = '' }: StreamInfo): number {
   return Date.parse(ts)
-}
-
-function isInForce({ until }: SharedLimit, now: number): boolean {
-  return until > now && until <= now + MAX_LIMIT_SECONDS * 1000
 }
 
 /** Returns `undefined` also for a key that was deleted. */

@@ -13,7 +13,6 @@ import {
   type PageQuery,
   type ProjectDemand,
   type PutResult,
-  type SharedLimit,
   type Spool,
   type SpoolBody,
   type SpoolBounds,
@@ -22,7 +21,6 @@ import {
   type StoredBody,
 } from '../spool.ts'
 import { StoreAway } from '../unreachable.ts'
-import { BundleBucket } from './bundles.ts'
 import {
   CLASSES,
   type Entry,
@@ -37,6 +35,7 @@ import { describeServers } from './durability.ts'
 import { HistoryBuckets } from './history.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
 import { Server } from './server.ts'
+import { SharedBuckets } from './shared-state.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 
@@ -73,12 +72,7 @@ export async function openJetStreamSpool(
 
 class JetStreamSpool implements Spool {
   readonly history: HistoryBuckets
-  readonly limits: Spool['limits'] = () => this.#limits()
-  readonly addLimits: Spool['addLimits'] = (limits) => this.#addLimits(limits)
-  readonly values: Spool['values'] = {
-    get: (key) => this.#state.value(key),
-    put: (key, value, revision) => this.#state.putValue(key, value, revision),
-  }
+  readonly state: SharedBuckets
   readonly #server: Server
   readonly #messages: Messages
   readonly #consumers: Consumers
@@ -88,7 +82,6 @@ class JetStreamSpool implements Spool {
   readonly #address: NatsAddress
   #durability = 'unproven: the servers were not asked yet'
   #asking: NodeJS.Timeout | undefined
-  readonly bundles: BundleBucket
 
   constructor(server: Server, settings: Settings & { address: NatsAddress }, clocks: Clocks) {
     this.#address = settings.address
@@ -98,7 +91,7 @@ class JetStreamSpool implements Spool {
     this.#consumers = new Consumers(server, () => this.#state.serverNow())
     this.history = new HistoryBuckets(server, settings.replicas)
     this.#now = clocks.now
-    this.bundles = new BundleBucket(server.js, settings.replicas)
+    this.state = new SharedBuckets(server, settings.replicas, () => this.#clockOffsetMs())
   }
 
   async start(): Promise<void> {
@@ -320,29 +313,23 @@ class JetStreamSpool implements Spool {
     return this.#state.countLost(this.#state.serverNow(), ageMs).catch(() => undefined) // a later call counts it
   }
 
-  async #limits(): Promise<SharedLimit[]> {
-    const limits = await this.#state.limits(this.#toServer(this.#now()))
-    return limits.map((limit) => ({ ...limit, until: this.#toLocal(limit.until) }))
-  }
-
-  #addLimits(limits: readonly SharedLimit[]): Promise<void> {
-    const shared = limits.map((limit) => ({ ...limit, until: this.#toServer(limit.until) }))
-    return this.#state.addLimits(shared, this.#toServer(this.#now()))
-  }
-
   #describe(entry: Entry, id: number, place: number): ListedEntry {
     const { due, ...listed } = this.#consumers.describe(entry, id, place)
     return { ...this.#localise(listed), ...(due !== undefined && { due: this.#toLocal(due) }) }
   }
 
   /** Times in the streams are those of the server, where the clock of this machine differs from its. */
-  #toServer(time: number): number {
+  #clockOffsetMs(): number {
     const aheadMs = this.#state.serverNow() - this.#now()
-    return Math.abs(aheadMs) < CLOCKS_DIFFER_MS ? time : time + Math.round(aheadMs)
+    return Math.abs(aheadMs) < CLOCKS_DIFFER_MS ? 0 : Math.round(aheadMs)
+  }
+
+  #toServer(time: number): number {
+    return time + this.#clockOffsetMs()
   }
 
   #toLocal(time: number): number {
-    return time - (this.#toServer(time) - time)
+    return time - this.#clockOffsetMs()
   }
 
   #localise<E extends SpoolEntry>(entry: E): E {

@@ -4,10 +4,9 @@ import type { HistoryTable } from '../../telemetry/history-table.ts'
 import type { EntryAdmin } from './admin.ts'
 import { isDamage } from './damaged-files.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
-import type { RateLimitTable } from './shared/rate-limits.ts'
-import type { ValueTable } from './shared/values.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './store.ts'
+import type { ValueTable } from './value-table.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
 
 /** Methods that other threads may call. */
@@ -16,25 +15,16 @@ export type Calls = Pick<
   'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe'
 > &
   Omit<EntryAdmin, 'paused'> &
-  RateLimitTable &
   ValueTable &
   HistoryTable
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'addLimits', 'putValue', 'addHistory', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'putValue', 'addHistory', 'probe']
 
 /** Calls that write nothing. */
-const READING: readonly (keyof Calls)[] = [
-  'read',
-  'totals',
-  'list',
-  'find',
-  'limits',
-  'readHistory',
-  'getValue',
-]
+const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'find', 'readHistory', 'getValue']
 /** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
 const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
@@ -176,9 +166,8 @@ export class CallRunner {
   }
 
   #perform(call: Call): unknown {
-    const { admin, rateLimits, values, history } = this.#store
-    const target =
-      [this.#store, admin, rateLimits, values, history].find((each) => call.name in each) ?? admin
+    const { admin, values, history } = this.#store
+    const target = [this.#store, admin, values, history].find((each) => call.name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
     const result = method.apply(target, call.args)
     if (LENGTHENING.includes(call.name) && this.#store.log.growthOfFile() > this.#maxGrowth)

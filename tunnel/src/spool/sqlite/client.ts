@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { SharedState } from '../shared-state.ts'
 import type {
   EntryFilter,
   EntryRef,
@@ -78,15 +79,14 @@ class SqliteSpool implements Spool {
   readonly find: Spool['find'] = (ref) => this.#worker.call('find', ref)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
-  readonly limits: Spool['limits'] = () => this.#worker.call('limits')
-  readonly addLimits: Spool['addLimits'] = (limits) => this.#worker.call('addLimits', limits)
   readonly history: Spool['history'] = {
     add: (rows) => this.#worker.call('addHistory', rows),
     read: (step, from) => this.#worker.call('readHistory', step, from),
   }
-  readonly values: Spool['values'] = {
+  readonly state: SharedState = {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
+    clockOffsetMs: () => 0,
   }
   readonly #durability: string
   readonly #file: string

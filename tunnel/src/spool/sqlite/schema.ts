@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { HISTORY_TABLE } from '../../telemetry/history-table.ts'
 import { retryWhileBusy } from './locks.ts'
-import { VALUES_TABLE } from './shared/values.ts'
+import { VALUES_TABLE } from './value-table.ts'
 
 // Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
 const MIGRATIONS: readonly string[] = [
@@ -42,15 +42,8 @@ const MIGRATIONS: readonly string[] = [
 
 // The previous release writes this column: it compressed bodies again before delivery.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
-// A table that the previous release ignores, without a version of its own.
-const RATE_LIMITS = `CREATE TABLE IF NOT EXISTS rate_limits (
-  project TEXT NOT NULL,
-  category TEXT NOT NULL,
-  until INTEGER NOT NULL,
-  PRIMARY KEY (project, category)
-) STRICT, WITHOUT ROWID`
-
-const ADDED_TABLES = [RATE_LIMITS, HISTORY_TABLE, VALUES_TABLE]
+// Tables that the previous release ignores, without a version of their own.
+const ADDED_TABLES = [HISTORY_TABLE, VALUES_TABLE]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -29,10 +29,9 @@ import {
 } from './entry-row.ts'
 import { LockWait } from './locks.ts'
 import { openDatabase } from './schema.ts'
-import { RateLimitTable } from './shared/rate-limits.ts'
-import { ValueTable } from './shared/values.ts'
 import type { Space } from './space.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
+import { ValueTable } from './value-table.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
@@ -45,7 +44,6 @@ export class SqliteStore {
   readonly log: WriteAheadLog
   readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
-  readonly rateLimits: RateLimitTable
   readonly values: ValueTable
   readonly history: HistoryTable
   readonly #db: DatabaseSync
@@ -62,7 +60,6 @@ export class SqliteStore {
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
-    this.rateLimits = new RateLimitTable(this.#db)
     this.values = new ValueTable(this.#db)
     this.history = new HistoryTable(this.#db)
     this.#statements = prepare(this.#db)

@@ -1,7 +1,7 @@
 /** Values in the spool's SQLite file, which replicas share. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { SharedValue } from '../../spool.ts'
+import type { SharedValue } from '../shared-state.ts'
 
 /** Additive: the previous release ignores the table. */
 export const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS shared_values (

@@ -1,0 +1,25 @@
+/** State that the replicas of one spool share, and that is no envelope. */
+
+/** Value that replicas share. `revision` is 0 for one that was never stored. */
+export type SharedValue = { value: string | undefined; revision: number }
+
+/** Time for which a bundle of the SDK is kept after a replica last wrote it: a day, and the hour until it does so again. */
+export const BUNDLES_KEPT_MS = 25 * 60 * 60 * 1000
+
+/** Store of the bundles of the SDK, compressed with brotli, which replicas of several releases share. */
+export type BundleStore = {
+  read(file: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** Stores bundles by the names of their files, or keeps them for longer. */
+  write(bundles: ReadonlyMap<string, Uint8Array>): Promise<void>
+}
+
+export type SharedState = {
+  /** Returns a value by its key of letters, digits and dashes. */
+  get(key: string): Promise<SharedValue>
+  /** Stores a value if the current one still has this revision. Returns `false` when another replica has stored one. */
+  put(key: string, value: string, revision: number): Promise<boolean>
+  /** Returns the milliseconds by which the clock of the store is ahead of this machine's; 0 where they agree within seconds. */
+  clockOffsetMs(): number
+  /** Absent where the replicas share a folder, and until a server responds. */
+  readonly bundles?: BundleStore | undefined
+}
