@@ -82,7 +82,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     if (problem instanceof StoreAway) return openUnreachable({ open, problem, onNotice })
     throw problem
   })
-  const durability = store.durability()
+  const { durability } = await store.describe()
   if (durability.startsWith('unproven')) onNotice(`the durability of the spool is ${durability}`)
   const spool = new MonitoredSpool({ ...deps, store })
   const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)

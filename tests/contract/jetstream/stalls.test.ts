@@ -97,7 +97,7 @@ describe('A NATS server that does not respond for a time', {
 
 /** Resolves when the requests that began before this one have timed out. */
 async function untilGivenUp(spool: Spool): Promise<void> {
-  await expect(spool.find(MISSING)).rejects.toThrow(/^NATS does not answer/)
+  await expect(spool.list({ entry: MISSING })).rejects.toThrow(/^NATS does not answer/)
 }
 
 /** Resolves when the server has stopped: on a busy machine, its threads may run on for a while. */

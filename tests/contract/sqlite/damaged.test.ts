@@ -92,7 +92,9 @@ describe('A damaged spool file', () => {
     expect(new Set(delivered).size).toBe(delivered.length)
     await expect(store(spool)).rejects.toThrow(/is damaged \(\d+ entries cannot be read: rows \d+/)
     await expect(spool.probe()).rejects.toThrow('is damaged')
-    expect(await spool.disk?.()).toMatchObject({ problem: expect.stringContaining('is damaged') })
+    expect(await spool.describe()).toMatchObject({
+      disk: { problem: expect.stringContaining('is damaged') },
+    })
   })
 
   it('is not set aside when it was only marked, as after read errors of the disk', async () => {
@@ -137,7 +139,7 @@ describe('A damaged spool file', () => {
     const bodies = () => readdirSync(join(folder, 'bodies'))
     const start = async () => {
       const spool = await openSqliteSpool(file, PLENTY)
-      const disk = await spool.disk?.()
+      const { disk } = await spool.describe()
       await spool.close()
       return disk?.damagedFiles ?? []
     }

@@ -124,12 +124,12 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 
   it('reports its free space and the length of its log', async () => {
     await store(spool)
-    const { freeBytes = 0, walBytes } = (await spool.disk?.()) ?? {}
+    const { freeBytes = 0, walBytes } = (await spool.describe()).disk ?? {}
     expect(freeBytes).toBeGreaterThan(40 * MIB)
     expect(freeBytes).toBeLessThan(50 * MIB)
     expect(walBytes).toBe(statSync(`${file}-wal`).size)
     disk.fill()
-    expect(await spool.disk?.()).toMatchObject({ freeBytes: 0 })
+    expect(await spool.describe()).toMatchObject({ disk: { freeBytes: 0 } })
   })
 })
 

@@ -22,8 +22,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
   const leaseOf = ({ entry, id, attempts, due }: Row): Lease => ({ ...entry, id, attempts, until: due })
   const spool: MemorySpool = {
     id: 'in memory',
-    maxBytes: Number.MAX_SAFE_INTEGER,
-    durability: () => 'unproven: in memory',
+    describe: async () => ({ maxBytes: Number.MAX_SAFE_INTEGER, durability: 'unproven: in memory' }),
     unreadable: new Set(),
     takes: 0,
     entry: () => [...rows.values()].map(({ entry }) => entry),
@@ -81,11 +80,12 @@ export function createMemorySpool(now: () => number): MemorySpool {
       })
       return { envelopes: rows.size, bytes: 0, partitions, paused: [] }
     },
-    list: notHere,
-    async find({ id, key }) {
+    async list(query) {
+      if (!('entry' in query)) return notHere()
+      const { id, key } = query.entry
       const row = rows.get(id)
-      if (row?.entry.key !== key) return undefined
-      return { ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }
+      if (row?.entry.key !== key) return []
+      return [{ ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }]
     },
     async retry({ projects }) {
       const found = [...rows.values()].filter(({ entry }) => projects?.includes(entry.project) ?? true)

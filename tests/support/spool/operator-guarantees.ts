@@ -49,7 +49,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
     it('no entries when it is empty', async () => {
       for (const order of ['oldest', 'newest'] as const)
         expect(await spool().list({ order, limit: 10 })).toEqual([])
-      expect(await spool().find({ id: 1, key: 'none' })).toBeUndefined()
+      expect(await spool().list({ entry: { id: 1, key: 'none' } })).toEqual([])
     })
 
     it.each([1_000, 2 * MIB])(
@@ -59,13 +59,13 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
         const other = await another()
         const [row] = await other.list({ order: 'newest', limit: 1 })
         if (!row) throw new Error('it is not listed')
-        const found = await other.find(row)
+        const [found] = await other.list({ entry: row })
         expect(found && plain(found)).toEqual(entry)
         expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
-        expect(await other.find({ ...row, key: 'another' })).toBeUndefined()
+        expect(await other.list({ entry: { ...row, key: 'another' } })).toEqual([])
         const [lease] = await takeAll(spool(), 1)
         if (lease) await spool().finish(lease)
-        expect(await other.find(row)).toBeUndefined()
+        expect(await other.list({ entry: row })).toEqual([])
       },
     )
   })
@@ -116,13 +116,13 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
         if (lease) await spool().postpone(lease, Date.now() + LATER_MS)
         expect(await other.retry({ entry: ref })).toBe(1)
         expect((await refOf(spool(), entry)).id).toBe(one.id)
-        const found = await other.find(ref)
+        const [found] = await other.list({ entry: ref })
         expect(found && plain(found)).toEqual(entry)
         expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
         expect(body.equals(await bytesOf(await other.read({ ...entry, ...ref })))).toBe(true)
       }
       expect(keysOf(await other.purge({ entry: ref }))).toEqual([entry.key])
-      expect(await other.find(ref)).toBeUndefined()
+      expect(await other.list({ entry: ref })).toEqual([])
     })
 
     it('see the number of attempts after retries', async () => {

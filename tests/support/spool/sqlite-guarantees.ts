@@ -216,7 +216,9 @@ export function sqlitePromises(open: OpenStore): void {
       const { id } = await refOf(spool, entry)
       await spool.postpone(await spool.extend(result.lease, LONG_MS * 2), Date.now() + LATER_MS)
       expect((await refOf(spool, entry)).id).toBe(id)
-      expect(await (await opened.spool()).find({ id, key: entry.key })).toMatchObject({ id, leased: false })
+      expect(await (await opened.spool()).list({ entry: { id, key: entry.key } })).toMatchObject([
+        { id, leased: false },
+      ])
     })
   })
 }

@@ -19,12 +19,10 @@ const CONNECTION = {
 async function openAdmin(parts: Partial<Spool>) {
   const store = createMemorySpool(() => 0)
   const { key } = await store.add()
-  const find: Spool['find'] = async (ref) => {
-    const found = await store.find(ref)
-    return found && { ...found, due: 1 }
-  }
+  const list: Spool['list'] = async (query) =>
+    (await store.list(query)).map((found) => ({ ...found, due: 1 }))
   const auditLog = new AuditLog(pino({ level: 'error' }, { write: () => {} }), 'a', () => 0)
-  const spool = { ...store, find, ...parts }
+  const spool = { ...store, list, ...parts }
   const app = createSpoolAdmin({
     ...{ spool, auditLog, limits: LIMITS, projects: createProjects([]), onFinalOutcome: () => {} },
   })

@@ -8,6 +8,7 @@ import { inOne, spoolEntryOf } from '../../support/spool/entries.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
 
 const BOUND = 1_000_000
+const LIMITED = { maxBytes: BOUND, durability: 'unproven: in memory' }
 
 function monitor(store: Spool, now = Date.now, onHealthChange = (_: SpoolHealth) => {}): MonitoredSpool {
   return new MonitoredSpool({
@@ -27,7 +28,7 @@ describe('secondsUntilFull', () => {
     vi.useFakeTimers()
     bytes = 0
     const totals = async () => ({ envelopes: 0, bytes, partitions: [], paused: [] })
-    spool = monitor({ ...createMemorySpool(Date.now), maxBytes: BOUND, totals })
+    spool = monitor({ ...createMemorySpool(Date.now), describe: async () => LIMITED, totals })
   })
 
   afterEach(async () => {
@@ -39,14 +40,20 @@ describe('secondsUntilFull', () => {
     await spool.close()
     let freeBytes = 10_000_000
     const totals = async () => ({ envelopes: 0, bytes: 0, partitions: [], paused: [] })
-    const disk = async () => {
+    const onDisk = (free: number) => ({
+      ...LIMITED,
+      disk: { freeBytes: free, walBytes: 0, damagedFiles: [] },
+    })
+    const describe = async () => {
       freeBytes -= 100_000
-      return { freeBytes, walBytes: 0, damagedFiles: [] }
+      return onDisk(freeBytes)
     }
-    spool = monitor({ ...createMemorySpool(Date.now), maxBytes: BOUND, totals, disk })
+    spool = monitor({ ...createMemorySpool(Date.now), describe, totals })
     await grow(0, 60)
-    expect(spool.secondsUntilFull(0, freeBytes)).toBeCloseTo((freeBytes / 100_000) * (SAMPLE_MS / 1_000))
-    expect(spool.secondsUntilFull(0, 1e12)).toBeUndefined()
+    expect(spool.secondsUntilFull(0, onDisk(freeBytes))).toBeCloseTo(
+      (freeBytes / 100_000) * (SAMPLE_MS / 1_000),
+    )
+    expect(spool.secondsUntilFull(0, onDisk(1e12))).toBeUndefined()
   })
 
   const grow = async (perSecond: number, seconds: number) => {
@@ -58,23 +65,23 @@ describe('secondsUntilFull', () => {
 
   it('divides the remaining bytes by the growth rate', async () => {
     await grow(1_000, 60)
-    expect(spool.secondsUntilFull(bytes)).toBeCloseTo((BOUND - bytes) / 1_000)
-    expect(spool.secondsUntilFull(BOUND + 1)).toBe(0)
+    expect(spool.secondsUntilFull(bytes, LIMITED)).toBeCloseTo((BOUND - bytes) / 1_000)
+    expect(spool.secondsUntilFull(BOUND + 1, LIMITED)).toBe(0)
   })
 
   it('uses the rate of the last two minutes', async () => {
     await grow(1_000, 60)
     await grow(3_000, 180)
-    expect(spool.secondsUntilFull(bytes)).toBeCloseTo((BOUND - bytes) / 3_000)
+    expect(spool.secondsUntilFull(bytes, LIMITED)).toBeCloseTo((BOUND - bytes) / 3_000)
   })
 
   it('returns undefined when the spool does not grow, shrinks, or has just been opened', async () => {
-    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+    expect(spool.secondsUntilFull(bytes, LIMITED)).toBeUndefined()
     await grow(0, 60)
-    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+    expect(spool.secondsUntilFull(bytes, LIMITED)).toBeUndefined()
     bytes = 600_000
     await grow(-1_000, 300)
-    expect(spool.secondsUntilFull(bytes)).toBeUndefined()
+    expect(spool.secondsUntilFull(bytes, LIMITED)).toBeUndefined()
   })
 })
 
@@ -193,8 +200,9 @@ describe('A fault of the delivery', () => {
   })
 
   it('is what the disk says about the file', async () => {
-    const disk = async () => ({ freeBytes: 1, walBytes: 0, damagedFiles: [], problem: 'deleted' })
-    const spool = monitor({ ...createMemorySpool(Date.now), disk })
+    const disk = { freeBytes: 1, walBytes: 0, damagedFiles: [], problem: 'deleted' }
+    const describe = async () => ({ ...LIMITED, disk })
+    const spool = monitor({ ...createMemorySpool(Date.now), describe })
     await vi.advanceTimersByTimeAsync(SAMPLE_MS)
     expect(spool.health()).toMatchObject({ writable: false, problem: 'deleted' })
     await spool.close()

@@ -87,7 +87,7 @@ class SpoolAdmin {
       const entry = { spool: this.#spool.id, ...this.#describe(found) }
       return { ...entry, header, items: shown, item_count: items.length }
     } catch (error) {
-      if (await this.#spool.find(found)) throw error
+      if ((await this.#spool.list({ entry: found })).length > 0) throw error
       throw notPending()
     }
   }
@@ -153,7 +153,7 @@ class SpoolAdmin {
   }
 
   async #find(c: Context): Promise<ListedEntry> {
-    const found = await this.#spool.find(readRef(c))
+    const [found] = await this.#spool.list({ entry: readRef(c) })
     if (!found) throw notPending()
     return found
   }

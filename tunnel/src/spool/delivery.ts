@@ -394,8 +394,11 @@ export class Deliverer {
 
   /** Returns `true` also when the spool fails. */
   async #mayBePending(lease: Lease): Promise<boolean> {
-    const found = await this.#deps.spool.find(lease).catch(() => lease)
-    return found !== undefined
+    const { spool } = this.#deps
+    return spool.list({ entry: lease }).then(
+      (found) => found.length > 0,
+      () => true,
+    )
   }
 
   /** Doubles the delay with each attempt. */

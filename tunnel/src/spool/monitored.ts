@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { MemoryBudget } from '../body/memory-budget.ts'
-import type { Spool, SpoolDisk, SpoolTotals } from './spool.ts'
+import type { Spool, SpoolDescription, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
   /** Result of the last put, or of the last probe after a failed put. `false` also while the file is damaged, or delivery cannot read it. */
@@ -72,23 +72,18 @@ export class MonitoredSpool {
    * Returns the seconds until `bytes` have grown to the bound, or the free bytes of the disk have shrunk to nothing, at the rate of the last two
    * minutes; `undefined` when neither changes in that direction.
    */
-  secondsUntilFull(bytes: number, freeBytes?: number): number | undefined {
+  secondsUntilFull(bytes: number, { maxBytes, disk }: SpoolDescription): number | undefined {
     const [first] = this.#samples
     const last = this.#samples.at(-1)
     if (!first || !last || last.at === first.at) return undefined
     const secondsFor = (left: number, change: number) =>
       change > 0 ? ((Math.max(0, left) / change) * (last.at - first.at)) / 1000 : Infinity
-    const diskSeconds = secondsFor(freeBytes ?? 0, (first.freeBytes ?? 0) - (last.freeBytes ?? 0))
+    const diskSeconds = secondsFor(disk?.freeBytes ?? 0, (first.freeBytes ?? 0) - (last.freeBytes ?? 0))
     const seconds = Math.min(
-      secondsFor(this.store.maxBytes - bytes, last.bytes - first.bytes),
+      secondsFor(maxBytes - bytes, last.bytes - first.bytes),
       diskSeconds < MAX_DISK_SECONDS ? diskSeconds : Infinity,
     )
     return Number.isFinite(seconds) ? seconds : undefined
-  }
-
-  /** Returns `undefined` when the spool is no file, or when its disk fails. */
-  async disk(): Promise<SpoolDisk | undefined> {
-    return this.store.disk?.().catch(() => undefined)
   }
 
   /** Rejects after 1 s. Then rejects at once, without asking the store, until its late responses have arrived. */
@@ -137,7 +132,7 @@ export class MonitoredSpool {
   }
 
   async #sample(): Promise<void> {
-    const disk = await this.disk()
+    const { disk } = await this.store.describe()
     if (disk?.problem !== undefined) this.noteFault(new Error(disk.problem))
     const { bytes } = await this.store.totals()
     const at = this.#deps.clock()

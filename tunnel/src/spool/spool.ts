@@ -67,6 +67,9 @@ export type PageQuery = Omit<EntryFilter, 'entry'> & {
   after?: Position
 }
 
+/** Selects one entry: a page with it, or an empty one when it is gone. */
+export type EntryQuery = { entry: EntryRef }
+
 export type Position = { received: number; place: number }
 
 /** Pause of the delivery of one project, or of all projects. */
@@ -115,6 +118,16 @@ export type PartitionTotals = {
   oldest?: number
 }
 
+/** Store of a spool as operators see it. */
+export type SpoolDescription = {
+  /** Bound of the bytes on disk. */
+  maxBytes: number
+  /** Meaning that an entry is stored: on how many disks it is synced, or `unproven:` or `in memory:` and the reason. */
+  durability: string
+  /** Absent when a server stores the entries, and when the disk does not answer. */
+  disk?: SpoolDisk
+}
+
 /** State of the disk of a spool that is a file. */
 export type SpoolDisk = {
   freeBytes: number
@@ -136,10 +149,8 @@ export const LONGEST_LEASE_MS = 30 * 60 * 1000
 export type Spool = {
   /** The same for every replica that shares the spool. */
   id: string
-  /** Bound of the bytes on disk. */
-  maxBytes: number
-  /** Describes what it means that an entry is stored: on how many disks it is synced, or `unproven:` or `in memory:` and the reason. */
-  durability(): string
+  /** Describes the store. Never rejects, and does not wait for a database or a server that does not answer. */
+  describe(): Promise<SpoolDescription>
   /**
    * Stores an entry. Resolves when it is on disk, synced, or known, or when there is no room. The caller holds a lease for `leaseMs`, for
    * an attempt that is still pending. Rejects when the disk or the server fails.
@@ -159,12 +170,8 @@ export type Spool = {
   /** Removes the entries that arrived before `before`, and returns them. */
   expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
-  /** Absent when a server stores the entries. */
-  disk?(): Promise<SpoolDisk>
   /** Lists entries; fewer than the limit only on the last page. */
-  list(query: PageQuery): Promise<ListedEntry[]>
-  /** Returns `undefined` when the entry is gone. */
-  find(ref: EntryRef): Promise<ListedEntry | undefined>
+  list(query: PageQuery | EntryQuery): Promise<ListedEntry[]>
   /** Makes postponed entries due, except leased ones. Returns their number, at most some thousands. */
   retry(which: EntryFilter): Promise<number>
   /** Removes entries, leased ones too, and returns them, at most some thousands. */

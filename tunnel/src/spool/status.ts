@@ -4,7 +4,7 @@ import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from 'contra
 import type { Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'
-import type { PartitionTotals, Pause, SpoolDisk } from './spool.ts'
+import type { PartitionTotals, Pause, SpoolDescription, SpoolDisk } from './spool.ts'
 
 /** State that the status of a spool is read from. */
 type SpoolState = {
@@ -22,21 +22,18 @@ export async function describeSpool(
   projects: Projects,
   ageMs: number,
 ): Promise<SpoolStatus> {
+  const description = await spool.store.describe()
+  const { maxBytes, durability, disk } = description
   const known = {
-    ...{ id: spool.store.id, ...spool.health(), max_bytes: spool.store.maxBytes, max_age_ms: ageMs },
-    durability: spool.store.durability(),
-    project_max_bytes: Math.floor(spool.store.maxBytes * projectShare),
+    ...describeDisk(disk),
+    ...{ id: spool.store.id, ...spool.health(), durability, max_age_ms: ageMs },
+    ...{ max_bytes: maxBytes, project_max_bytes: Math.floor(maxBytes * projectShare) },
     attempts: deliverer.attempts(),
   }
-  const disk = await spool.disk()
   try {
-    return { ...describeDisk(disk), ...known, ...(await describeDepth(spool, projects, disk)) }
+    return { ...known, ...(await describeDepth(spool, projects, description)) }
   } catch (error) {
-    return {
-      ...describeDisk(disk),
-      ...known,
-      problem: error instanceof Error ? error.message : 'unknown error',
-    }
+    return { ...known, problem: error instanceof Error ? error.message : 'unknown error' }
   }
 }
 
@@ -52,10 +49,10 @@ function describeDisk(disk: SpoolDisk | undefined): Partial<SpoolStatus> {
 async function describeDepth(
   spool: MonitoredSpool,
   projects: Projects,
-  disk: SpoolDisk | undefined,
+  description: SpoolDescription,
 ): Promise<SpoolDepth> {
   const { partitions: byProject, paused, ...all } = await spool.totals()
-  const seconds = spool.secondsUntilFull(all.bytes, disk?.freeBytes)
+  const seconds = spool.secondsUntilFull(all.bytes, description)
   return {
     ...all,
     ...(seconds !== undefined && { full_in_seconds: Math.round(seconds) }),

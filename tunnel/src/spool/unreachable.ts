@@ -31,10 +31,8 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     get id() {
       return spool?.id ?? 'none-yet'
     },
-    get maxBytes() {
-      return spool?.maxBytes ?? 0
-    },
-    durability: () => spool?.durability() ?? 'unproven: the spool is not open yet',
+    describe: async () =>
+      spool?.describe() ?? { maxBytes: 0, durability: 'unproven: the spool is not open yet' },
     put: async (...args) => opened().put(...args),
     probe: async () => opened().probe(),
     take: async (...args) => spool?.take(...args) ?? [],
@@ -45,7 +43,6 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     postpone: async (...args) => opened().postpone(...args),
     totals: async () => opened().totals(),
     list: async (...args) => opened().list(...args),
-    find: async (...args) => opened().find(...args),
     retry: async (...args) => opened().retry(...args),
     purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),

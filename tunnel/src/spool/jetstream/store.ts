@@ -6,6 +6,7 @@ import type { NatsAddress } from 'contract/nats-url'
 import {
   type Avoided,
   type EntryFilter,
+  type EntryQuery,
   type EntryRef,
   type Lease,
   type ListedEntry,
@@ -16,6 +17,7 @@ import {
   type Spool,
   type SpoolBody,
   type SpoolBounds,
+  type SpoolDescription,
   type SpoolEntry,
   type SpoolTotals,
   type StoredBody,
@@ -108,12 +110,8 @@ class JetStreamSpool implements Spool {
     return this.#state.id
   }
 
-  durability(): string {
-    return this.#durability
-  }
-
-  get maxBytes(): number {
-    return this.#state.maxBytes
+  async describe(): Promise<SpoolDescription> {
+    return { maxBytes: this.#state.maxBytes, durability: this.#durability }
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
@@ -211,7 +209,12 @@ class JetStreamSpool implements Spool {
     return { ...(await this.#state.totals()), ...(failure && { problem: failure.message }) }
   }
 
-  async list(query: PageQuery): Promise<ListedEntry[]> {
+  async list(query: PageQuery | EntryQuery): Promise<ListedEntry[]> {
+    if ('entry' in query) {
+      const { id, key } = query.entry
+      const stored = await this.#messages.get(id)
+      return stored?.entry.key === key ? [this.#describe(stored.entry, id, id)] : []
+    }
     const found = await Promise.all(CLASSES.map((_, priority) => this.#messages.list(priority, query)))
     const sign = query.order === 'oldest' ? 1 : -1
     return found
@@ -219,12 +222,6 @@ class JetStreamSpool implements Spool {
       .sort((a, b) => sign * (a.place - b.place))
       .slice(0, query.limit)
       .map(({ entry, id, place }) => this.#describe(entry, id, place))
-  }
-
-  async find({ id, key }: EntryRef): Promise<ListedEntry | undefined> {
-    const stored = await this.#messages.get(id)
-    if (stored?.entry.key !== key) return undefined
-    return this.#describe(stored.entry, id, id)
   }
 
   /** Each replica delivers again what it has put off itself. */

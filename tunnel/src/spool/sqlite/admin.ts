@@ -1,7 +1,7 @@
 /** Operator's queries and actions on the spool's SQLite file, each in one transaction of the store. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { EntryFilter, EntryRef, ListedEntry, PageQuery, Pause } from '../spool.ts'
+import type { EntryFilter, EntryQuery, ListedEntry, PageQuery, Pause } from '../spool.ts'
 import { type Row, readEntry, SELECTED, type StoredEntry } from './entry-row.ts'
 import type { Partition, Usage } from './usage.ts'
 
@@ -19,7 +19,9 @@ export class EntryAdmin {
     this.#remove = remove
   }
 
-  list({ order, limit, after, ...filter }: PageQuery): ListedEntry[] {
+  list(query: PageQuery | EntryQuery): ListedEntry[] {
+    if ('entry' in query) return this.#statements.one.all(query.entry.id, query.entry.key).map(readListed)
+    const { order, limit, after, ...filter } = query
     const [statement, sign] =
       order === 'newest' ? [this.#statements.newest, -1] : [this.#statements.oldest, 1]
     const { received, place } = after ?? { received: sign * -Infinity, place: 0 }
@@ -28,11 +30,6 @@ export class EntryAdmin {
       .map(readListed)
       .sort((a, b) => sign * (a.received - b.received || a.id - b.id))
       .slice(0, limit)
-  }
-
-  find({ id, key }: EntryRef): ListedEntry | undefined {
-    const row = this.#statements.one.get(id, key)
-    return row && readListed(row)
   }
 
   /** Makes up to 500 postponed entries due. Returns their number: 0 when there are no more. */

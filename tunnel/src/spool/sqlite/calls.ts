@@ -24,7 +24,7 @@ export type Result = { number: number; value?: unknown; error?: Error }
 const GROWING: readonly (keyof Calls)[] = ['put', 'putValue', 'addHistory', 'probe']
 
 /** Calls that write nothing. */
-const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'find', 'readHistory', 'getValue']
+const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'readHistory', 'getValue']
 /** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
 const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes

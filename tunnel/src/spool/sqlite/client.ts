@@ -13,6 +13,7 @@ import type {
   Spool,
   SpoolBody,
   SpoolBounds,
+  SpoolDescription,
   SpoolDisk,
   SpoolEntry,
   StoredBody,
@@ -61,7 +62,9 @@ export async function openSqliteSpool(
   return new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints })
 }
 
-type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
+type SqliteSpoolParts = {
+  id: string
+  maxBytes: number
   file: string
   rowBytes: number
   folder: string
@@ -71,12 +74,10 @@ type SqliteSpoolParts = Pick<Spool, 'id' | 'maxBytes'> & {
 
 class SqliteSpool implements Spool {
   readonly id: string
-  readonly maxBytes: number
   readonly take: Spool['take'] = (...args) => this.#worker.call('take', ...args)
   readonly postpone: Spool['postpone'] = ({ id, until }, at) => this.#worker.call('postpone', id, until, at)
   readonly totals: Spool['totals'] = () => this.#worker.call('totals')
   readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
-  readonly find: Spool['find'] = (ref) => this.#worker.call('find', ref)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
   readonly history: Spool['history'] = {
@@ -88,6 +89,7 @@ class SqliteSpool implements Spool {
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
     clockOffsetMs: () => 0,
   }
+  readonly #maxBytes: number
   readonly #durability: string
   readonly #file: string
   readonly #openFiles: OpenFiles
@@ -98,7 +100,7 @@ class SqliteSpool implements Spool {
 
   constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
     this.id = id
-    this.maxBytes = maxBytes
+    this.#maxBytes = maxBytes
     this.#durability = describeDisk(folder)
     this.#file = file
     this.#openFiles = new OpenFiles(file)
@@ -108,8 +110,9 @@ class SqliteSpool implements Spool {
     this.#checkpoints = checkpoints
   }
 
-  durability(): string {
-    return this.#durability
+  async describe(): Promise<SpoolDescription> {
+    const disk = await this.#disk().catch(() => undefined)
+    return { maxBytes: this.#maxBytes, durability: this.#durability, ...(disk && { disk }) }
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
@@ -161,7 +164,7 @@ class SqliteSpool implements Spool {
     return this.#removeAll(() => this.#worker.call('expire', before), Infinity)
   }
 
-  async disk(): Promise<SpoolDisk> {
+  async #disk(): Promise<SpoolDisk> {
     const [{ bavail, bsize }, wal] = await Promise.all([
       statfs(this.#folder),
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
