@@ -1,46 +1,28 @@
-/** Pages with the script element of sdk.js in Firefox and WebKit: the basic cases. */
+/** Pages with the script element of sdk.js in each browser: the basic cases. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { requiresEngine, startEngine } from '../support/browser/engines.ts'
-import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
-import type { Engine, Tab, TabVisitor } from '../support/browser/tab.ts'
+import { describe, expect } from 'vitest'
+import { ENGINES, requiresEngine } from '../support/browser/engines.ts'
+import { openWithSdk, sdkTestIn, TAG } from '../support/browser/sdk-test.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
-const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
 const FORM = "document.getElementById('culvert-report-dialog')?.shadowRoot.querySelector('form')"
 
-for (const name of ['firefox', 'webkit'] as const)
+for (const name of ENGINES) {
+  const it = sdkTestIn(name).extend(
+    'open',
+    ({ site, tab }) =>
+      /** Opens a page with the tag and this code, and waits until the SDK is there. */
+      (code = '', inTab = tab) =>
+        openWithSdk(inTab, site.publish(`${TAG}<script>${code}</script><body>`)),
+  )
+
   describe(`A page with sdk.js in ${name}`, requiresEngine(name), () => {
-    const started = new AsyncDisposableStack()
-    let site: SdkSite
-    let engine: Engine
-    let visitor: TabVisitor
-    let tab: Tab
-
-    beforeAll(async () => {
-      site = started.use(await startSdkSite())
-      engine = started.use(await startEngine(name))
-    })
-    afterAll(() => started.disposeAsync())
-
-    beforeEach(async () => {
-      visitor = await engine.visitor()
-      tab = await visitor.newTab()
-    })
-
-    afterEach(async () => {
-      await visitor[Symbol.asyncDispose]()
+    it.afterEach(({ site, visitor }) => {
       const origins = new Set(visitor.requests.map((url) => new URL(url).origin))
       expect([...origins]).toEqual([site.url])
     })
 
-    /** Opens a page with the tag and this code, and waits until the SDK is there. */
-    async function open(code = ''): Promise<void> {
-      await tab.open(site.publish(`${TAG}<script>${code}</script><body>`))
-      await tab.waitFor('Boolean(window.Sentry?.getClient)')
-    }
-
-    it('reports an error of the first script, before the SDK is there', async () => {
+    it('reports an error of the first script, before the SDK is there', async ({ site, open }) => {
       await open("throw new Error('first script')")
       expect(await site.event('first script')).toMatchObject({
         exception: {
@@ -50,7 +32,7 @@ for (const name of ['firefox', 'webkit'] as const)
       expect(site.countEvents('first script')).toBe(1)
     })
 
-    it('reports an error and a rejection after it has loaded', async () => {
+    it('reports an error and a rejection after it has loaded', async ({ site, tab, open }) => {
       await open()
       await tab.evaluate(`void setTimeout(() => { throw new Error('later') })`)
       await site.event('later')
@@ -58,34 +40,43 @@ for (const name of ['firefox', 'webkit'] as const)
       await site.event('rejected')
     })
 
-    it('reports a rejection from before the SDK is there', async () => {
+    it('reports a rejection from before the SDK is there', async ({ site, open }) => {
       await open("Promise.reject(new Error('rejected early'))")
       await site.event('rejected early')
     })
 
-    it('sends what was raised offline when the visitor is online again', async () => {
+    it('sends what was raised offline when the visitor is online again', async ({
+      site,
+      visitor,
+      tab,
+      open,
+    }) => {
       await open()
       await visitor.setOffline('offline')
       await tab.evaluate("Sentry.captureMessage('offline')")
-      await tab.waitFor(countStored('offline'))
+      await tab.waitFor(countStored(site.query, 'offline'))
       expect(site.countEvents('offline')).toBe(0)
       await visitor.setOffline('online')
       await site.event('offline')
     })
 
-    it('sends at the next visit what was raised in a tab that was closed offline', async () => {
+    it('sends at the next visit what was raised in a tab that was closed offline', async ({
+      site,
+      visitor,
+      tab,
+      open,
+    }) => {
       await open()
       await visitor.setOffline('offline')
       await tab.evaluate("Sentry.captureMessage('closed')")
-      await tab.waitFor(countStored('closed'))
+      await tab.waitFor(countStored(site.query, 'closed'))
       await tab.close()
       await visitor.setOffline('online')
-      tab = await visitor.newTab()
-      await open()
+      await open('', await visitor.newTab())
       await site.event('closed')
     })
 
-    it('opens a report dialog, whose feedback names the event', async () => {
+    it('opens a report dialog, whose feedback names the event', async ({ site, tab, open }) => {
       await open()
       await tab.evaluate("Sentry.captureMessage('with a dialog')")
       const event = await site.event('with a dialog')
@@ -110,10 +101,10 @@ for (const name of ['firefox', 'webkit'] as const)
       })
     })
 
-    it.each([
+    it.for([
       "require-trusted-types-for 'script'",
       "require-trusted-types-for 'script'; trusted-types culvert",
-    ])('reports, and opens its dialog, with the policy %s', async (policy) => {
+    ])('reports, and opens its dialog, with the policy %s', async (policy, { site, tab }) => {
       const html = `<body>${TAG}<script>Sentry.captureMessage('with trusted types')</script>`
       const others = "script-src 'self' 'unsafe-inline'; connect-src 'self'"
       await tab.open(site.publish(html, `${others}; ${policy}`))
@@ -123,9 +114,9 @@ for (const name of ['firefox', 'webkit'] as const)
     })
 
     /** Returns an expression for how many stored envelopes have this message. */
-    function countStored(message: string): string {
+    function countStored(query: string, message: string): string {
       return `new Promise((resolve) => {
-      const opening = indexedDB.open('culvert-offline${site.query}')
+      const opening = indexedDB.open('culvert-offline${query}')
       opening.onsuccess = () => {
         const database = opening.result
         const reading = database.transaction('queue').objectStore('queue').getAll()
@@ -138,3 +129,4 @@ for (const name of ['firefox', 'webkit'] as const)
     })`
     }
   })
+}

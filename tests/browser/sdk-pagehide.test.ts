@@ -3,14 +3,15 @@
  * of a closed tab, and of a page that it does not keep for the way back, before the page has been told; that is left out.
  */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ENGINES, requiresEngine, startEngine } from '../support/browser/engines.ts'
-import { type SdkSite, startSdkSite, WORKER } from '../support/browser/sdk-site.ts'
-import type { Engine, Tab, TabVisitor } from '../support/browser/tab.ts'
+import { describe, expect } from 'vitest'
+import { ENGINES, requiresEngine } from '../support/browser/engines.ts'
+import { WORKER } from '../support/browser/sdk-site.ts'
+import { openWithSdk, sdkTestIn, TAG } from '../support/browser/sdk-test.ts'
+import type { Tab } from '../support/browser/tab.ts'
 
-const TAG = '<script src="/monitoring/sdk.js" crossorigin></script>'
 const KB = 1_000
 const SIZES = [1, 50, 70, 150, 300]
+const MIXED = [...SIZES.map((size) => size * KB), ...Array<number>(15).fill(KB)]
 const DATABASE_READS = `new Promise((resolve, reject) => {
   const opening = indexedDB.open('culvert-offline?p=456')
   opening.onerror = () => reject(opening.error)
@@ -20,107 +21,94 @@ const DATABASE_READS = `new Promise((resolve, reject) => {
   }
 })`
 
-for (const name of ENGINES)
+for (const name of ENGINES) {
+  const it = sdkTestIn(name).extend(
+    'publish',
+    ({ site }) =>
+      /** Returns the URL of a page with the tag; that of `site.secureUrl` may have a service worker. */
+      (code = '', url = site.url): string => {
+        const headers = name === 'firefox' ? {} : { 'cache-control': 'no-store' }
+        const page = site.publish(`<body>${TAG}<script>${code}</script>`, '', headers)
+        return url + new URL(page).pathname
+      },
+  )
+
   describe(`A page with sdk.js in ${name}`, requiresEngine(name), () => {
-    const started = new AsyncDisposableStack()
-    let site: SdkSite
-    let engine: Engine
-    let visitor: TabVisitor
-    let tab: Tab
-
-    beforeAll(async () => {
-      site = started.use(await startSdkSite())
-      engine = started.use(await startEngine(name))
-    })
-    afterAll(() => started.disposeAsync())
-
-    beforeEach(async () => {
-      visitor = await engine.visitor()
-      tab = await visitor.newTab()
-    })
-    afterEach(() => visitor[Symbol.asyncDispose]())
-
-    async function reopen(): Promise<void> {
-      await tab.close()
-      tab = await visitor.newTab()
-    }
-
-    /** Returns the URL of a page with the tag; that of `site.secureUrl` may have a service worker. */
-    function publish(code = '', url = site.url): string {
-      const headers = name === 'firefox' ? {} : { 'cache-control': 'no-store' }
-      const page = site.publish(`<body>${TAG}<script>${code}</script>`, '', headers)
-      return url + new URL(page).pathname
-    }
-
-    /** Opens a page, and waits until its SDK is there. */
-    async function open(url: string): Promise<void> {
-      await tab.open(url)
-      await tab.waitFor('Boolean(window.Sentry?.getClient)')
-    }
-
     /** Lets the page report texts of these lengths when it is being left. */
-    async function reportWhenLeft(text: string, lengths: number[]): Promise<void> {
+    async function reportWhenLeft(tab: Tab, text: string, lengths: readonly number[]): Promise<void> {
       await tab.evaluate(`void addEventListener('pagehide', () => {
         for (const [i, length] of ${JSON.stringify(lengths)}.entries())
           Sentry.captureMessage('${text} ' + i, { extra: { text: 'x'.repeat(length) } })
       })`)
     }
 
-    it.each([
+    it.for([
       ['of 1, 50, 70, 150 and 300 KB', SIZES.map((size) => size * KB)],
-      ['20 of 1 KB', Array(20).fill(KB)],
-    ])('delivers reports while it is being left for a page of the site, %s', async (title, lengths) => {
-      await open(publish())
-      await reportWhenLeft(title, lengths)
-      await open(publish())
-      for (const i of lengths.keys()) await site.event(`${title} ${i}`)
-      expect(await tab.evaluate(DATABASE_READS)).toBe(true)
-    })
-
-    const ways: [string, () => Promise<void>][] = [
-      ['another site', () => tab.open(new URL('/', site.secureUrl).href)],
-      ['nothing, since its tab is closed', reopen],
-    ]
-
-    it.each(ways.slice(0, name === 'firefox' ? 1 : 2))(
-      'delivers reports while it is being left for %s',
-      async (title, leave) => {
-        const lengths = [...SIZES.map((size) => size * KB), ...Array(15).fill(KB)]
-        await open(publish())
-        await reportWhenLeft(title, lengths)
-        await leave()
-        await open(publish())
+      ['20 of 1 KB', Array<number>(20).fill(KB)],
+    ] as const)(
+      'delivers reports while it is being left for a page of the site, %s',
+      async ([title, lengths], { site, tab, publish }) => {
+        await openWithSdk(tab, publish())
+        await reportWhenLeft(tab, title, lengths)
+        await openWithSdk(tab, publish())
         for (const i of lengths.keys()) await site.event(`${title} ${i}`)
         expect(await tab.evaluate(DATABASE_READS)).toBe(true)
       },
     )
 
-    it('delivers reports while it is being left with a service worker', async () => {
-      const lengths = [...SIZES.map((size) => size * KB), ...Array(15).fill(KB)]
-      await open(publish('', site.secureUrl))
-      await tab.evaluate(`navigator.serviceWorker.register('${WORKER}').then(() => true)`)
-      await tab.waitFor('Boolean(navigator.serviceWorker.controller)')
-      await reportWhenLeft('with a worker', lengths)
-      await tab.open(publish('', site.url))
-      await open(publish('', site.secureUrl))
-      for (const i of lengths.keys()) await site.event(`with a worker ${i}`)
+    it('delivers reports while it is being left for another site', async ({ site, tab, publish }) => {
+      await openWithSdk(tab, publish())
+      await reportWhenLeft(tab, 'for another site', MIXED)
+      await tab.open(new URL('/', site.secureUrl).href)
+      await openWithSdk(tab, publish())
+      for (const i of MIXED.keys()) await site.event(`for another site ${i}`)
+      expect(await tab.evaluate(DATABASE_READS)).toBe(true)
     })
 
-    it('delivers errors from each 4 ms before it is left, and the next page stores what it reports', async () => {
-      await open(publish())
+    if (name !== 'firefox')
+      it('delivers reports while its tab is being closed', async ({ site, visitor, tab, publish }) => {
+        await openWithSdk(tab, publish())
+        await reportWhenLeft(tab, 'in a closed tab', MIXED)
+        await tab.close()
+        const next = await visitor.newTab()
+        await openWithSdk(next, publish())
+        for (const i of MIXED.keys()) await site.event(`in a closed tab ${i}`)
+        expect(await next.evaluate(DATABASE_READS)).toBe(true)
+      })
+
+    it('delivers reports while it is being left with a service worker', async ({ site, tab, publish }) => {
+      await openWithSdk(tab, publish('', site.secureUrl))
+      await tab.evaluate(`navigator.serviceWorker.register('${WORKER}').then(() => true)`)
+      await tab.waitFor('navigator.serviceWorker.controller')
+      await reportWhenLeft(tab, 'with a worker', MIXED)
+      await tab.open(publish('', site.url))
+      await openWithSdk(tab, publish('', site.secureUrl))
+      for (const i of MIXED.keys()) await site.event(`with a worker ${i}`)
+    })
+
+    it('delivers errors from each 4 ms before it is left, and the next page stores what it reports', async ({
+      site,
+      tab,
+      publish,
+    }) => {
+      await openWithSdk(tab, publish())
       await tab.evaluate(`void setInterval(() => Sentry.captureMessage('often'), 4)`)
-      await open(publish())
+      await openWithSdk(tab, publish())
       expect(await tab.evaluate(DATABASE_READS)).toBe(true)
       await tab.evaluate("Sentry.captureMessage('after many')")
       await site.event('after many')
     })
 
-    it('keeps an error from before its SDK is there when it is left at once', async () => {
+    it('keeps an error from before its SDK is there when it is left at once', async ({
+      site,
+      tab,
+      publish,
+    }) => {
       const next = publish()
       const code = `Sentry.setTag('page', 'first'); setTimeout(() => { throw new RangeError('left at once') }); onerror = () => { location.href = '${next}' }`
       const first = publish(code)
       await tab.open(first)
-      await tab.waitFor(`location.href === '${next}' && Boolean(window.Sentry?.getClient)`)
+      await tab.waitFor(`location.href === '${next}' && window.Sentry?.getClient`)
       expect(await site.event('left at once')).toMatchObject({
         request: { url: first },
         exception: {
@@ -136,3 +124,4 @@ for (const name of ENGINES)
       expect(site.countEvents('left at once')).toBe(1)
     })
   })
+}

@@ -3,7 +3,7 @@
 import { requires } from '../requirements.ts'
 import { startChromium } from './chromium.ts'
 import { startFirefox } from './firefox.ts'
-import type { Engine } from './tab.ts'
+import { type Engine, waitFor } from './tab.ts'
 import { startWebKit } from './webkit.ts'
 
 export const ENGINES = ['chromium', 'firefox', 'webkit'] as const
@@ -38,10 +38,11 @@ async function startChromiumEngine(): Promise<Engine> {
         requests,
         newTab: async () => {
           const page = await context.newPage()
+          const evaluate = (expression: string) => page.evaluate(expression)
           return {
             open: async (url) => void (await page.goto(url, { waitUntil: 'load' })),
-            evaluate: (expression) => page.evaluate(expression),
-            waitFor: async (expression) => void (await page.waitForFunction(expression)),
+            evaluate,
+            waitFor: (expression) => waitFor(evaluate, expression),
             close: () => page.close(),
           }
         },

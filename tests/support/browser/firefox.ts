@@ -8,7 +8,7 @@ import { makeFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 import { BidiClient } from './bidi.ts'
 import { SITE_HOST } from './chromium.ts'
-import type { Tab, TabVisitor } from './tab.ts'
+import { type Tab, type TabVisitor, waitFor } from './tab.ts'
 
 const START_TIMEOUT_MS = 60_000 // the machine may be busy
 
@@ -116,7 +116,7 @@ function openTab(client: BidiClient, context: unknown): Tab {
     evaluate,
     open: async (url) =>
       void (await client.send('browsingContext.navigate', { context, url, wait: 'complete' })),
-    waitFor: (expression) => until(async () => Boolean(await evaluate(expression))),
+    waitFor: (expression) => waitFor(evaluate, expression),
     close: async () => void (await client.send('browsingContext.close', { context })),
   }
 }

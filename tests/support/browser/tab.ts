@@ -1,11 +1,13 @@
 /** Tabs, which work alike in Chromium, Firefox and WebKit. */
 
+import { until } from '../until.ts'
+
 export type Tab = {
   /** Opens a page, and waits until it has loaded. */
   open(url: string): Promise<void>
   /** Returns the value of an expression, of which JSON has to be able to hold. Awaits promises. */
   evaluate(expression: string): Promise<unknown>
-  /** Resolves when the expression is true. */
+  /** Resolves when the expression is true, or resolves to what is. One that throws is not, as between two pages. */
   waitFor(expression: string): Promise<void>
   close(): Promise<void>
 }
@@ -21,3 +23,15 @@ export type TabVisitor = {
 
 /** Browser whose visitors have tabs. `await using` stops it. */
 export type Engine = { visitor(): Promise<TabVisitor>; [Symbol.asyncDispose](): Promise<void> }
+
+/** Implements `Tab.waitFor`. */
+export async function waitFor(evaluate: Tab['evaluate'], expression: string): Promise<void> {
+  let cause: unknown
+  const isTrue = () =>
+    evaluate(`Promise.resolve(${expression}).then(Boolean)`).catch((error) => {
+      cause = error
+    })
+  await until(async () => Boolean(await isTrue())).catch(() => {
+    throw new Error(`it does not hold: ${expression}`, { cause })
+  })
+}

@@ -9,7 +9,7 @@ import { startProgram } from '../program.ts'
 import { WEBKIT_DRIVER_PROGRAM, XVFB_PROGRAM } from '../requirements.ts'
 import { makeFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
-import type { Engine, Tab, TabVisitor } from './tab.ts'
+import { type Engine, type Tab, type TabVisitor, waitFor } from './tab.ts'
 
 const START_TIMEOUT_MS = 60_000 // the machine may be busy
 const SCRIPT_TIMEOUT_MS = 90_000
@@ -40,6 +40,7 @@ async function enter(display: string): Promise<TabVisitor> {
       GDK_BACKEND: 'x11',
       HOME: folder.path,
       LANG: 'en_US.UTF-8',
+      GST_PLUGIN_SYSTEM_PATH_1_0: folder.path, // has none: to read the plugins for media takes half of the start
       NO_AT_BRIDGE: '1',
     },
   )
@@ -114,7 +115,7 @@ class Session {
     return {
       evaluate,
       open: async (url) => void (await inTab('url', { url })),
-      waitFor: (expression) => until(async () => Boolean(await evaluate(expression))),
+      waitFor: (expression) => waitFor(evaluate, expression),
       close: async () =>
         void (await this.#in(handle, () => fetch(`${this.#url}/window`, { method: 'DELETE' }))),
     }
