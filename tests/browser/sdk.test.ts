@@ -504,49 +504,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(urls).not.toContain('/monitoring/sdk/errors.js')
   })
 
-  it('loads a bundle again whose copy in the cache of the browser is damaged', async () => {
-    const { page } = visitor
-    visitor.expectTrouble(/integrity/)
-    visitor.allowTrouble(/errors-\w{16}\.js net::ERR_/)
-    const found = warnings()
-    const isReload = (headers: Record<string, string>) => headers['cache-control'] === 'no-cache'
-    await page.route(
-      /\/sdk\/errors/,
-      (route) =>
-        isReload(route.request().headers())
-          ? route.fallback()
-          : route.fulfill({
-              contentType: 'text/javascript',
-              headers: { 'cache-control': 'max-age=31536000, immutable' },
-              body: 'window.isChanged = true',
-            }),
-      { times: 2 },
-    )
-    await site.open(page, `${TAG}${script("Sentry.captureMessage('after a damaged copy')")}`)
-    await site.event('after a damaged copy')
-    expect(await page.evaluate('window.isChanged')).toBeUndefined()
-    expect(found).toEqual([])
-  })
-
-  it.each([
-    "require-trusted-types-for 'script'",
-    "require-trusted-types-for 'script'; trusted-types culvert",
-  ])('reports, and opens its dialog, with the policy %s', async (policy) => {
-    const { page } = visitor
-    const code = script("Sentry.captureMessage('with trusted types')")
-    await site.open(
-      page,
-      `${TAG}${code}<main>`,
-      `script-src 'self' 'unsafe-inline'; connect-src 'self'; ${policy}`,
-    )
-    await site.event('with trusted types')
-    await openDialog(page, {})
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('What happened?').fill('It broke.')
-    await dialog.getByRole('button', { name: 'Send report' }).click()
-    await page.getByText('Your report has been sent. Thank you!').waitFor()
-  })
-
   it('says that a policy without its name blocks it', async () => {
     const { page } = visitor
     visitor.expectTrouble(/violates the following Content Security/)

@@ -1,6 +1,7 @@
 /** A site with pages of a test, on which the tunnel serves the SDK. */
 
 import type { Page } from 'playwright-core'
+import { request } from 'undici'
 import { buildSdk } from '../../../scripts/build/sdk.ts'
 import { startNginx } from '../nginx/nginx.ts'
 import { ROOT } from '../node.ts'
@@ -19,10 +20,13 @@ const WORKER_CODE = `
   addEventListener('activate', (event) => event.waitUntil(clients.claim()))
   addEventListener('fetch', (event) => event.respondWith(fetch(event.request)))`
 
+/** Returns what a proxy makes of the tunnel's response for this path. */
+type Change = (path: string, content: Buffer) => Buffer
+
 export type SdkSite = Awaited<ReturnType<typeof startSdkSite>>
 
-/** Starts Sentry, a tunnel, nginx and a web server. `await using` stops them. */
-export async function startSdkSite(env: Record<string, string> = {}) {
+/** Starts Sentry, a tunnel, nginx and a web server, and a proxy before the tunnel if it is to change responses. `await using` stops them. */
+export async function startSdkSite(env: Record<string, string> = {}, change?: Change) {
   await buildSdk(ROOT)
   await using starting = new AsyncDisposableStack()
   const pages = new Map<string, { html: string; headers: Record<string, string> }>()
@@ -36,7 +40,8 @@ export async function startSdkSite(env: Record<string, string> = {}) {
       response.writeHead(200, { 'content-type': 'text/html', ...headers }).end(`<!doctype html>${html}`)
     }),
   )
-  const tunnels = [`127.0.0.1:${tunnel.port}`]
+  const proxy = change && starting.use(await startProxy(tunnel.url, change))
+  const tunnels = [proxy?.address ?? `127.0.0.1:${tunnel.port}`]
   const nginx = starting.use(await startNginx({ tunnels, web: web.address }))
   const url = `http://${SITE_HOST}:${nginx.port}`
   const publish = (html: string, policy = '', headers: Record<string, string> = {}): string => {
@@ -74,6 +79,21 @@ export async function startSdkSite(env: Record<string, string> = {}) {
       sentry.requests.filter((received) => messageOf(received) === message).length,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
+}
+
+function startProxy(tunnelUrl: string, change: Change) {
+  return startUpstream('tunnel', async ({ method, url, headers, body }, response) => {
+    const { connection: _, 'accept-encoding': __, ...forwarded } = headers
+    const answer = await request(tunnelUrl + url, {
+      method: method as 'GET' | 'POST',
+      headers: forwarded,
+      body: method === 'GET' ? null : body,
+    })
+    const content = change(url, Buffer.from(await answer.body.arrayBuffer()))
+    response
+      .writeHead(answer.statusCode, { ...answer.headers, 'content-length': content.length })
+      .end(content)
+  })
 }
 
 function messageOf(received: Received): string | undefined {
