@@ -6,6 +6,9 @@ export type RateLimit = { seconds: number; categories: string[] }
 /** Seconds for which a sender holds back that exceeds a limit of Culvert: few, since a bucket refills quickly. */
 export const THROTTLE_SECONDS = 10
 
+/** Seconds of its rate that a sender may send at once. */
+export const BURST_SECONDS = 10
+
 /**
  * Writes the header `X-Sentry-Rate-Limits` as Relay's `format_rate_limits` does, with scope `key`. Each limit must have categories: one
  * without silences everything.

@@ -52,7 +52,7 @@ export const REJECTIONS = {
   'headers-too-large': {
     status: 413,
     sentence: 'The header lines of the envelope are too long in total.',
-    fix: 'Split the envelope, or put the data into the payloads. TOTAL_HEADER_BYTES sets the limit.',
+    fix: 'Split the envelope, or put the data into the payloads.',
   },
   'header-too-complex': {
     status: 413,
@@ -67,7 +67,7 @@ export const REJECTIONS = {
   'item-too-large': {
     status: 413,
     sentence: 'An item is larger than Sentry accepts.',
-    fix: 'Send a smaller item. If your own server accepts it, raise MAX_EVENT_BYTES or MAX_ITEM_BYTES.',
+    fix: 'Send a smaller item. If your own server accepts it, raise MAX_EVENT_BYTES, or for other items MAX_ENVELOPE_BYTES above its default.',
   },
   'item-too-many': {
     status: 413,
@@ -167,7 +167,7 @@ export const REJECTIONS = {
   throttled: {
     status: 429,
     sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
-    fix: 'Send it again later. ADDRESS_RATE, ADDRESS_BYTES and PROJECT_RATE set the limits. If many visitors share one address, set TRUSTED_PROXIES.',
+    fix: 'Send it again later. ADDRESS_RATE and PROJECT_RATE set the limits. If many visitors share one address, set TRUSTED_PROXIES.',
   },
   'request-malformed': {
     status: 400,

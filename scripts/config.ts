@@ -17,18 +17,18 @@ import {
   readEnvironment,
   rejectWrongSettings,
   runCommand,
-  warnOfMisspelt,
+  warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
 
 const USAGE = `npm run config
-Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt names.
+Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt and removed names.
 docs/configuration.md describes each setting.
   --docs   write the generated pages of docs/ and of the Helm chart instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
 async function printSettings(env: Environment): Promise<void> {
-  warnOfMisspelt(env)
+  warnOfUnknown(env)
   rejectWrongSettings(env, 'Culvert would not start with these settings')
   for (const sentence of await findLoops(env)) console.error(sentence)
   const shown = effectiveSettings(env)
@@ -75,7 +75,7 @@ A process does not start with a wrong setting, and lists every problem with a re
 - \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
   \`docker compose logs\` shows the problems.
 - \`npm run config\` prints all settings with their values, without secrets.
-- A misspelt name has no effect. \`npm start\`, \`npm run deploy\` and \`npm run config\` warn of names that look misspelt. With
+- A misspelt or removed name has no effect. \`npm start\`, \`npm run deploy\` and \`npm run config\` warn of such names. With
   \`docker compose\` alone there is no warning: it passes only the names that \`docker-compose.yml\` lists.
 - To keep a setting, write it into the file \`.env\`, which every command and Compose read. On Kubernetes, use
   the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.

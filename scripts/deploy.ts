@@ -16,7 +16,7 @@ import {
   STATE_FOLDER,
   stopSignal,
   UserError,
-  warnOfMisspelt,
+  warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
 import { runStep, withLock } from './progress.mjs'
@@ -48,7 +48,7 @@ class Deployment {
 
   /** Checks the settings and the engine, then replaces the containers, one deployment at a time. */
   async run(mode: Mode): Promise<void> {
-    warnOfMisspelt(this.#env)
+    warnOfUnknown(this.#env)
     rejectWrongSettings(this.#env, 'nothing was built or replaced')
     rejectLocalApp(this.#env)
     const problem = engineProblem()

@@ -6,10 +6,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { DescribedSettings } from 'contract/described-settings'
-import { findMisspelt } from 'contract/misspelt-settings'
 import { findOwnDsns } from 'contract/own-dsns'
 import { type Environment, rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
 import { readPageSettings, SettingsReader } from 'contract/settings-reader'
+import { findUnknown } from 'contract/unknown-settings'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 
 /** Root of the work tree. */
@@ -98,9 +98,9 @@ export function readEnvironment(): Environment {
   return { ...(existsSync(file) && parseEnv(readFileSync(file, 'utf8'))), ...process.env }
 }
 
-/** Prints a warning for each name that looks like a misspelt setting. */
-export function warnOfMisspelt(env: Environment): void {
-  for (const sentence of findMisspelt(env)) console.error(sentence)
+/** Prints a warning for each name that was a setting, or looks like a misspelt one. */
+export function warnOfUnknown(env: Environment): void {
+  for (const sentence of findUnknown(env)) console.error(sentence)
 }
 
 /** Generates an operator password where none is set or kept, and keeps it for later runs. */

@@ -13,7 +13,7 @@ import {
   runCommand,
   stopSignal,
   UserError,
-  warnOfMisspelt,
+  warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
 import { authorityOf, isUp, siteUrl } from './healthcheck.ts'
@@ -44,7 +44,7 @@ await runCommand({ name: 'npm start', usage: USAGE, flags: FLAGS }, async (flags
 
 async function start(flags: Flags): Promise<void> {
   const env = readEnvironment()
-  warnOfMisspelt(env)
+  warnOfUnknown(env)
   rejectFlags(flags, env)
   const { env: given, ...settings } = readConfig(env)
   ensurePassword(given)

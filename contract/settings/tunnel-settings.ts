@@ -13,7 +13,6 @@ const MILLION = 1_000_000
 const MAX_DELIVERY_RATE = 10_000
 const milliseconds = is.integer('number of milliseconds', 10, 600_000)
 const rate = is.integer('number of envelopes a second', 0, MILLION)
-const burst = is.integer('number of envelopes', 1, MILLION)
 const bytes = (min: number, max: number) => is.integer('number of bytes', min, max)
 
 const FILTERS = 'Origins and filters'
@@ -107,12 +106,7 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: one /64; a /56 twice and a /48 four times as many). nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
-    ),
-    ADDRESS_BURST: setting(
-      burst,
-      2000,
-      'Burst: envelopes from one client address that may exceed `ADDRESS_RATE` at once.',
+      'Envelopes that a tunnel accepts from one client address (IPv6: one /64; a /56 twice and a /48 four times as many), and 100 kB of bodies for each of them. Those of ten seconds may come at once. nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
     ),
     BODY_TIMEOUT_MS: setting(
       milliseconds,
@@ -121,16 +115,10 @@ export const TUNNEL = {
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
-    ADDRESS_BYTES: setting(
-      is.integer('number of bytes a second', 0, 1000 * MILLION),
-      20 * MILLION,
-      'Bytes that a tunnel accepts from one client address. 0: no limit.',
-    ),
-    PROJECT_RATE: setting(rate, 0, 'Envelopes that a tunnel accepts for one project. 0: no limit.'),
-    PROJECT_BURST: setting(
-      burst,
-      10_000,
-      'Burst: envelopes for one project that may exceed `PROJECT_RATE` at once.',
+    PROJECT_RATE: setting(
+      rate,
+      0,
+      'Envelopes that a tunnel accepts for one project; those of ten seconds may come at once. 0: no limit.',
     ),
     DAILY_QUOTA: setting(
       is.text,
@@ -153,28 +141,11 @@ export const TUNNEL = {
       'observe',
       '`observe` removes no error, and counts in `culvert_policy_items_total` what `enforce` would remove.',
     ),
-    HEADER_BYTES: setting(bytes(KIB, MIB), 64 * KIB, 'Maximum size of one header line of an envelope.'),
-    TOTAL_HEADER_BYTES: setting(
-      bytes(KIB, 64 * MIB),
-      MIB,
-      'Maximum total size of all header lines of an envelope.',
-    ),
-    MAX_ITEMS: setting(
-      is.integer('number of items', 1, 100_000),
-      1000,
-      'Maximum number of items of an envelope.',
-    ),
     MAX_EVENT_BYTES: setting(
       bytes(KIB, GIB),
       undefined,
       'Maximum size of an event, transaction, replay event, feedback or security report, for a server of your own that accepts larger ones. Filters and scrubbing read up to 16 MiB of an envelope.',
       { defaultText: `1048576, as Sentry; with ${RAISED}` },
-    ),
-    MAX_ITEM_BYTES: setting(
-      bytes(KIB, GIB),
-      undefined,
-      'Maximum size of any other item, such as an attachment, replay recording, profile or batch of logs.',
-      { defaultText: `as Sentry, by type; with ${RAISED}` },
     ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),
@@ -220,7 +191,6 @@ export const TUNNEL = {
     ),
   }),
   ...section(UPSTREAM, ['tunnel'], {
-    UPSTREAM_CONNECT_MS: setting(milliseconds, 1000, 'Time to connect to Sentry.'),
     UPSTREAM_ANSWER_MS: setting(
       milliseconds,
       10_000,
@@ -230,11 +200,6 @@ export const TUNNEL = {
       milliseconds,
       2000,
       'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count.',
-    ),
-    UPSTREAM_CONNECTIONS: setting(
-      is.integer('number of connections', 1, 1000),
-      64,
-      'Maximum number of connections to one upstream. Bodies above 1 MiB get a quarter of them, and the spool leaves a quarter to live traffic.',
     ),
     UPSTREAM_ENCODING: setting(
       is.oneOf('off', 'gzip', 'zstd'),

@@ -9,7 +9,7 @@ import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
 import { CATEGORY_NAMES } from 'contract/categories'
 import { derivedPaths, INBOX, reportsUrl } from 'contract/dsn'
 import { findOwnDsns } from 'contract/own-dsns'
-import { formatRateLimits, THROTTLE_SECONDS } from 'contract/rate-limits'
+import { BURST_SECONDS, formatRateLimits, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
 import type { Environment } from 'contract/settings'
 import { CHECK_BESIDE_APP } from 'contract/settings/parsers'
@@ -59,7 +59,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
       : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
-    addressBurst: settings.read('ADDRESS_BURST'),
     bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
     listen: settings.read('LISTEN'),
     innerListen: settings.read('INNER_LISTEN'),
@@ -159,11 +158,11 @@ function endOfBlock(lines: readonly string[], start: number): number {
 }
 
 /** Returns the limits of a client address, and those of the networks around it, as in `networksAround`. */
-function limitValues({ addressRate, addressBurst }: NginxConfig): Values {
+function limitValues({ addressRate }: NginxConfig): Values {
   const factors = { CLIENT: 1, HOME: 2, COMPANY: 4 }
   const limits = Object.entries(factors).flatMap(([name, factor]) => [
     [`${name}_RATE`, addressRate > 0 ? [String(addressRate * LIMIT_FACTOR * factor)] : []],
-    [`${name}_BURST`, addressRate > 0 ? [String(addressBurst * LIMIT_FACTOR * factor)] : []],
+    [`${name}_BURST`, addressRate > 0 ? [String(addressRate * BURST_SECONDS * LIMIT_FACTOR * factor)] : []],
   ])
   return Object.fromEntries(limits)
 }

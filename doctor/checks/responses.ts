@@ -31,7 +31,7 @@ export const burst: Check = {
   title: 'The proxy accepts a burst of reports',
   verifies: `The proxy accepts ${BURST} concurrent posts of one visitor: a page with errors sends many at once.`,
   remedy:
-    'Leave rate limits to the tunnel, or set those of the proxy to four times ADDRESS_RATE and ADDRESS_BURST.',
+    'Leave rate limits to the tunnel, or set those of the proxy to four times ADDRESS_RATE, with a burst of ten seconds.',
   async run({ post }) {
     const responses = await Promise.all(Array.from({ length: BURST }, () => post(PROBE)))
     const rejected = responses.filter((response) => !acceptsProbe(response))

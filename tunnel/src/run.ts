@@ -2,8 +2,8 @@
 
 import closeWithGrace from 'close-with-grace'
 import { trustCertificates } from 'contract/certificates'
-import { findMisspelt } from 'contract/misspelt-settings'
 import type { Environment } from 'contract/settings'
+import { findUnknown } from 'contract/unknown-settings'
 import { readConfigOrExit } from './config/startup-errors.ts'
 import { openServices } from './services.ts'
 import { createTunnel } from './tunnel.ts'
@@ -15,7 +15,7 @@ export async function run(env: Environment): Promise<void> {
   const config = readConfigOrExit(env)
   if (config.caFile) trustCertificates(config.caFile)
   const services = await openServices(config)
-  for (const sentence of findMisspelt(env)) services.log.logger.warn(sentence)
+  for (const sentence of findUnknown(env)) services.log.logger.warn(sentence)
   const tunnel = createTunnel(services)
   const { logger } = services.log
   const settings = { delay: STOP_MS, logger: false, onSecondSignal, onSecondError, onTimeout } as const

@@ -7,6 +7,7 @@ import { MemoryBudget } from './body/memory-budget.ts'
 import { Bodies, prepareFolder } from './body/receive.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
+import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from './envelope/headers.ts'
 import { type Forwarding, type ForwardingDeps, openForwarding } from './forwarding.ts'
 import { tunnelPathsOf } from './http/app.ts'
 import { type ClientResolver, createClientResolver } from './http/client-address.ts'
@@ -141,7 +142,7 @@ export async function openServices(
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
     upstreamEncoding: config.upstreamEncoding,
-    reader: { ...config.headers, items: config.items, keep, keptBytes: config.keptBytes },
+    reader: { ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep, keptBytes: config.keptBytes },
     itemSizes: config.itemSizes,
     maxBytes: config.maxEnvelopeBytes,
     browserReports: config.browserReports,

@@ -9,6 +9,7 @@ import { findRemedies } from './admin/remedies.ts'
 import { describeStatus } from './admin/status.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
+import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from './envelope/headers.ts'
 import { AllowedHosts, isLoopback } from './hosts.ts'
 import { createApp, createBasePathRemover, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
@@ -48,7 +49,7 @@ export function createTunnel(services: Services): Tunnel {
     ...services,
     onFinalOutcome,
     remedies: findRemedies(config),
-    reader: { ...config.headers, items: config.items },
+    reader: { ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS },
     logger: log.logger,
     token: config.adminToken,
     allowedHosts: new AllowedHosts(isLoopback(config.adminHost) ? ['localhost', ...config.allowedHosts] : []),

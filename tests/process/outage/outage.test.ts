@@ -47,7 +47,6 @@ describe('When Sentry is away, two tunnels with one spool', () => {
     const env = {
       SENTRY_DSN: sentry.dsn(),
       SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
-      UPSTREAM_CONNECT_MS: '1000',
       UPSTREAM_LATE_MS: String(LATE_MS),
       UPSTREAM_ANSWER_MS: '10000',
     }

@@ -3,8 +3,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { findMisspelt } from '../../../contract/misspelt-settings.ts'
 import { SETTING_NAMES } from '../../../contract/settings.ts'
+import { findUnknown } from '../../../contract/unknown-settings.ts'
 import { lostSettings } from '../../../scripts/deploy.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { NODE, ROOT } from '../../support/node.ts'
@@ -47,7 +47,7 @@ describe('npm run config', () => {
       ['LAB', 'on'],
     ])
       expect(stdout).toMatch(new RegExp(`^\\* ${name} +${value}$`, 'm'))
-    expect(stdout).toMatch(/^ {2}ADDRESS_BURST +2000$/m)
+    expect(stdout).toMatch(/^ {2}ADDRESS_RATE +200$/m)
     expect(stdout).toMatch(/^ {2}GRAFANA_PORT +3001$/m)
   })
 
@@ -146,7 +146,7 @@ describe('lostSettings', () => {
   })
 })
 
-describe('findMisspelt', () => {
+describe('findUnknown', () => {
   it.each([
     ['TRUSTED_PROXYS', 'TRUSTED_PROXIES'],
     ['SENTRY_DNS', 'SENTRY_DSN'],
@@ -157,7 +157,13 @@ describe('findMisspelt', () => {
     ['SENTRY_DSN_FIEL', 'SENTRY_DSN_FILE'],
   ])('reports %s as a misspelt %s', (name, meant) => {
     const told = `${name} is not a setting and has no effect. Did you mean ${meant}?`
-    expect(findMisspelt({ [name]: 'x' })).toEqual([told])
+    expect(findUnknown({ [name]: 'x' })).toEqual([told])
+  })
+
+  it('names what to do instead of a setting that was removed', () => {
+    expect(findUnknown({ ADDRESS_BURST: '100' })).toEqual([
+      'ADDRESS_BURST is no longer a setting and has no effect. The burst is ten seconds of ADDRESS_RATE: set that.',
+    ])
   })
 
   it('accepts settings, and variables of other programs', () => {
@@ -166,7 +172,7 @@ describe('findMisspelt', () => {
     const foreign =
       'SENTRY_LOG_LEVEL SENTRY_DEBUG SENTRY_TRACE SENTRY_BAGGAGE SENTRY_PROPERTIES GF_SERVER_HTTP_PORT PROJECT_NAME WEB_PORT NGINX_PORT NATS_PORT TUNNEL_PORT'
     const names = [...`${others} ${foreign} https_proxy http_proxy no_proxy`.split(' '), ...SETTING_NAMES]
-    expect(findMisspelt(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
+    expect(findUnknown(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
   })
 
   it('is used by all commands that start processes, and by the tunnel', async () => {

@@ -22,7 +22,7 @@ const TOGETHER = 32
 const HALF_OPEN = 500 // sent to one tunnel directly; nginx, which buffers bodies, gets 2,000 in through-nginx.test.ts
 
 const DEADLINE_MS = 10_000
-const MOST_BOMBS = 12 // bodies of 104 MB, each within 1 s: far more than the burst of ADDRESS_BYTES
+const MOST_BOMBS = 12 // bodies of 104 MB, each within 1 s: far more than the burst of bytes of an address
 
 const SPOOLED = ['br bomb, valid DSN', 'br bomb, valid DSN, reserved key'].map(findEntry)
 const MAX_BYTES = 104_857_600 // MAX_ENVELOPE_BYTES
@@ -77,7 +77,7 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
     expect(record(await attackTogether(targetOf(tunnel), attack, HALF_OPEN))).toEqual([])
   })
 
-  it('returns 429 to an address whose decompressed bodies exceed ADDRESS_BYTES', async () => {
+  it('returns 429 to an address whose decompressed bodies exceed its limit of bytes', async () => {
     await using tunnel = await start()
     const attack = await findEntry('br bomb, valid DSN').build(dsns())
     const statuses: number[] = []

@@ -35,6 +35,7 @@ const REAL: [capture: string, category: string][] = [
 /** Parts of the name of an entry. */
 const [CATEGORY, OUTCOME] = [1, 2]
 
+const MAX_BYTES = 1_000_000
 const UNREAD = 0 // bytes of bodies that were rejected before they arrived completely
 
 /** Envelopes and bytes by `project category outcome`. */
@@ -60,7 +61,7 @@ describe('The counts of the console', () => {
     env = {
       SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
       SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
-      MAX_ITEMS: '5',
+      MAX_ENVELOPE_BYTES: String(MAX_BYTES),
     }
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
@@ -206,15 +207,14 @@ describe('The counts of the console', () => {
   })
 
   it('explain a rejection by the setting that would have accepted it, with its value', async () => {
-    const items = '{"type":"client_report"}\n{}\n'.repeat(6)
-    await send(Buffer.from(`{"dsn":"${sentry.dsn('1')}"}\n${items}`), 413, ['1', 'none', 'rejected'], UNREAD)
+    await send(Buffer.alloc(MAX_BYTES + 1), 413, ['', 'none', 'rejected'], UNREAD)
     await lookForAll()
     const settings = async () => {
       const page = await pageText('/console/rejections')
       const shown = page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)
       return Object.fromEntries([...shown].map(([, name, value]) => [name, value]))
     }
-    await expect.poll(settings).toEqual({ MAX_ITEMS: '5', SENTRY_DSN: env.SENTRY_DSN })
+    await expect.poll(settings).toEqual({ MAX_ENVELOPE_BYTES: String(MAX_BYTES), SENTRY_DSN: env.SENTRY_DSN })
     await expect
       .poll(() => pageText('/console/rejections'))
       .toMatch(/declined.*Sentry declined it\..*401 or 403/s)

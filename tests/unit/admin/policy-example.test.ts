@@ -53,14 +53,6 @@ describe('GET /policies/example', () => {
     expect(await exampleOf([large])).toEqual({ searched: 1, changes: [], total: 0 })
   })
 
-  it('skips envelopes with more than 1,000 items, which MAX_ITEMS may allow', async () => {
-    await using tunnel = await openTunnel({ env: { ...OBSERVE, MAX_ITEMS: '2000' } })
-    const items = Array.from({ length: 1001 }, () => ({ header: { type: 'custom' }, payload: '{}' }))
-    expect((await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, items) })).status).toBe(200)
-    const response = await tunnel.admin('/policies/example')
-    expect(await response.json()).toEqual({ searched: 1, changes: [], total: 0 })
-  })
-
   it('returns 50 values of 300 characters at most', async () => {
     const long = `${'x'.repeat(1000)} jane@mail.example ${'y'.repeat(1000)}`
     const { changes, total } = await exampleOf([

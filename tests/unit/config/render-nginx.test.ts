@@ -147,7 +147,7 @@ describe('A list', () => {
 describe('The limits per client address', () => {
   it.each([
     ['the defaults of the tunnel', {}, '800', '8000'],
-    ['ADDRESS_RATE and ADDRESS_BURST', { ADDRESS_RATE: '7', ADDRESS_BURST: '1000000' }, '28', '4000000'],
+    ['ADDRESS_RATE', { ADDRESS_RATE: '7' }, '28', '280'],
   ])('are four times %s', (_, env, rate, burst) => {
     const limits = lines(env, 'limit_req ')
     const times = (factor: number, number: string) => String(factor * Number(number))

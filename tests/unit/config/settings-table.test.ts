@@ -10,7 +10,6 @@ import { formatSetting } from '../../../contract/settings-reader.ts'
 import { readNginxConfig } from '../../../deploy/nginx/render.ts'
 import { configurationPage } from '../../../scripts/config.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { ROOT } from '../../support/node.ts'
 
@@ -40,10 +39,6 @@ describe('The table of settings', () => {
     expect(
       lower.filter((name) => !SETTING_NAMES.some((known) => known === name && rowOf(known).isProxy)),
     ).toEqual([])
-  })
-
-  it('has the same defaults as the envelope reader', () => {
-    expect(readConfig({}).headers).toEqual(DEFAULT_HEADER_LIMITS)
   })
 
   it('matches docs/configuration.md, which npm run config -- --docs writes', () => {

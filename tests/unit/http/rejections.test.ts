@@ -91,8 +91,10 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
     headers: { 'x-forwarded-for': '203.0.113.7' },
     body: errorOf(dsn),
     first: async ({ tunnel, sentry }) => {
-      await post(tunnel.url, { headers: { 'x-forwarded-for': '203.0.113.7' }, body: errorOf(dsn) })
-      await sentry.next()
+      for (let n = 0; n < 10; n++) {
+        await post(tunnel.url, { headers: { 'x-forwarded-for': '203.0.113.7' }, body: errorOf(dsn) })
+        await sentry.next()
+      }
     },
   }),
   'tunnel-failed': (dsn) => ({
@@ -132,7 +134,6 @@ describe('A rejection', () => {
       INBOX_FILE: join(path, 'inbox.db'),
       BODY_DIR: join(path, 'bodies'),
       ADDRESS_RATE: '1',
-      ADDRESS_BURST: '1',
     }
     const tunnel = started.use(await openTunnel({ env, clock: () => 0 }))
     place = { sentry, tunnel, bodies: env.BODY_DIR }

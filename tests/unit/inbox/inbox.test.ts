@@ -273,7 +273,7 @@ describe('The inbox', () => {
   })
 
   it('keeps all errors of one address while another address floods it', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_BYTES: '0' } })
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_RATE: '0' } })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
     const honest = Array.from({ length: 5 }, (_, n) =>

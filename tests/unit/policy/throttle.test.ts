@@ -179,7 +179,7 @@ describe('Throttle', () => {
     expect(throttle.proxyAddress()).toBeUndefined()
   })
 
-  it('does not limit addresses when ADDRESS_RATE and ADDRESS_BYTES are 0', () => {
+  it('does not limit addresses when their rates are 0', () => {
     set({ addressRate: 0, addressBytes: 0, addressBurst: 1 })
     for (let i = 0; i < 5; i++) expect(shed(['replay_event'])).toEqual([])
     expect(throttle.addresses()).toBe(0)

@@ -70,14 +70,14 @@ describe('The settings that would have accepted a rejected envelope', () => {
         SPOOL_URL: 'nats://user:hush@127.0.0.1:1', // no server listens there
         SPOOL_HOURS: '5',
         FILTERS: 'localhost',
-        MAX_ITEMS: '7',
+        MAX_ENVELOPE_BYTES: '7000',
       },
     })
     const text = await (await tunnel.admin('/rejections')).text()
     expect(text).not.toContain('hush')
     const { settings }: Rejections = JSON.parse(text)
     expect(settings).toMatchObject({
-      'too-many-items': [{ name: 'MAX_ITEMS', value: '7' }],
+      'envelope-too-large': [{ name: 'MAX_ENVELOPE_BYTES', value: '7000' }],
       'dsn-unknown': [{ name: 'SENTRY_DSN', value: 'https://key@127.0.0.1/2' }],
       'origin-foreign': [{ name: 'ALLOWED_ORIGINS', value: '–' }],
       'next-noise': [{ name: 'DROP_NEXT_NOISE', value: 'on' }],

@@ -19,12 +19,9 @@ const SETTINGS: {
     | QuotaReason
     | FinalOutcome]?: readonly SettingName[]
 } = {
-  'header-too-large': ['HEADER_BYTES'],
-  'headers-too-large': ['TOTAL_HEADER_BYTES'],
   'tunnel-busy': ['MEMORY_BYTES'],
-  'too-many-items': ['MAX_ITEMS'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
-  'item-too-large': ['MAX_EVENT_BYTES', 'MAX_ITEM_BYTES'],
+  'item-too-large': ['MAX_EVENT_BYTES', 'MAX_ENVELOPE_BYTES'],
   'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
   'host-unknown': ['ALLOWED_HOSTS'],
@@ -34,7 +31,7 @@ const SETTINGS: {
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
   expired: ['SPOOL_HOURS', 'SPOOL_BYTES'],
-  throttled: ['ADDRESS_RATE', 'ADDRESS_BURST', 'ADDRESS_BYTES', 'PROJECT_RATE', 'PROJECT_BURST'],
+  throttled: ['ADDRESS_RATE', 'PROJECT_RATE'],
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],
   'web-crawlers': ['FILTERS'],

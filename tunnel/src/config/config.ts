@@ -7,17 +7,18 @@ import { INBOX } from 'contract/dsn'
 import { type NatsAddress, parseNatsCredentials } from 'contract/nats-url'
 import { AllowedOrigins } from 'contract/origins'
 import { findOwnDsns } from 'contract/own-dsns'
+import { BURST_SECONDS } from 'contract/rate-limits'
 import type { ReportSettings } from 'contract/report-types'
 import type { Environment } from 'contract/settings'
 import type { SpoolPlace } from 'contract/settings/parsers'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { NONE, readSharedSettings, SettingsReader } from 'contract/settings-reader'
-import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
 import { DEFAULT_EVENT_BYTES } from '../envelope/items.ts'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
+import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
 import type { ProxySettings } from '../upstream/client.ts'
 import type { UpstreamEncoding } from '../upstream/compression.ts'
@@ -49,6 +50,9 @@ export class BadSettings extends Error {
 }
 
 const HOUR_MS = 60 * 60 * 1000
+const CONNECT_MS = 1000
+/** Sockets to one upstream. */
+const MAX_CONNECTIONS = 64
 
 /** Reads all settings. Throws `BadSettings` with every problem. */
 export function readConfig(env: Environment) {
@@ -87,18 +91,12 @@ export function readConfig(env: Environment) {
     clientAddress: settings.read('CLIENT_ADDRESS'),
     storm: readStorm(settings),
     quota: readQuota(settings, dsns),
-    throttle: {
-      addressRate: settings.read('ADDRESS_RATE'),
-      addressBurst: settings.read('ADDRESS_BURST'),
-      addressBytes: settings.read('ADDRESS_BYTES'),
-      projectRate: settings.read('PROJECT_RATE'),
-      projectBurst: settings.read('PROJECT_BURST'),
-    },
+    throttle: throttleOf(settings.read('ADDRESS_RATE'), settings.read('PROJECT_RATE')),
     upstream: {
-      connectMs: settings.read('UPSTREAM_CONNECT_MS'),
+      connectMs: Math.max(CONNECT_MS, settings.read('UPSTREAM_LATE_MS') / 2),
+      connections: MAX_CONNECTIONS,
       answerMs: settings.read('UPSTREAM_ANSWER_MS'),
       lateMs: settings.read('UPSTREAM_LATE_MS'),
-      connections: settings.read('UPSTREAM_CONNECTIONS'),
       cspReports: settings.read('CSP_REPORTS'),
       proxies: readProxies(settings),
     },
@@ -106,13 +104,6 @@ export function readConfig(env: Environment) {
     upstreamEncoding: readUpstreamEncoding(settings),
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
-    /** Limits of header lines, and items of one envelope. */
-    headers: {
-      ...DEFAULT_HEADER_LIMITS,
-      headerBytes: settings.read('HEADER_BYTES'),
-      totalHeaderBytes: settings.read('TOTAL_HEADER_BYTES'),
-    },
-    items: settings.read('MAX_ITEMS'),
     ...readItemSizes(settings, shared.maxEnvelopeBytes),
     /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
     memoryBytes: settings.read('MEMORY_BYTES'),
@@ -133,6 +124,17 @@ export function readConfig(env: Environment) {
     problems.push(`ADMIN_PORT: "${config.adminPort}" is PORT already; write another one for the admin port`)
   if (problems.length > 0) throw new BadSettings(problems)
   return config
+}
+
+/** Bytes that an envelope may have on average, for the limit of a client address. */
+const MEAN_BYTES = 100_000
+
+/** A client address and a project may send the envelopes of ten seconds at once. */
+function throttleOf(addressRate: number, projectRate: number): ThrottleSettings {
+  return {
+    ...{ addressRate, addressBurst: addressRate * BURST_SECONDS, addressBytes: addressRate * MEAN_BYTES },
+    ...{ projectRate, projectBurst: projectRate * BURST_SECONDS },
+  }
 }
 
 function listenersOf({ host, port, adminHost, adminPort }: Config): string[] {
@@ -172,12 +174,10 @@ const MAX_KEPT_BYTES = 16 * 1024 * 1024
 /** A larger limit for envelopes than the default is for a server that also accepts larger items. It rejects those that it does not accept. */
 function readItemSizes(settings: SettingsReader, maxEnvelopeBytes: number) {
   const eventBytes = settings.read('MAX_EVENT_BYTES')
-  const itemBytes = settings.read('MAX_ITEM_BYTES')
   const raised = maxEnvelopeBytes > SHARED.MAX_ENVELOPE_BYTES.default ? maxEnvelopeBytes : undefined
   if (eventBytes === undefined) settings.shown.MAX_EVENT_BYTES = String(raised ?? DEFAULT_EVENT_BYTES)
-  if (itemBytes === undefined) settings.shown.MAX_ITEM_BYTES = raised ? String(raised) : 'as Sentry, by type'
   return {
-    itemSizes: { eventBytes: eventBytes ?? raised, itemBytes: itemBytes ?? raised },
+    itemSizes: { eventBytes: eventBytes ?? raised, itemBytes: raised },
     keptBytes: Math.max(DEFAULT_KEPT_BYTES, Math.min(MAX_KEPT_BYTES, eventBytes ?? 0)),
   }
 }

@@ -31,6 +31,9 @@ export type HeaderLimits = {
   headerValues: number
 }
 
+/** Items of one envelope. */
+export const MAX_ITEMS = 1000
+
 export const DEFAULT_HEADER_LIMITS: HeaderLimits = {
   headerBytes: 64 * 1024,
   totalHeaderBytes: 1024 * 1024,

@@ -1,11 +1,9 @@
 /** Envelopes that are read again from where they were stored. */
 
 import { Rejection } from 'contract/rejections'
-import { DEFAULT_HEADER_LIMITS } from '../envelope/headers.ts'
+import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../envelope/headers.ts'
 import { type Envelope, EnvelopeReader } from '../envelope/reader.ts'
 import { type Summary, summarise } from './summary.ts'
-
-const MAX_ITEMS = 100_000 // the largest MAX_ITEMS
 
 /** Parses a stored envelope. Returns `undefined` when it cannot be read. */
 export function readStored(envelope: Buffer): Envelope | undefined {

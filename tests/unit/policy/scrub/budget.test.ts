@@ -58,7 +58,7 @@ it('limits the sender of an envelope that is made to cost time', async () => {
       SENTRY_DSN: sentry.dsn(),
       SCRUB: 'strict',
       EDGE: '127.0.0.1',
-      ADDRESS_BYTES: '110000',
+      ADDRESS_RATE: '1',
       SPOOL_URL: '',
     },
   })

@@ -2,7 +2,7 @@
 
 import type { ScrubChange } from 'contract/policies'
 import { createRangeRemover } from '../../body/ranges.ts'
-import { DEFAULT_HEADER_LIMITS } from '../../envelope/headers.ts'
+import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../../envelope/headers.ts'
 import type { Item } from '../../envelope/items.ts'
 import { EnvelopeReader } from '../../envelope/reader.ts'
 import type { Path } from './protected.ts'
@@ -16,7 +16,7 @@ const LEAD = 60 // characters before the first difference of long texts
 
 /** Reads the items of an envelope. Throws a `Rejection` for bytes that are no envelope. */
 export function readItems(envelope: Buffer, keep: (type: string) => boolean): Item[] {
-  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: 1000, keep })
+  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep })
   reader.push(envelope)
   return reader.end().items
 }
