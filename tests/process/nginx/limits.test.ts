@@ -13,7 +13,8 @@ import { type Answered, post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
-const BURST = 10
+const RATE = 3
+const BURST = 10 * RATE
 const CONNECTIONS = 50
 const CAUSES = [
   'This client address exceeds the request rate or the number of concurrent requests that nginx allows.',
@@ -34,7 +35,7 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
       await startNginx({
         tunnels: [tunnel.address],
         web: web.address,
-        env: { ADDRESS_RATE: '1', TRUSTED_PROXIES: '127.0.0.1' },
+        env: { ADDRESS_RATE: String(RATE), TRUSTED_PROXIES: '127.0.0.1' },
       }),
     )
   })

@@ -47,7 +47,7 @@ describe('npm run config', () => {
       ['LAB', 'on'],
     ])
       expect(stdout).toMatch(new RegExp(`^\\* ${name} +${value}$`, 'm'))
-    expect(stdout).toMatch(/^ {2}ADDRESS_RATE +200$/m)
+    expect(stdout).toMatch(/^ {2}STORM_LIMIT +100$/m)
     expect(stdout).toMatch(/^ {2}GRAFANA_PORT +3001$/m)
   })
 

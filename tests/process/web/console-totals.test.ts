@@ -253,8 +253,8 @@ describe('The counts of the console', () => {
       ['declined ', 1, true],
       ['rate_limited ', 1, true],
       ['rejected dsn-unknown', 4, true],
+      ['rejected envelope-too-large', 1, true],
       ['rejected not-an-envelope', 3, true],
-      ['rejected too-many-items', 1, true],
     ])
   })
 
@@ -270,7 +270,7 @@ describe('The counts of the console', () => {
     expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
     expect(booksOf(await watch.refresh())).toEqual(sent)
     expect(changesOf(silent)).toContain(`${replica} does not respond`)
-    const codes = ['dsn-unknown', 'not-an-envelope', 'too-many-items']
+    const codes = ['dsn-unknown', 'envelope-too-large', 'not-an-envelope']
     const withRequest = async () => {
       const cards = (await pageText('/console/rejections')).split('View in the live feed')
       const cardOf = (code: string) => cards.find((card) => card.includes(code))
