@@ -187,8 +187,10 @@ export type ReplicaStatus = {
   spool?: SpoolStatus
   /** Only in inbox mode; absent when its spool does not respond. */
   simulated_outage?: SimulatedOutageStatus
-  /** ID of the spool or inbox that stores the history. Replicas that share it report the same. */
+  /** ID of the spool or inbox that stores the figures. Replicas that share it report the same. */
   history_store?: string
+  /** Load of the process; absent for an earlier release. */
+  process?: ProcessFigures
   addresses: number
   warnings: string[]
   /** Absent for an earlier release. */

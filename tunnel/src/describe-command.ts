@@ -8,6 +8,7 @@ import type { Environment } from 'contract/settings'
 import type { SpoolStatus } from 'contract/spool'
 import { BadSettings, readConfig } from './config/config.ts'
 import { createProjects } from './projects.ts'
+import { Counters } from './telemetry/counters.ts'
 import { Metrics } from './telemetry/metrics.ts'
 
 function describeSettings(env: Environment): DescribedSettings {
@@ -26,7 +27,9 @@ async function exposeAll(): Promise<string> {
   const projects = createProjects(dsn ? [dsn] : [])
   const project = projects.all[0]?.name ?? ''
   const breaker = { open: false, since: 0, nextProbe: 0 } as const
+  const counters = new Counters(projects, { counted: 0, note: () => {} }, () => 0)
   const metrics = new Metrics({
+    counters,
     build: { version: '', revision: '' },
     inFlight: () => 0,
     bodyBytes: () => 0,
@@ -53,11 +56,10 @@ async function exposeAll(): Promise<string> {
     ...{ id: 'r-1', time: 0, project, items: [{ type: 'event', bytes: 1 }], bytes: 1, outcome: 'delivered' },
     ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
   }
-  metrics.count(receipt)
+  counters.count(receipt, '')
   metrics.policies.countItems('quota', 'enforce', project, 1)
-  metrics.countScrubbed('@email:replace', 'enforce', 1)
-  const outcome = { receipt: 'r-1', final_outcome: 'delivered', time: 0, waited_ms: 0 } as const
-  metrics.countFinalOutcome({ ...outcome, project, category: 'error', replica: 'r' })
+  counters.countScrubbed('@email:replace', 'enforce', 1)
+  counters.countFinalOutcome({ final_outcome: 'delivered', project })
   return metrics.expose()
 }
 

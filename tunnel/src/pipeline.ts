@@ -198,7 +198,7 @@ export function accepted(
 /** Builds the outcome of an envelope that is in the spool, or was there already. */
 export function spooled(ctx: Context, result: 'stored' | 'known'): Outcome {
   const outcome =
-    result === 'known'
+    result === 'known' && !ctx.client.isRetry // else a lost replica has spooled it, and counted nothing
       ? ({ outcome: 'filtered', reason: 'duplicate' } as const)
       : ({ outcome: 'spooled' } as const)
   const response = accepted(ctx, outcome)

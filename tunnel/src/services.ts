@@ -28,12 +28,14 @@ import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import { openPolicies, type PolicyServices, policyGauges } from './services/policies.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
 import { describeSpool } from './spool/status.ts'
-import { HistoryRecorder } from './telemetry/history-recorder.ts'
+import { Counters } from './telemetry/counters.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Receipts } from './telemetry/receipts.ts'
 import { RejectionSamples } from './telemetry/rejection-samples.ts'
 import { SdkInventory } from './telemetry/sdk-inventory.ts'
+import { type SnapshotDeps, SnapshotRecorder } from './telemetry/snapshot-recorder.ts'
+import { TallyFile } from './telemetry/tally.ts'
 import { type BreakerChange, postReport } from './upstream/client.ts'
 
 export type Services = PolicyServices & {
@@ -58,9 +60,9 @@ export type Services = PolicyServices & {
   /** Absent in inbox mode. */
   leftOver: LeftOverOutage | undefined
   reports: ClientReports
+  counters: Counters
   metrics: Metrics
-  /** Absent without a spool and without an inbox. */
-  history: HistoryRecorder | undefined
+  snapshots: SnapshotRecorder
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
@@ -107,8 +109,10 @@ export async function openServices(
   const sentry = config.forward ? await openForwardingOrExit({ ...shared, openSpoolFile }) : undefined
   const inbox = await openInboxOrExit(config, log, (file) => InboxClient.open(file, now, openInboxFile))
   const { outage, leftOver } = createOutage({ ...shared, inbox })
-  const names = projects.all.map(({ name }) => name)
+  const tally = openTally(config, replica, log)
+  const counters = new Counters(projects, tally, now)
   const metrics = new Metrics({
+    counters,
     build: { version: manifest.version, revision: config.revision },
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
@@ -120,19 +124,16 @@ export async function openServices(
     projects,
     now,
   })
-  const store = sentry?.spool.store ?? inbox
-  const spool = sentry ? () => sentry.spool.totals() : outage && (() => outage.totals())
-  const recorded = { metrics, spool, replica, now, logger: log.logger, projects: names }
   const records = {
-    metrics,
-    history: store && new HistoryRecorder({ ...recorded, store }),
-    receipts: new Receipts(metrics, log, now),
+    ...{ counters, metrics },
+    snapshots: createSnapshots({ ...shared, counters, tally, replica, sentry, inbox, outage }),
+    receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     doctorFindings: new DoctorFindings(now),
     reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
   }
-  const policies = createPolicies({ ...shared, metrics, replica, sentry })
+  const policies = createPolicies({ ...shared, counters, metrics, replica, sentry })
   const services = { ...shared, replica, sentry, inbox, outage, leftOver, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
@@ -168,7 +169,7 @@ function createPolicies({
   ...deps
 }: Pick<
   Services,
-  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'metrics' | 'replica' | 'log' | 'sentry'
+  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'metrics' | 'replica' | 'log' | 'sentry'
 >) {
   return {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
@@ -193,6 +194,34 @@ function createOutage({
   if (forward) return { outage: undefined, leftOver: new LeftOverOutage({ ...shared, inbox }) }
   const onError = (err: unknown) => logger.warn({ err }, 'the simulated outage failed')
   return { outage: inbox && new SimulatedOutage({ ...shared, inbox, onError }), leftOver: undefined }
+}
+
+function createSnapshots({
+  sentry,
+  inbox,
+  outage,
+  log: { logger },
+  ...deps
+}: Pick<Services, 'sentry' | 'inbox' | 'outage' | 'log'> &
+  Omit<SnapshotDeps, 'store' | 'pending' | 'logger'>): SnapshotRecorder {
+  const store = sentry?.spool.store ?? inbox
+  if (!store) throw new Error('without a spool there is an inbox')
+  const pending = async () => (sentry ? sentry.spool.totals() : (outage?.totals() ?? { envelopes: 0 }))
+  return new SnapshotRecorder({ ...deps, store, pending, logger })
+}
+
+const TALLY_FOLDER = 'tallies'
+
+function openTally(config: Config, replica: string, { logger }: Log): TallyFile {
+  return new TallyFile(tallyFolderOf(config), replica, (err) =>
+    logger.warn({ err }, 'envelopes are counted in memory only: a killed replica loses its last counts'),
+  )
+}
+
+/** Beside the file that replicas share, so that each finds those of lost ones. */
+function tallyFolderOf({ spool: { place }, forward, inboxFile, bodyDir }: Config): string {
+  if (forward) return join('file' in place ? dirname(place.file) : bodyDir, TALLY_FOLDER)
+  return join(inboxFile ? dirname(inboxFile) : bodyDir, TALLY_FOLDER)
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

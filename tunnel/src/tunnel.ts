@@ -41,7 +41,7 @@ function report({ reports, ruleHits, log }: Services): void {
 }
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, inbox, history, quotaSharing, reports, ingest } = services
+  const { config, replica, now, log, sentry, inbox, snapshots, quotaSharing, reports, ingest } = services
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
@@ -76,7 +76,7 @@ export function createTunnel(services: Services): Tunnel {
       onError: (err) => faults.fault(err),
       onSettled: () => faults.success(),
     })
-    history?.start()
+    snapshots.start()
     reporting = setInterval(() => report(services), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
@@ -99,7 +99,7 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([delivered, wait(LAST_MS)])
     sentry?.limitSharing.stop()
     services.sharedBundles?.stop()
-    await Promise.race([Promise.all([history?.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
+    await Promise.race([Promise.all([snapshots.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
     await sentry?.spool.close()
     await inbox?.close()
     await stopNow(adminServer)

@@ -10,8 +10,8 @@ import { defaultBound } from '../../../tunnel/src/spool/sqlite/space.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
 import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
-import { historyRow } from '../../support/spool/history-guarantees.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
+import { snapshotRow } from '../../support/spool/snapshot-guarantees.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
 
@@ -49,8 +49,8 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     await expect(spool.probe()).rejects.toThrow('the disk is full')
     await expect(spool.state.put('a', '1', 0)).rejects.toThrow('the disk is full')
     expect(await spool.state.get('a')).toMatchObject({ value: undefined })
-    await expect(spool.history.add([historyRow()])).rejects.toThrow('the disk is full')
-    expect(await spool.history.read(historyRow().step, 0)).toEqual([])
+    await expect(spool.snapshots.add([snapshotRow()])).rejects.toThrow('the disk is full')
+    expect(await spool.snapshots.read(snapshotRow().step, 0)).toEqual([])
     expect(readdirSync(disk.path)).not.toContain('spool.db-reserve')
     await disk.free()
     await spool.probe()

@@ -8,9 +8,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
-import { historyRow } from '../../support/spool/history-guarantees.ts'
 import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'
+import { snapshotRow } from '../../support/spool/snapshot-guarantees.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const STORED = 3 // entries of the fixture
@@ -57,8 +57,8 @@ describe('A file of the previous release', () => {
     const spool = await openThis()
     expect(await spool.state.put('a', '1', 0)).toBe(true)
     expect(await spool.state.get('a')).toEqual({ value: '1', revision: 1 })
-    await spool.history.add([historyRow()])
-    expect(await spool.history.read(historyRow().step, 0)).toHaveLength(1)
+    await spool.snapshots.add([snapshotRow()])
+    expect(await spool.snapshots.read(snapshotRow().step, 0)).toHaveLength(1)
     const previous = isRollback ? openPrevious() : deployed
     const { entry, body } = await putOne(spool, { network: NETWORK })
     const delivered = previous.deliverAll()

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
-import { historyPromises } from './history-guarantees.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
+import { snapshotPromises } from './snapshot-guarantees.ts'
 import { valuePromises } from './value-guarantees.ts'
 
 /** Store with its entries; `spool` opens another replica on it. Disposing closes all replicas and deletes the store. */
@@ -328,7 +328,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
 
     operatorPromises(() => ({ store: opened, spool }))
     valuePromises(() => ({ store: opened, spool }))
-    historyPromises(() => ({ store: opened }))
+    snapshotPromises(() => ({ store: opened }))
   })
 }
 

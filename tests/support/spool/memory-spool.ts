@@ -96,7 +96,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     pause: notHere,
     resume: notHere,
     state: { get: notHere, put: notHere, clockOffsetMs: () => 0 },
-    history: { add: notHere, read: notHere },
+    snapshots: { add: notHere, read: notHere },
     async close() {},
   }
   return spool

@@ -40,7 +40,7 @@ describe('Receipts', () => {
   })
 
   const settle = (count: number) => {
-    for (let i = 0; i < count; i++) receipts.record(receiptOf(`e${receipts.newest() + 1}`, now))
+    for (let i = 0; i < count; i++) receipts.record(receiptOf(`e${receipts.newest() + 1}`, now), '')
   }
   const toldAfter = (seq: number) => receipts.after(seq, 50_000)
   const idsAfter = (seq: number, most = 50_000) =>
@@ -56,21 +56,6 @@ describe('Receipts', () => {
     expect(receipts.newest()).toBe(3)
     expect(toldAfter(0).first).toBe(1)
     expect(idsAfter(0)).toEqual(['e1', 'e2', 'e3'])
-  })
-
-  it('return the first and the last time of each outcome other than delivered and spooled, by stage and reason', () => {
-    const refused: Partial<Receipt> = { outcome: 'rejected', reason: 'dsn-unknown' }
-    settle(1)
-    for (now of [1, 2, 3]) receipts.record({ ...receiptOf('e'), ...refused })
-    receipts.record({ ...receiptOf('e'), outcome: 'rate_limited' })
-    receipts.record({ ...receiptOf('e'), outcome: 'spooled' })
-    for (now of [4, 5]) receipts.recordFinalOutcome({ ...endOf('e'), final_outcome: 'expired' })
-    receipts.recordFinalOutcome(endOf('e'))
-    expect(receipts.times()).toEqual([
-      { stage: 'answered', outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 3 },
-      { stage: 'answered', outcome: 'rate_limited', reason: '', first: 3, last: 3 },
-      { stage: 'waited', outcome: 'expired', reason: '', first: 4, last: 5 },
-    ])
   })
 
   it('are returned after any sequence number', () => {
@@ -92,7 +77,7 @@ describe('Receipts', () => {
   })
 
   it('are found by their tokens after 39,999 final outcomes', () => {
-    const token = receipts.record(receiptOf('e1'))
+    const token = receipts.record(receiptOf('e1'), '')
     for (let n = 0; n < 39_999; n++) receipts.recordFinalOutcome(endOf('e0'))
     expect(receipts.find(token)?.id).toBe('e1')
   })
@@ -106,7 +91,7 @@ describe('Receipts', () => {
   })
 
   it('are found by a random token of 128 bits, and by nothing else', () => {
-    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`)))
+    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`), ''))
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
@@ -116,7 +101,7 @@ describe('Receipts', () => {
   })
 
   it('are found by their token for 10 min', () => {
-    const token = receipts.record(receiptOf('e1'))
+    const token = receipts.record(receiptOf('e1'), '')
     now = 10 * MINUTE - 1
     expect(receipts.find(token)?.id).toBe('e1')
     now = 10 * MINUTE
@@ -124,8 +109,8 @@ describe('Receipts', () => {
   })
 
   it('are found by their token among the last 40,000', () => {
-    const first = receipts.record(receiptOf('first'))
-    const second = receipts.record(receiptOf('second'))
+    const first = receipts.record(receiptOf('first'), '')
+    const second = receipts.record(receiptOf('second'), '')
     settle(39_999)
     expect(receipts.find(first)).toBeUndefined()
     expect(receipts.find(second)?.id).toBe('second')

@@ -12,15 +12,18 @@ import type { InboxClient } from '../inbox/inbox-client.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import { Feed } from '../telemetry/feed.ts'
-import { type HistoryRecorder, MAX_PROJECTS } from '../telemetry/history-recorder.ts'
 import { LOG_LEVELS } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
 import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
+import type { SnapshotRecorder } from '../telemetry/snapshot-recorder.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
+import { readFigures } from './figures.ts'
+import { formerFigures, formerHistory } from './former-figures.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { PolicyExamples } from './policy-example.ts'
 import { createHandler, RequestError } from './responses.ts'
@@ -29,8 +32,8 @@ import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 type AdminDeps = {
   config: Pick<Config, 'scrub'>
   metrics: Metrics
-  /** Absent without a spool and without an inbox. */
-  history: HistoryRecorder | undefined
+  counters: Counters
+  snapshots: SnapshotRecorder
   inbox: InboxClient | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
@@ -75,7 +78,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/status', async (c) =>
     c.json({ ...(await deps.status()), actions: auditLog.actions() } satisfies ReplicaStatus),
   )
-  app.get('/figures', async (c) => c.json(await deps.metrics.figures()))
+  app.get('/figures', createHandler({ query: FIGURES_QUERY, run: (c) => answerFigures(c, deps) }))
   app.get('/history', createHandler({ query: ['range', 'project'], run: (c) => readHistory(c, deps) }))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
@@ -100,6 +103,13 @@ export function createAdmin(deps: AdminDeps): Hono {
   )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
+}
+
+const FIGURES_QUERY = ['from', 'to', 'step', 'project']
+
+function answerFigures(c: Context, deps: AdminDeps): Promise<object> {
+  const isFormer = Object.keys(c.req.query()).length === 0
+  return isFormer ? formerFigures(deps.counters, deps.metrics) : readFigures(c, deps)
 }
 
 function createAbsent(detail: string): Hono {
@@ -142,27 +152,20 @@ function findReceipt(c: Context, receipts: Receipts): Response {
   return c.json({ detail }, 404)
 }
 
-function describeRejections({ rejectionSamples, receipts, remedies }: AdminDeps): Rejections {
-  return { rejections: rejectionSamples.all(), times: receipts.times(), settings: remedies }
+function describeRejections({ rejectionSamples, counters, remedies }: AdminDeps): Rejections {
+  return { rejections: rejectionSamples.all(), times: counters.times(), settings: remedies }
 }
 
-async function readHistory(c: Context, { history, projects }: AdminDeps): Promise<object> {
+async function readHistory(c: Context, { snapshots, now }: AdminDeps): Promise<object> {
   const range = HISTORY_RANGES.find((known) => known === c.req.query('range'))
   if (!range) throw new RequestError(400, `range is one of ${HISTORY_RANGES.join(', ')}.`)
   const project = c.req.query('project')
-  if (!history) throw new RequestError(404, 'There is no history without a spool and without an inbox.')
-  if (project !== undefined && !history.knows(project))
-    throw new RequestError(404, describeUnknownProject(project, projects))
-  return history.read(range, project).catch((error: unknown) => {
+  if (project !== undefined && !snapshots.knows(project))
+    throw new RequestError(404, 'No project of this name is counted.')
+  return formerHistory(snapshots, range, now(), project).catch((error: unknown) => {
     const problem = error instanceof Error ? error.message : 'unknown error'
     return c.json({ detail: `The history cannot be read now: ${problem}.` }, 503)
   })
-}
-
-function describeUnknownProject(project: string, projects: Projects): string {
-  return projects.all.some(({ name }) => name === project)
-    ? `Single projects are counted for the first ${MAX_PROJECTS} of SENTRY_DSN only.`
-    : 'No project has this name. GET /status lists them.'
 }
 
 /** Sets the log level until the process ends; the next start reads LOG_LEVEL again. */

@@ -14,8 +14,9 @@ import type { Throttle } from '../policy/throttle.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
-import type { HistoryRecorder } from '../telemetry/history-recorder.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
+import type { SnapshotRecorder } from '../telemetry/snapshot-recorder.ts'
 import type { UpstreamEncoding } from '../upstream/compression.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { describePolicies } from './policies.ts'
@@ -38,14 +39,15 @@ type StatusDeps = {
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
-  history: Pick<HistoryRecorder, 'storeId' | 'warning'> | undefined
+  snapshots: Pick<SnapshotRecorder, 'storeId' | 'warning'>
+  metrics: Pick<Metrics, 'load'>
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history } = deps
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, snapshots } = deps
   const { now, clock } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
   const leftOver = await deps.leftOver?.warning()
@@ -61,7 +63,8 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     upstreams: sentry ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : [],
     ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
     ...(outage && { simulated_outage: outage }),
-    ...(history && { history_store: history.storeId }),
+    history_store: snapshots.storeId,
+    process: await deps.metrics.load(),
     addresses: throttle.addresses(),
     policies: describePolicies(deps),
     warnings: [
@@ -70,7 +73,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
       ...(sentry?.deliverer.warnings() ?? []),
-      ...(history?.warning === undefined ? [] : [history.warning]),
+      ...(snapshots.warning === undefined ? [] : [snapshots.warning]),
       ...(leftOver === undefined ? [] : [leftOver]),
     ],
   }

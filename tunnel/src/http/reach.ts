@@ -9,14 +9,14 @@ import type { OriginSet } from 'contract/origins'
 import { Rejection } from 'contract/rejections'
 import type { Forwarding } from '../forwarding.ts'
 import type { Projects } from '../projects.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { ClientResolver } from './client-address.ts'
 import { checkOrigin, corsHeaders } from './origin.ts'
 import { readQuery } from './query.ts'
 
 export type ReachDeps = {
   projects: Projects
-  metrics: Pick<Metrics, 'countReach'>
+  counters: Pick<Counters, 'countReach'>
   resolveClient: ClientResolver
   allowedOrigins: OriginSet
   /** Absent in inbox mode. */
@@ -43,7 +43,7 @@ export class ReachReports {
 
   /** Counts a known result, and ignores all others. */
   async respond(incoming: IncomingMessage): Promise<Response> {
-    const { projects, metrics, sentry, resolveClient, allowedOrigins } = this.#deps
+    const { projects, counters, sentry, resolveClient, allowedOrigins } = this.#deps
     const origin = checkOrigin(incoming.headers, allowedOrigins)
     const project = projects.find(readQuery(incoming.url ?? ''))
     if (!project) throw new Rejection('project-unknown')
@@ -52,7 +52,7 @@ export class ReachReports {
     const text = isAllowed ? await readText(incoming) : ''
     const result = REACH_RESULTS.find((known) => known === text)
     if (result && sentry)
-      metrics.countReach(
+      counters.countReach(
         sentry.upstreams.isResponding(project.origin) ? result : WITHOUT_SENTRY,
         project.name,
       )

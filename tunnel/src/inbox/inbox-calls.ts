@@ -1,6 +1,6 @@
 /** Calls on the inbox from another thread. Their arguments and results are messages. */
 
-import type { HistoryRow } from '../telemetry/history.ts'
+import type { SnapshotRow } from '../telemetry/snapshots.ts'
 import type { Inbox, NewEntry, PageQuery } from './inbox.ts'
 
 export type InboxCalls = ReturnType<typeof inboxCalls>
@@ -19,8 +19,8 @@ export function inboxCalls(inbox: Inbox) {
     delete: (id: string) => inbox.delete(id),
     deleteAll: () => inbox.deleteAll(),
     summariseOld: () => inbox.summariseOld(),
-    addHistory: (rows: readonly HistoryRow[]) => inbox.history.add(rows),
-    readHistory: (step: number, from: number) => inbox.history.read(step, from),
+    addSnapshots: (rows: readonly SnapshotRow[]) => inbox.snapshots.add(rows),
+    readSnapshots: (step: number, from: number) => inbox.snapshots.read(step, from),
     beginOutage: (ms: number) => inbox.write(() => inbox.outage.begin(ms)),
     endOutage: () => inbox.write(() => inbox.outage.end()),
     outageMs: () => inbox.outage.remainingMs(),

@@ -2,7 +2,7 @@
 
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import { type FileCaller, WorkerClient } from '../spool/sqlite/threads/worker-client.ts'
-import type { HistoryStore } from '../telemetry/history.ts'
+import type { SnapshotStore } from '../telemetry/snapshots.ts'
 import { checkEntrySize, INBOX_BOUNDS, type NewEntry, type PageQuery } from './inbox.ts'
 import type { InboxCalls, OpenedInbox } from './inbox-calls.ts'
 
@@ -17,10 +17,10 @@ const openInWorker: OpenInboxFile = (file) =>
 export class InboxClient {
   /** Equal for all replicas that share the file. */
   readonly id: string
-  /** Stores the history in inbox mode, in which there is no spool. */
-  readonly history: HistoryStore = {
-    add: (rows) => this.#caller.call('addHistory', rows),
-    read: (step, from) => this.#caller.call('readHistory', step, from),
+  /** Stores the snapshots in inbox mode, in which there is no spool. */
+  readonly snapshots: SnapshotStore = {
+    add: (rows) => this.#caller.call('addSnapshots', rows),
+    read: (step, from) => this.#caller.call('readSnapshots', step, from),
   }
   readonly #caller: InboxCaller
 

@@ -7,8 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import { networksAround } from 'contract/networks'
 import { LockWait, rejectSpecialFile, retryWhileBusy } from '../spool/sqlite/locks.ts'
-import type { HistoryStore } from '../telemetry/history.ts'
-import { HISTORY_TABLE, HistoryTable } from '../telemetry/history-table.ts'
+import { SNAPSHOT_TABLE, SnapshotTable } from '../telemetry/snapshot-table.ts'
+import type { SnapshotStore } from '../telemetry/snapshots.ts'
 import { OUTAGE_TABLE, OutageTable } from './outage-table.ts'
 import { createSummaries, type InboxQuery, Summaries } from './search.ts'
 import { summariseStored } from './stored.ts'
@@ -66,17 +66,17 @@ const SCHEMA = `
 export class Inbox {
   /** Equal for all replicas that share the file. */
   readonly id: string
-  /** Stores the history in inbox mode, in which there is no spool. */
-  readonly history: HistoryStore = {
-    add: async (rows) => this.#commit(() => this.#history.addHistory(rows)),
-    read: async (step, from) => this.#history.readHistory(step, from),
+  /** Stores the snapshots in inbox mode, in which there is no spool. */
+  readonly snapshots: SnapshotStore = {
+    add: async (rows) => this.#commit(() => this.#snapshots.addSnapshots(rows)),
+    read: async (step, from) => this.#snapshots.readSnapshots(step, from),
   }
   readonly outage: OutageTable
   readonly #db: DatabaseSync
   readonly #lockWait = new LockWait()
   readonly #statements: ReturnType<typeof prepare>
   readonly #summaries: Summaries
-  readonly #history: HistoryTable
+  readonly #snapshots: SnapshotTable
   readonly #bounds: InboxBounds
   readonly #now: () => number
 
@@ -91,7 +91,7 @@ export class Inbox {
     this.#statements = prepare(this.#db)
     this.#summaries = new Summaries(this.#db)
     this.id = this.#summaries.inbox
-    this.#history = new HistoryTable(this.#db)
+    this.#snapshots = new SnapshotTable(this.#db)
     this.outage = new OutageTable(this.#db, now)
     this.#bounds = bounds
     this.#now = now
@@ -306,7 +306,7 @@ function migrate(db: DatabaseSync): void {
       db.exec(`ALTER TABLE inbox ADD COLUMN ${name} ${type}`)
   db.exec(INDEXES)
   createSummaries(db)
-  db.exec(HISTORY_TABLE)
+  db.exec(SNAPSHOT_TABLE)
   db.exec(OUTAGE_TABLE)
   db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')

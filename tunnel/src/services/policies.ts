@@ -10,6 +10,7 @@ import { Scrubbing } from '../policy/scrub.ts'
 import { Storms } from '../policy/storm/storms.ts'
 import type { Projects } from '../projects.ts'
 import { QuotaSharing } from '../spool/quota-sharing.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { PolicyGauges } from '../telemetry/policies/policy-metrics.ts'
@@ -39,10 +40,10 @@ function listRules({ scrub, quota }: Config): PolicyRule[] {
   ]
 }
 
-function openScrubbing({ scrub }: Config, metrics: Metrics, ruleHits: RuleHits): Scrubbing | undefined {
+function openScrubbing({ scrub }: Config, counters: Counters, ruleHits: RuleHits): Scrubbing | undefined {
   if (!scrub) return undefined
   return new Scrubbing(scrub, (rule, mode, count) => {
-    metrics.countScrubbed(rule, mode, count)
+    counters.countScrubbed(rule, mode, count)
     ruleHits.note('scrub', rule, count)
   })
 }
@@ -51,6 +52,7 @@ type PolicyDeps = {
   config: Config
   /** Milliseconds since 1970. */
   now: () => number
+  counters: Counters
   metrics: Metrics
   replica: string
   log: Log
@@ -58,10 +60,18 @@ type PolicyDeps = {
 }
 
 /** An `error` quota needs the storms, too: they know the first occurrence of each error. */
-export function openPolicies({ config, now, metrics, replica, log, sentry }: PolicyDeps): PolicyServices {
+export function openPolicies({
+  config,
+  now,
+  counters,
+  metrics,
+  replica,
+  log,
+  sentry,
+}: PolicyDeps): PolicyServices {
   const { storm, quota } = config
   const ruleHits = new RuleHits(listRules(config), now)
-  const scrubbing = openScrubbing(config, metrics, ruleHits)
+  const scrubbing = openScrubbing(config, counters, ruleHits)
   const limits = [...quota.limits.day, ...quota.limits.hour]
   const hasErrorQuota = limits.some(({ category }) => category === 'error')
   const onRemoved = (mode: PolicyMode, project: string, count: number) => {

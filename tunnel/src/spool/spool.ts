@@ -1,7 +1,7 @@
 /** Interface of a spool: envelopes that Sentry has not accepted yet, on disk. */
 
 import type { Readable } from 'node:stream'
-import type { HistoryStore } from '../telemetry/history.ts'
+import type { SnapshotStore } from '../telemetry/snapshots.ts'
 import type { SharedState } from './shared-state.ts'
 
 /** Envelope stored for later delivery, without its body. */
@@ -182,8 +182,8 @@ export type Spool = {
   resume(project?: string): Promise<void>
   /** State of the replicas that is no envelope. */
   readonly state: SharedState
-  /** History, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
-  history: HistoryStore
+  /** Snapshots of the counters, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
+  snapshots: SnapshotStore
   close(): Promise<void>
 }
 

@@ -55,9 +55,9 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
         return spool?.state.bundles
       },
     },
-    history: {
-      add: async (...args) => opened().history.add(...args),
-      read: async (...args) => opened().history.read(...args),
+    snapshots: {
+      add: async (...args) => opened().snapshots.add(...args),
+      read: async (...args) => opened().snapshots.read(...args),
     },
     async close() {
       closed = true

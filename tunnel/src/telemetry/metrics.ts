@@ -1,29 +1,21 @@
-/** Prometheus metrics. Everything about envelopes is counted from their receipts. */
+/** Prometheus metrics: a view of the counter table, and gauges. */
 
-import {
-  FINAL_OUTCOMES,
-  type LimitInForce,
-  type Outcome,
-  type ReachResult,
-  type Receipt,
-  type ReplicaFigures,
-  type SpoolOutcome,
-} from 'contract/admin-api'
+import { FINAL_OUTCOMES, type LimitInForce, type ProcessFigures } from 'contract/admin-api'
 import type { SimulatedOutageStatus } from 'contract/inbox'
-import type { PolicyMode } from 'contract/policies'
 import type { RejectionCode } from 'contract/rejections'
 import type { SpoolStatus } from 'contract/spool'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../projects.ts'
 import type { UpstreamState } from '../upstream/client.ts'
-import { readFigures } from './figures.ts'
+import type { Counters, Durations } from './counters.ts'
 import { type PolicyGauges, PolicyMetrics } from './policies/policy-metrics.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
 
 /** Values that are read on each scrape. */
 type Gauges = {
+  counters: Counters
   build: { version: string; revision: string }
   inFlight: () => number
   bodyBytes: () => number
@@ -48,70 +40,25 @@ const LOSS_REASONS: readonly RejectionCode[] = [
   'inbox-full',
   'tunnel-failed',
 ]
-const ARRIVED: ReadonlySet<Outcome> = new Set(['delivered', 'spooled'])
 const CATEGORIES = new Set(Array.from(ITEM_LABELS, (type) => categoryOf([{ type, bytes: 0 }])))
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+type Series = { labels: Record<string, string>; count: number }
 
 /** Label values are closed sets: outcomes, codes, configured projects, known item types, categories, status classes. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #envelopes = this.#counter('culvert_envelopes_total', 'Envelopes by outcome.', [
-    ...(['outcome', 'reason', 'project', 'category'] as const),
-  ])
-  readonly #items = this.#counter(
-    'culvert_items_total',
-    'Items by type. `outcome` is the outcome of the envelope, or the reason if the item was removed from it.',
-    ['type', 'outcome'],
-  )
-  readonly #bytes = this.#counter('culvert_envelope_bytes_total', 'Body bytes of envelopes as received.', [
-    ...(['outcome', 'project', 'category'] as const),
-  ])
-  readonly #upstreamResponses = this.#counter(
-    'culvert_upstream_responses_total',
-    'Responses of Sentry by status class.',
-    ['status'],
-  )
-  readonly #duration = this.#histogram(
-    'culvert_request_duration_seconds',
-    'Seconds from the first byte of an envelope to its response.',
-    'outcome',
-  )
-  readonly #upstreamDuration = this.#histogram(
-    'culvert_upstream_request_duration_seconds',
-    'Seconds until an upstream responded. Requests without a response are not counted.',
-    'upstream',
-  )
-  readonly #finalOutcomes = this.#counter(
-    'culvert_spool_final_outcomes_total',
-    'Spooled envelopes by final outcome.',
-    ['final_outcome', 'project'],
-  )
-  readonly #scrubbed = this.#counter(
-    'culvert_scrubbed_values_total',
-    'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
-    ['rule', 'mode'],
-  )
-  readonly #reachTests = this.#counter(
-    'culvert_reach_tests_total',
-    'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
-    ['result', 'project'],
-  )
-  readonly #browserErrors = this.#counter(
-    'culvert_browser_errors_total',
-    'Errors from browsers that Sentry or the spool accepted.',
-    ['project'],
-  )
+  readonly #counters: Counters
   readonly policies: PolicyMetrics
   readonly #spool: SpoolMetrics | undefined
-  /** Origin of the upstream, by project. */
-  readonly #origins: ReadonlyMap<string, string>
 
   constructor(gauges: Gauges) {
-    const { projects, now, inFlight, bodyBytes, build } = gauges
+    const { counters, projects, now, inFlight, bodyBytes, build } = gauges
     collectDefaultMetrics({ register: this.#registry, prefix: 'culvert_' })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(`culvert_nodejs_${name}`)
-    this.#origins = new Map(projects.all.map(({ name, origin }) => [name, origin]))
-    this.#initialise(gauges)
+    this.#counters = counters
+    initialise(gauges)
+    this.#addEnvelopes(counters)
+    this.#addOthers(counters)
     this.#gauge(
       'culvert_build_info',
       'Version and revision of the tunnel.',
@@ -152,48 +99,93 @@ export class Metrics {
     this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
 
-  /** Counts one envelope. `Receipts` calls it. */
-  count(receipt: Receipt): void {
-    const { outcome, reason = '', project = '', upstream_status: status } = receipt
-    const category = categoryOf(receipt.items)
-    this.#envelopes.inc({ outcome, reason, project, category })
-    for (const { type, count = 1, discard_reason: discardReason } of receipt.items)
-      this.#items.inc({ type, outcome: discardReason ?? outcome }, count)
-    this.#bytes.inc({ outcome, project, category }, receipt.bytes)
-    if (receipt.origin !== undefined && category === 'error' && ARRIVED.has(outcome))
-      this.#browserErrors.inc({ project })
-    this.#duration.observe({ outcome }, receipt.duration_ms / 1000)
-    if (!status) return
-    this.#upstreamResponses.inc({ status: `${Math.floor(status / 100)}xx` })
-    const upstream = this.#origins.get(project)
-    if (upstream && receipt.upstream_duration_ms !== undefined)
-      this.#upstreamDuration.observe({ upstream }, receipt.upstream_duration_ms / 1000)
-  }
-
-  /** Counts the final outcome of one spooled envelope. `Receipts` calls it. */
-  countFinalOutcome({ final_outcome, project }: SpoolOutcome): void {
-    this.#finalOutcomes.inc({ final_outcome, project })
-  }
-
-  /** Counts what a scrubbing rule has found. */
-  countScrubbed(rule: string, mode: PolicyMode, count: number): void {
-    this.#scrubbed.inc({ rule, mode }, count)
-  }
-
-  /** Counts the reach test of a browser. */
-  countReach(result: ReachResult, project: string): void {
-    this.#reachTests.inc({ result, project })
-  }
-
   /** Returns all metrics in the text format of Prometheus. */
-  expose(): Promise<string> {
+  async expose(): Promise<string> {
     this.#spool?.refresh()
-    return this.#registry.metrics()
+    return `${await this.#registry.metrics()}\n${describeDurations(this.#counters)}`
   }
 
-  /** Returns the counters that the console shows. */
-  figures(): Promise<ReplicaFigures> {
-    return readFigures(this.#registry)
+  /** Returns the load of the process. */
+  async load(): Promise<ProcessFigures> {
+    await this.#registry.getSingleMetric('culvert_nodejs_eventloop_lag_seconds')?.get() // sets the percentiles, too
+    const p99 = await this.#registry.getSingleMetric('culvert_nodejs_eventloop_lag_p99_seconds')?.get()
+    const { user, system } = process.cpuUsage()
+    return {
+      resident_bytes: process.memoryUsage.rss(),
+      cpu_seconds: (user + system) / 1_000_000,
+      event_loop_p99_seconds: p99?.values[0]?.value ?? 0,
+    }
+  }
+
+  #addEnvelopes(counters: Counters): void {
+    this.#counter(
+      'culvert_envelopes_total',
+      'Envelopes by outcome.',
+      ['outcome', 'reason', 'project', 'category'],
+      () =>
+        counters.envelopes.map(({ outcome, reason, project, category, count }) => ({
+          labels: { outcome, reason, project, category },
+          count,
+        })),
+    )
+    this.#counter(
+      'culvert_items_total',
+      'Items by type. `outcome` is the outcome of the envelope, or the reason if the item was removed from it.',
+      ['type', 'outcome'],
+      () => counters.items.all(),
+    )
+    this.#counter(
+      'culvert_envelope_bytes_total',
+      'Body bytes of envelopes as received.',
+      ['outcome', 'project', 'category'],
+      () =>
+        counters.envelopes
+          .filter(({ count }) => count > 0)
+          .map(({ outcome, project, category, bytes }) => ({
+            labels: { outcome, project, category },
+            count: bytes,
+          })),
+    )
+  }
+
+  #addOthers(counters: Counters): void {
+    this.#counter(
+      'culvert_upstream_responses_total',
+      'Responses of Sentry by status class.',
+      ['status'],
+      () => counters.responses.all(),
+    )
+    this.#counter(
+      'culvert_spool_final_outcomes_total',
+      'Spooled envelopes by final outcome.',
+      ['final_outcome', 'project'],
+      () =>
+        counters.finalOutcomes.map(({ final_outcome, project, count }) => ({
+          labels: { final_outcome, project },
+          count,
+        })),
+    )
+    this.#counter(
+      'culvert_scrubbed_values_total',
+      'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
+      ['rule', 'mode'],
+      () => counters.scrubbed.all(),
+    )
+    this.#counter(
+      'culvert_reach_tests_total',
+      'Reach tests of browsers, with `REACH_SAMPLE_RATE`.',
+      ['result', 'project'],
+      () => counters.reach.all(),
+    )
+    this.#counter(
+      'culvert_browser_errors_total',
+      'Errors from browsers that Sentry or the spool accepted.',
+      ['project'],
+      () =>
+        counters.envelopes
+          .filter(({ browserErrors }) => browserErrors > 0)
+          .map(({ project, browserErrors }) => ({ labels: { project }, count: browserErrors })),
+    )
   }
 
   #addUpstreamErrors(upstreams: Gauges['upstreams']): void {
@@ -223,26 +215,14 @@ export class Metrics {
     })
   }
 
-  /** Creates the series of losses at 0: the first loss would not be an increase otherwise. */
-  #initialise({ projects, spool }: Gauges): void {
-    for (const project of new Set(projects.all.map(({ name }) => name))) {
-      for (const reason of LOSS_REASONS)
-        for (const category of CATEGORIES)
-          this.#envelopes.inc({ outcome: 'rejected', reason, project, category }, 0)
-      if (spool)
-        for (const final_outcome of FINAL_OUTCOMES) this.#finalOutcomes.inc({ final_outcome, project }, 0)
-    }
-    const unread = { project: '', category: categoryOf([]) }
-    this.#envelopes.inc({ outcome: 'rejected', reason: 'tunnel-failed', ...unread }, 0)
-  }
-
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] })
-  }
-
-  #histogram<Label extends string>(name: string, help: string, label: Label): Histogram<Label> {
-    const registers = [this.#registry]
-    return new Histogram({ name, help, labelNames: [label], buckets: SECONDS, registers })
+  #counter(name: string, help: string, labelNames: string[], read: () => readonly Series[]): void {
+    new Counter({
+      ...{ name, help, labelNames, registers: [this.#registry] },
+      collect() {
+        this.reset()
+        for (const { labels, count } of read()) this.inc(labels, count)
+      },
+    })
   }
 
   #gauge<Label extends string>(
@@ -258,4 +238,53 @@ export class Metrics {
       },
     })
   }
+}
+
+/** Creates the series of losses at 0: the first loss would not be an increase otherwise. */
+function initialise({ counters, projects, spool }: Gauges): void {
+  for (const project of new Set(projects.all.map(({ name }) => name))) {
+    for (const reason of LOSS_REASONS)
+      for (const category of CATEGORIES)
+        counters.envelopesOf({ outcome: 'rejected', reason, project, category })
+    if (spool) for (const finalOutcome of FINAL_OUTCOMES) counters.finalOutcomeOf(finalOutcome, project)
+  }
+  const unread = { project: '', category: categoryOf([]) }
+  counters.envelopesOf({ outcome: 'rejected', reason: 'tunnel-failed', ...unread })
+}
+
+/** Writes the histograms in the text format of Prometheus: prom-client has none that copies its buckets. */
+function describeDurations({ durations, upstreams }: Counters): string {
+  const ofUpstreams = Array.from(upstreams, ([origin, each]) => [origin, each.durations] as const)
+  return [
+    describeHistogram(
+      'culvert_request_duration_seconds',
+      'Seconds from the first byte of an envelope to its response.',
+      'outcome',
+      [...durations],
+    ),
+    describeHistogram(
+      'culvert_upstream_request_duration_seconds',
+      'Seconds until an upstream responded. Requests without a response are not counted.',
+      'upstream',
+      ofUpstreams,
+    ),
+  ].join('\n')
+}
+
+function describeHistogram(
+  name: string,
+  help: string,
+  label: string,
+  series: readonly (readonly [value: string, durations: Durations])[],
+): string {
+  const lines = series.flatMap(([value, durations]) => {
+    const buckets = durations.cumulative()
+    const labels = `${label}="${value}"`
+    return [
+      ...buckets.map(([bound, count]) => `${name}_bucket{le="${bound}",${labels}} ${count}`),
+      `${name}_sum{${labels}} ${durations.sum}`,
+      `${name}_count{${labels}} ${buckets.at(-1)?.[1]}`,
+    ]
+  })
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...lines, ''].join('\n')
 }

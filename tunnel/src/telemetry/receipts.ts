@@ -1,9 +1,8 @@
 /** Record of every outcome: counted, logged, streamed, and kept for a while. */
 
-import type { OutcomeTime, Receipt, SpoolOutcome } from 'contract/admin-api'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
+import type { Counters } from './counters.ts'
 import type { Log } from './log.ts'
-import type { Metrics } from './metrics.ts'
-import { OutcomeTimes } from './outcome-times.ts'
 import { HEX_LENGTH, randomHex } from './random-hex.ts'
 import { RingBuffer } from './ring-buffer.ts'
 
@@ -20,31 +19,28 @@ const TOKEN_MS = 10 * 60 * 1000
 
 /** Serializes each event once, for the log and for all later readers. */
 export class Receipts {
-  readonly #metrics: Pick<Metrics, 'count' | 'countFinalOutcome'>
+  readonly #counters: Pick<Counters, 'count' | 'countFinalOutcome'>
   readonly #log: Pick<Log, 'recordEvent'>
   readonly #now: () => number
   readonly #events = new RingBuffer(BOUNDS)
   /** Tokens of the receipts, one after the other: a map would cost every envelope more than a search costs the few visitors. */
   readonly #tokens = Buffer.alloc(BOUNDS.entries * HEX_LENGTH)
   readonly #waiters = new Set<() => void>()
-  readonly #times: OutcomeTimes
 
   /** `now` is in milliseconds since 1970. */
   constructor(
-    metrics: Pick<Metrics, 'count' | 'countFinalOutcome'>,
+    counters: Pick<Counters, 'count' | 'countFinalOutcome'>,
     log: Pick<Log, 'recordEvent'>,
     now: () => number,
   ) {
-    this.#metrics = metrics
+    this.#counters = counters
     this.#log = log
     this.#now = now
-    this.#times = new OutcomeTimes(now)
   }
 
   /** Records the outcome of an envelope. Returns the token by which its sender finds the receipt. */
-  record(receipt: Receipt): string {
-    this.#metrics.count(receipt)
-    this.#times.note('answered', receipt.outcome, receipt.reason)
+  record(receipt: Receipt, requestId: string): string {
+    this.#counters.count(receipt, requestId)
     const token = randomHex()
     this.#tokens.write(token, this.#add('receipt', receipt), 'latin1')
     this.#wake()
@@ -52,8 +48,7 @@ export class Receipts {
   }
 
   recordFinalOutcome(spoolOutcome: SpoolOutcome): void {
-    this.#metrics.countFinalOutcome(spoolOutcome)
-    this.#times.note('waited', spoolOutcome.final_outcome)
+    this.#counters.countFinalOutcome(spoolOutcome)
     const offset = this.#add('final_outcome', spoolOutcome)
     this.#tokens.fill(0, offset, offset + HEX_LENGTH)
     this.#wake()
@@ -99,11 +94,6 @@ export class Receipts {
       this.#waiters.add(done)
       signal.addEventListener('abort', done, { once: true })
     })
-  }
-
-  /** Returns when envelopes were first and last not delivered, by outcome and reason. */
-  times(): OutcomeTime[] {
-    return this.#times.all()
   }
 
   /** Returns the offset of the event's token. */

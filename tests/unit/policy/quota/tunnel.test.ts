@@ -89,7 +89,7 @@ describe('DAILY_QUOTA', () => {
       const { status } = await post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, [part]) })
       if (type === 'session' || type === 'feedback') expect(status).toBe(200)
     }
-    const { outcomes } = await tunnel.services.metrics.figures()
+    const outcomes = tunnel.services.counters.envelopes
     expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(posts.length)
     const forwarded = sentry.requests.flatMap(({ items }) => items.map(({ header }) => header.type))
     const delivered = outcomes.filter(({ outcome }) => outcome === 'delivered')

@@ -1,6 +1,6 @@
 /** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are rejected. */
 
-import type { HistoryTable } from '../../telemetry/history-table.ts'
+import type { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import type { EntryAdmin } from './admin.ts'
 import { isDamage } from './damaged-files.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
@@ -16,15 +16,15 @@ export type Calls = Pick<
 > &
   Omit<EntryAdmin, 'paused'> &
   ValueTable &
-  HistoryTable
+  SnapshotTable
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'putValue', 'addHistory', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'putValue', 'addSnapshots', 'probe']
 
 /** Calls that write nothing. */
-const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'readHistory', 'getValue']
+const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'readSnapshots', 'getValue']
 /** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
 const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
@@ -166,8 +166,8 @@ export class CallRunner {
   }
 
   #perform(call: Call): unknown {
-    const { admin, values, history } = this.#store
-    const target = [this.#store, admin, values, history].find((each) => call.name in each) ?? admin
+    const { admin, values, snapshots } = this.#store
+    const target = [this.#store, admin, values, snapshots].find((each) => call.name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
     const result = method.apply(target, call.args)
     if (LENGTHENING.includes(call.name) && this.#store.log.growthOfFile() > this.#maxGrowth)

@@ -80,9 +80,9 @@ class SqliteSpool implements Spool {
   readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
-  readonly history: Spool['history'] = {
-    add: (rows) => this.#worker.call('addHistory', rows),
-    read: (step, from) => this.#worker.call('readHistory', step, from),
+  readonly snapshots: Spool['snapshots'] = {
+    add: (rows) => this.#worker.call('addSnapshots', rows),
+    read: (step, from) => this.#worker.call('readSnapshots', step, from),
   }
   readonly state: SharedState = {
     get: (key) => this.#worker.call('getValue', key),

@@ -1,7 +1,7 @@
 /** Schema of the spool's SQLite file. */
 
 import { DatabaseSync } from 'node:sqlite'
-import { HISTORY_TABLE } from '../../telemetry/history-table.ts'
+import { SNAPSHOT_TABLE } from '../../telemetry/snapshot-table.ts'
 import { retryWhileBusy } from './locks.ts'
 import { VALUES_TABLE } from './value-table.ts'
 
@@ -43,7 +43,7 @@ const MIGRATIONS: readonly string[] = [
 // The previous release writes this column: it compressed bodies again before delivery.
 const NULLABLE_COLUMNS: Readonly<Record<string, string>> = { wire_bytes: 'INTEGER' }
 // Tables that the previous release ignores, without a version of their own.
-const ADDED_TABLES = [HISTORY_TABLE, VALUES_TABLE]
+const ADDED_TABLES = [SNAPSHOT_TABLE, VALUES_TABLE]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -3,7 +3,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
 import { priorityOf } from '../../envelope/priorities.ts'
-import { HistoryTable } from '../../telemetry/history-table.ts'
+import { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import {
   type Avoided,
   type Lease,
@@ -45,7 +45,7 @@ export class SqliteStore {
   readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
   readonly values: ValueTable
-  readonly history: HistoryTable
+  readonly snapshots: SnapshotTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -61,7 +61,7 @@ export class SqliteStore {
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.values = new ValueTable(this.#db)
-    this.history = new HistoryTable(this.#db)
+    this.snapshots = new SnapshotTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
     this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, this.lockWait)

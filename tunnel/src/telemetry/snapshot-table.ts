@@ -1,10 +1,10 @@
-/** Rows of the history in a SQLite file that replicas share. */
+/** Snapshots in a SQLite file that replicas share. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { HISTORY_STEPS, type HistoryRow } from './history.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow } from './snapshots.ts'
 
 /** Additive: the previous release ignores the table. */
-export const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS history (
+export const SNAPSHOT_TABLE = `CREATE TABLE IF NOT EXISTS history (
   step INTEGER NOT NULL,
   time INTEGER NOT NULL,
   replica TEXT NOT NULL,
@@ -13,10 +13,10 @@ export const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS history (
 ) STRICT, WITHOUT ROWID`
 
 /** Bound of the rows: those of 24 replicas. */
-export const MAX_HISTORY_ROWS = 10_000
+export const MAX_SNAPSHOT_ROWS = 10_000
 
 /** Runs in a transaction of its caller. */
-export class HistoryTable {
+export class SnapshotTable {
   readonly #statements: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
@@ -27,18 +27,18 @@ export class HistoryTable {
    * Stores the rows, and removes old ones: by the number of later times, up to the newest of these rows. A clock that was ahead for a while
    * removes no others.
    */
-  addHistory(rows: readonly HistoryRow[]): void {
+  addSnapshots(rows: readonly SnapshotRow[]): void {
     const { put, removeOld, count, removeOldest } = this.#statements
     for (const { step, time, replica, data } of rows) put.run(step, time, replica, data)
-    for (const { step, keepMs } of HISTORY_STEPS) {
+    for (const { step, keepMs } of SNAPSHOT_STEPS) {
       const times = rows.filter((row) => row.step === step).map(({ time }) => time)
       if (times.length > 0) removeOld.run(step, step, Math.max(...times), keepMs / step)
     }
-    const excess = Number(count.get()?.rows) - MAX_HISTORY_ROWS
+    const excess = Number(count.get()?.rows) - MAX_SNAPSHOT_ROWS
     if (excess > 0) removeOldest.run(excess)
   }
 
-  readHistory(step: number, from: number): HistoryRow[] {
+  readSnapshots(step: number, from: number): SnapshotRow[] {
     return this.#statements.since.all(step, from).map(({ time, replica, data }) => ({
       ...{ step, time: Number(time), replica: String(replica), data: String(data) },
     }))

@@ -1,4 +1,4 @@
-/** Bounds of the history in the SQLite file of a spool. */
+/** Bounds of the snapshots in the SQLite file of a spool. */
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,10 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { HISTORY_STEPS, type HistoryRow } from '../../../tunnel/src/telemetry/history.ts'
-import { MAX_HISTORY_ROWS } from '../../../tunnel/src/telemetry/history-table.ts'
+import { MAX_SNAPSHOT_ROWS } from '../../../tunnel/src/telemetry/snapshot-table.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow } from '../../../tunnel/src/telemetry/snapshots.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
-import { historyRow } from '../../support/spool/history-guarantees.ts'
+import { snapshotRow } from '../../support/spool/snapshot-guarantees.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const HOUR = 60 * 60_000
@@ -17,7 +17,7 @@ const WEEK = 7 * 24 * HOUR
 const START = Date.UTC(2026, 10, 1)
 const MAX_ROWS_OF_REPLICA = 413
 
-describe('The history in a SQLite file', () => {
+describe('Snapshots in a SQLite file', () => {
   let scope: AsyncDisposableStack
   let file: string
   let spool: Spool
@@ -39,10 +39,10 @@ describe('The history in a SQLite file', () => {
   it('keeps the rows of two replicas within their bound for three weeks', async () => {
     const replicas = ['replica-1', 'replica-2']
     for (let hour = START; hour < START + 3 * WEEK; hour += HOUR)
-      await spool.history.add(replicas.flatMap((replica) => rowsOfHour(hour, replica)))
+      await spool.snapshots.add(replicas.flatMap((replica) => rowsOfHour(hour, replica)))
     expect(countRows()).toBeLessThanOrEqual(2 * MAX_ROWS_OF_REPLICA)
-    for (const { step, keepMs } of HISTORY_STEPS) {
-      const times = (await spool.history.read(step, 0)).map(({ time }) => time)
+    for (const { step, keepMs } of SNAPSHOT_STEPS) {
+      const times = (await spool.snapshots.read(step, 0)).map(({ time }) => time)
       expect(Math.max(...times)).toBe(START + 3 * WEEK - step)
       expect(Math.min(...times)).toBe(START + 3 * WEEK - step - keepMs)
     }
@@ -51,11 +51,11 @@ describe('The history in a SQLite file', () => {
   })
 
   it('keeps its rows when a clock is ahead for a while, and then drops old ones again', async () => {
-    const add = (hour: number) => spool.history.add([historyRow({ time: START + hour * HOUR })])
+    const add = (hour: number) => spool.snapshots.add([snapshotRow({ time: START + hour * HOUR })])
     for (let hour = 0; hour < 10; hour++) await add(hour)
     await add(1_000)
     const hours = async () =>
-      (await spool.history.read(HOUR, 0)).map(({ time }) => (time - START) / HOUR).toSorted((a, b) => a - b)
+      (await spool.snapshots.read(HOUR, 0)).map(({ time }) => (time - START) / HOUR).toSorted((a, b) => a - b)
     expect(await hours()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1_000])
     for (let hour = 10; hour < 200; hour++) await add(hour)
     expect(await hours()).toEqual([...Array.from({ length: 171 }, (_, i) => 29 + i), 1_000])
@@ -63,17 +63,17 @@ describe('The history in a SQLite file', () => {
 
   it('drops the oldest rows of too many replicas', async () => {
     for (let n = 0; n < 6; n++)
-      await spool.history.add(
-        Array.from({ length: 2_000 }, (_, i) => historyRow({ time: START + n, replica: `replica-${i}` })),
+      await spool.snapshots.add(
+        Array.from({ length: 2_000 }, (_, i) => snapshotRow({ time: START + n, replica: `replica-${i}` })),
       )
-    expect(countRows()).toBe(MAX_HISTORY_ROWS)
-    expect(Math.min(...(await spool.history.read(HOUR, 0)).map(({ time }) => time))).toBe(START + 1)
+    expect(countRows()).toBe(MAX_SNAPSHOT_ROWS)
+    expect(Math.min(...(await spool.snapshots.read(HOUR, 0)).map(({ time }) => time))).toBe(START + 1)
   })
 })
 
-function rowsOfHour(hour: number, replica: string): HistoryRow[] {
+function rowsOfHour(hour: number, replica: string): SnapshotRow[] {
   const data = JSON.stringify({ outcomes: { delivered: hour } }).padEnd(600)
-  return HISTORY_STEPS.flatMap(({ step }) =>
+  return SNAPSHOT_STEPS.flatMap(({ step }) =>
     Array.from({ length: HOUR / step }, (_, i) => ({ step, time: hour + i * step, replica, data })),
   )
 }

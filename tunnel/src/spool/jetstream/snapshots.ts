@@ -1,15 +1,15 @@
-/** Rows of the history in key-value buckets of NATS, one for each step. The server removes old rows. */
+/** Snapshots in key-value buckets of NATS, one for each step. The server removes old rows. */
 
 import { StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm } from '@nats-io/kv'
-import { HISTORY_STEPS, type HistoryRow, type HistoryStore } from '../../telemetry/history.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../../telemetry/snapshots.ts'
 import type { Server } from './server.ts'
 import { codeOf, NAME_TAKEN } from './streams.ts'
 
 const BUCKET_BYTES = 16 * 1024 * 1024 // 16 MiB; a full bucket takes rows again when old ones are removed
 
 /** Asks the server once: a failure here says nothing about entries. Buckets are created when they are first used. */
-export class HistoryBuckets implements HistoryStore {
+export class SnapshotBuckets implements SnapshotStore {
   readonly #kvm: Kvm
   readonly #replicas: number
   readonly #buckets = new Map<number, Promise<KV>>()
@@ -20,7 +20,7 @@ export class HistoryBuckets implements HistoryStore {
     this.#replicas = replicas
   }
 
-  async add(rows: readonly HistoryRow[]): Promise<void> {
+  async add(rows: readonly SnapshotRow[]): Promise<void> {
     const puts = rows.map(async ({ step, time, replica, data }) => {
       const bucket = await this.#open(step)
       const key = `${time}.${Buffer.from(replica).toString('base64url')}`
@@ -32,13 +32,13 @@ export class HistoryBuckets implements HistoryStore {
     throw failed.reason
   }
 
-  async read(step: number, from: number): Promise<HistoryRow[]> {
+  async read(step: number, from: number): Promise<SnapshotRow[]> {
     const bucket = await this.#open(step)
-    const rows: HistoryRow[] = []
+    const rows: SnapshotRow[] = []
     for await (const entry of await bucket.history()) {
       const time = Number(entry.key.split('.', 1)[0])
       if (entry.operation !== 'PUT' || !(time >= from)) continue
-      const { replica, data } = entry.json<Pick<HistoryRow, 'replica' | 'data'>>()
+      const { replica, data } = entry.json<Pick<SnapshotRow, 'replica' | 'data'>>()
       rows.push({ step, time, replica, data })
     }
     return rows
@@ -57,7 +57,7 @@ export class HistoryBuckets implements HistoryStore {
 
   async #create(step: number): Promise<KV> {
     const name = `CULVERT_HISTORY_${step / 1000}S`
-    const ttl = HISTORY_STEPS.find((each) => each.step === step)?.keepMs ?? step
+    const ttl = SNAPSHOT_STEPS.find((each) => each.step === step)?.keepMs ?? step
     const storage = StorageType.File
     const options = { history: 1, ttl, max_bytes: BUCKET_BYTES, storage, replicas: this.#replicas }
     return this.#kvm.create(name, options).catch((error) => {
