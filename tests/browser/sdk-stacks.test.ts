@@ -1,7 +1,7 @@
 /** Stack traces of the same errors in pages with sdk.js, in each browser, and the groups of the inbox that they get. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { groupOfEvent } from '../../tunnel/src/inbox/grouping.ts'
+import { groupOf } from '../../tunnel/src/envelope/grouping.ts'
 import { ENGINES, requiresEngine, startEngine } from '../support/browser/engines.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import { requires } from '../support/requirements.ts'
@@ -115,7 +115,7 @@ describe('Errors in pages with sdk.js', requires('nginx'), () => {
           const lineno = Math.max(1, 1 + lines.findIndex((line) => line.includes(`Error('${error}')`)))
           const filename = error === 'script of a blob' ? expect.stringMatching(/^blob:/) : page
           expect.soft(frames.at(-1), error).toMatchObject({ filename, lineno })
-          const group = groupOfEvent(event)
+          const group = groupOf(event)?.id ?? ''
           if (name === 'webkit' && NAMELESS_IN_WEBKIT.includes(error)) continue
           expect.soft(group, error).toBe(groups.get(error) ?? group)
           groups.set(error, group)

@@ -3,17 +3,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { diff } from 'node:util'
 import { gunzipSync } from 'node:zlib'
+import { object } from 'contract/json'
 import { Rejection } from 'contract/rejections'
 import { readConfigOrExit } from './config/startup-errors.ts'
+import { groupOf } from './envelope/grouping.ts'
 import type { Item } from './envelope/items.ts'
+import { parsePayload } from './envelope/payload.ts'
 import { quotaQuantitiesOf } from './policy/quota/sampling.ts'
 import { applyEdits, readItems } from './policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
-import { fingerprintOf } from './policy/storm/fingerprint.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,
-  and the fingerprint of its error for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES,
+  and the group of its error in the inbox and for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES,
   SCRUB_USERS and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/policy-command.ts try FILE`
 
@@ -45,11 +47,12 @@ export function describeCounts(envelope: Buffer): string {
   const counts = Array.from(sums, ([category, sum]) => `${category} ${sum}`).join(', ') || 'nothing'
   const errors = items
     .filter(({ type }) => type === 'event')
-    .map(({ payload }) => fingerprintOf(Buffer.concat(payload)))
-    .map((found) => (found ? `${found.key} (${found.title})` : 'none: neither an exception nor a message'))
-  return [`Counts for quotas: ${counts}`, ...errors.map((error) => `Fingerprint for storms: ${error}`)].join(
-    '\n',
-  )
+    .map(({ payload }) => groupOf(object(parsePayload(Buffer.concat(payload)))))
+    .map((found) => (found ? `${found.id} (${found.title})` : 'none: neither an exception nor a message'))
+  return [
+    `Counts for quotas: ${counts}`,
+    ...errors.map((error) => `Group in the inbox and for storms: ${error}`),
+  ].join('\n')
 }
 
 function describeItem(item: Item, scrubbing: Scrubbing): string {

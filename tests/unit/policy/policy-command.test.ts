@@ -48,10 +48,10 @@ describe('describeChanges', () => {
 })
 
 describe('describeCounts', () => {
-  it('returns what the envelope counts for quotas, and the fingerprint of its error', () => {
+  it('returns what the envelope counts for quotas, and the group of its error', () => {
     expect(describeCounts(ENVELOPE).split('\n')).toEqual([
       'Counts for quotas: error 1, feedback 2, attachment 1, attachment_item 1, session 1',
-      expect.stringMatching(/^Fingerprint for storms: [\w-]{16} \(Message\)$/),
+      expect.stringMatching(/^Group in the inbox and for storms: [\da-f]{16} \(Message\)$/),
     ])
   })
 })

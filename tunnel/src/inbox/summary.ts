@@ -9,10 +9,10 @@ import {
   type TitleType,
 } from 'contract/inbox-title'
 import { type Json, list, object, scalarText as text } from 'contract/json'
+import { groupId, groupOf, patternOf } from '../envelope/grouping.ts'
 import { maxValues } from '../envelope/header-parser.ts'
 import type { Item } from '../envelope/items.ts'
 import { cut } from '../envelope/summary.ts'
-import { groupId, groupOfEvent, patternOf } from './grouping.ts'
 
 /** Absent texts are empty. */
 export type Summary = {
@@ -53,7 +53,7 @@ export function summarise(ids: Ids, items: readonly Item[], envelope: Buffer): S
     if (payload === 'too large') return summaryOf(ids, nameOfUnread(type), undefined, {})
     if (!payload) continue
     const name = nameOf(type, payload)
-    return summaryOf(ids, name, groupOf(type, name, payload), payload)
+    return summaryOf(ids, name, groupIdOf(type, name, payload), payload)
   }
   const types = items.map((item) => item.type)
   const name = nameOfTypes(types)
@@ -61,8 +61,8 @@ export function summarise(ids: Ids, items: readonly Item[], envelope: Buffer): S
 }
 
 /** Returns the group of an envelope; `undefined` for one that has no other envelope. */
-function groupOf(type: TitleType, { kind, subject }: Name, json: Json): string | undefined {
-  if (type === 'event') return groupOfEvent(json)
+function groupIdOf(type: TitleType, { kind, subject }: Name, json: Json): string | undefined {
+  if (type === 'event') return groupOf(json)?.id
   if (type === 'replay_event') return groupId(['replay', text(json.replay_id)])
   return subject === undefined ? undefined : groupId([kind, patternOf(subject)])
 }

@@ -147,10 +147,13 @@ describe('Storm protection', () => {
     expect(storms.active()).toEqual([])
   })
 
-  it('passes errors without a fingerprint', () => {
+  it('passes errors without a group, and those that are not kept or take long to parse', () => {
     set({ limit: 1 })
     const item = { type: 'event', header: { type: 'event' }, range: [0, 0] as [number, number], bytes: 9 }
-    for (let i = 0; i < 5; i++) expect(storms.isExcess('p', { ...item, payload: [] })).toBe(false)
+    const long = Buffer.from(JSON.stringify({ message: 'a', extra: Array(60_000).fill(0) }))
+    for (const payload of [[], [Buffer.from('{"a": 1}\n')], [Buffer.from('{"message')], [long]])
+      for (let i = 0; i < 5; i++)
+        expect(storms.isExcess('p', { ...item, bytes: payload[0]?.length ?? 9, payload })).toBe(false)
   })
 
   it('scrubs a title before it is cut', () => {

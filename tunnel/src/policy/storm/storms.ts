@@ -1,9 +1,11 @@
-/** Storm protection: counts errors by their fingerprint, and samples those of which too many arrive. `docs/quota.md` describes it. */
+/** Storm protection: counts errors by their group, and samples those of which too many arrive. `docs/quota.md` describes it. */
 
+import { object, text } from 'contract/json'
 import type { PolicyMode, StormStatus } from 'contract/policies'
 import { BoundedMap } from '../../bounded-map.ts'
+import { type Group, groupOf } from '../../envelope/grouping.ts'
 import type { Item } from '../../envelope/items.ts'
-import { type Fingerprint, fingerprintOf, fingerprintOfAttachment } from './fingerprint.ts'
+import { parsePayload } from '../../envelope/payload.ts'
 
 export type StormSettings = {
   /** Identical errors a minute that pass; 0 for any number. */
@@ -24,7 +26,7 @@ export type StormDeps = {
 
 type Storm = Pick<StormStatus, 'since' | 'seen' | 'sent'>
 
-/** Errors of one fingerprint in the minute of the last one. */
+/** Errors of one group in the minute of the last one. */
 type Counter = { title: string; project: string; minute: number; count: number; storm: Storm | undefined }
 
 /** One in so many passes beyond the limit. */
@@ -39,7 +41,7 @@ const MAX_TITLE = 120
 export class Storms {
   readonly #settings: StormSettings
   readonly #deps: StormDeps
-  /** By project and fingerprint; the least recently seen first. */
+  /** By project and group; the least recently seen first. */
   readonly #counters = new BoundedMap<string, Counter>(MAX_FINGERPRINTS)
   /** Errors in a minute, by project. */
   readonly #errors = new Map<string, { minute: number; count: number }>()
@@ -59,13 +61,13 @@ export class Storms {
     return type === 'event'
   }
 
-  /** Counts an error. Returns `true` when it is to be removed. An error without a fingerprint passes. */
+  /** Counts an error. Returns `true` when it is to be removed. An error without a group passes. */
   isExcess(project: string, item: Item): boolean {
     const weight = this.#weightOf(project)
     if (weight === 0) return false
-    const fingerprint = item.createsEvent ? fingerprintOfAttachment(item) : fingerprintOfEvent(item)
-    if (!fingerprint) return false
-    const counter = this.#counterOf(project, fingerprint)
+    const group = groupOfItem(item)
+    if (!group) return false
+    const counter = this.#counterOf(project, group)
     if (!counter) {
       this.#firstOccurrences.add(item)
       return false
@@ -75,7 +77,7 @@ export class Storms {
     return removed > 0
   }
 
-  /** Reports whether no error with its fingerprint was counted before it, as far as this replica remembers. */
+  /** Reports whether no error of its group was counted before it, as far as this replica remembers. */
   isFirstOccurrence(item: Item): boolean {
     return this.#firstOccurrences.has(item)
   }
@@ -92,8 +94,8 @@ export class Storms {
   }
 
   /** Returns the counter with this error; `undefined` for the first one. */
-  #counterOf(project: string, { key, title }: Fingerprint): Counter | undefined {
-    const name = `${project} ${key}`
+  #counterOf(project: string, { id, title }: Group): Counter | undefined {
+    const name = `${project} ${id}`
     const minute = this.#minute()
     const known = this.#counters.get(name)
     const counter = known ?? { title: this.#titleOf(title), project, minute, count: 0, storm: undefined }
@@ -156,8 +158,15 @@ export class Storms {
   }
 }
 
-/** Returns `undefined` for a payload that was not kept as a whole. */
-function fingerprintOfEvent({ payload, bytes }: Item): Fingerprint | undefined {
+/**
+ * Returns the group of an error; `undefined` for one without a group, and for a payload that was not kept as a whole or takes long to parse.
+ * Crash reports cannot be read: those of one format count as identical.
+ */
+function groupOfItem({ createsEvent, header, payload, bytes }: Item): Group | undefined {
+  if (createsEvent) {
+    const title = `Attachment ${text(header.attachment_type)}`
+    return { id: title, title }
+  }
   const whole = Buffer.concat(payload)
-  return whole.length < bytes ? undefined : fingerprintOf(whole)
+  return whole.length < bytes ? undefined : groupOf(object(parsePayload(whole)))
 }
