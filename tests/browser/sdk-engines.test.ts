@@ -5,6 +5,8 @@ import { ENGINES, requiresEngine } from '../support/browser/engines.ts'
 import { openWithSdk, sdkTestIn, TAG } from '../support/browser/sdk-test.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
+/** Time after which the SDK gives a transaction up, which each report would take if they waited for the database. */
+const TRANSACTION_MS = 5_000
 const FORM = "document.getElementById('culvert-report-dialog')?.shadowRoot.querySelector('form')"
 
 for (const name of ENGINES) {
@@ -76,6 +78,23 @@ for (const name of ENGINES) {
       await site.event('closed')
     })
 
+    it('sends reports while another tab keeps the database locked', async ({ site, visitor, tab, open }) => {
+      await open()
+      await tab.evaluate(lock(site.query))
+      const next = await visitor.newTab()
+      await open('', next)
+      const durationMs = await next.evaluate(`(async () => {
+        const start = performance.now()
+        for (const i of [1, 2, 3]) {
+          Sentry.captureMessage('while locked ' + i)
+          await Sentry.flush(${TRANSACTION_MS * 4})
+        }
+        return performance.now() - start
+      })()`)
+      for (const i of [1, 2, 3]) await site.event(`while locked ${i}`)
+      expect(durationMs).toBeLessThan(TRANSACTION_MS)
+    })
+
     it('opens a report dialog, whose feedback names the event', async ({ site, tab, open }) => {
       await open()
       await tab.evaluate("Sentry.captureMessage('with a dialog')")
@@ -112,6 +131,18 @@ for (const name of ENGINES) {
       await tab.evaluate(`new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError }))`)
       expect(await tab.evaluate(`${FORM}.closest('dialog').open`)).toBe(true)
     })
+
+    /** Returns an expression for a transaction that stays open. */
+    function lock(query: string): string {
+      return `new Promise((resolve) => {
+        const opening = indexedDB.open('culvert-offline${query}')
+        opening.onsuccess = () => {
+          const queue = opening.result.transaction('queue', 'readwrite').objectStore('queue')
+          const hold = () => { resolve(true); queue.count().onsuccess = hold }
+          queue.count().onsuccess = hold
+        }
+      })`
+    }
 
     /** Returns an expression for how many stored envelopes have this message. */
     function countStored(query: string, message: string): string {
