@@ -1,6 +1,6 @@
 /** Requests as real SDKs sent them, kept byte for byte in `tests/fixtures/captures`. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 export type Capture = {
   /** SDK, version and scenario, like `browser-11.12.0-replay-2`. */
@@ -18,29 +18,35 @@ export type Capture = {
 
 const FOLDER = new URL('../fixtures/captures/', import.meta.url)
 
+const REQUESTS: Record<string, Pick<Capture, 'method' | 'url' | 'rawHeaders'>> = JSON.parse(
+  readFileSync(new URL('requests.json', FOLDER), 'utf8'),
+)
+
 /** All captures by name. */
 export function captures(): Capture[] {
-  const names = readdirSync(FOLDER).filter((file) => file.endsWith('.bin'))
-  return names.sort().map((file) => readCapture(file.slice(0, -'.bin'.length)))
+  return Object.keys(REQUESTS).map(capture)
 }
 
 /** Returns a capture, like `capture('browser-11.12.0-rejection')`. */
 export function capture(name: string): Capture {
-  return readCapture(name)
+  const request = REQUESTS[name]
+  if (request === undefined) throw new Error(`tests/fixtures/captures/requests.json has no ${name}`)
+  const body = readBody(name)
+  const { dsn } = headerOf(body)
+  return { name, ...request, body, ...(dsn && { dsn }) }
 }
 
 /** Returns the body of a capture, as the same SDK would send it to the project of `dsn`. */
 export function captureFor(dsn: string, name: string): Buffer {
-  const { body } = capture(name)
-  const end = body.indexOf('\n')
-  const header = { ...JSON.parse(body.toString('utf8', 0, end)), dsn }
-  return Buffer.concat([Buffer.from(JSON.stringify(header)), body.subarray(end)])
+  const body = readBody(name)
+  const header = { ...headerOf(body), dsn }
+  return Buffer.concat([Buffer.from(JSON.stringify(header)), body.subarray(body.indexOf('\n'))])
 }
 
-function readCapture(name: string): Capture {
-  const { method, url, rawHeaders, envelopeHeader } = JSON.parse(
-    readFileSync(new URL(`${name}.json`, FOLDER), 'utf8'),
-  )
-  const body = readFileSync(new URL(`${name}.bin`, FOLDER))
-  return { name, method, url, rawHeaders, body, ...(envelopeHeader.dsn && { dsn: envelopeHeader.dsn }) }
+function readBody(name: string): Buffer {
+  return readFileSync(new URL(`${name}.bin`, FOLDER))
+}
+
+function headerOf(body: Buffer): { dsn?: string } {
+  return JSON.parse(body.toString('utf8', 0, body.indexOf('\n')))
 }
