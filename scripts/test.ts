@@ -2,7 +2,16 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CliOptions, Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node'
+import {
+  type CliOptions,
+  parseCLI,
+  type Reporter,
+  type SerializedError,
+  startVitest,
+  type TestCase,
+  type TestModule,
+  type TestSuite,
+} from 'vitest/node'
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
 import { explain, ROOT, readEnvironment, UserError } from './environment.ts'
@@ -47,7 +56,6 @@ Runs all tests except those of the projects sites, stack, pairs and alone, which
 All other flags are those of vitest run.`
 
 async function main(): Promise<void> {
-  const { parseCLI, startVitest } = await import('vitest/node') // only here: a unit test imports this module
   const env = readEnvironment()
   const args = process.argv.slice(2)
   if (args.includes('--help')) return console.log(USAGE)
@@ -65,7 +73,6 @@ async function main(): Promise<void> {
 }
 
 async function runAndExit(filter: string[], options: CliOptions, env: Environment): Promise<never> {
-  const { startVitest } = await import('vitest/node')
   const { promise, resolve } = Promise.withResolvers<Tally>()
   const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
   const reporters = ['default', reporter]
@@ -80,7 +87,7 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
 }
 
 /** Takes a flag that vitest does not know and its number out of the arguments: `--runs 5` or `--runs=5`. Throws without a number. */
-export function takeNumber(words: string[], flag: string): string | undefined {
+function takeNumber(words: string[], flag: string): string | undefined {
   const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
   if (at === -1) return undefined
   const [word, next] = words.splice(at, words[at] === flag ? 2 : 1)
@@ -161,7 +168,7 @@ function skipReasonOfSuite(suite: TestSuite | TestModule): string | undefined {
 }
 
 /** Reads `.ci/skips.txt`: lines like `beginning of the name: reason`; `#` begins a comment. */
-export function readAllowedSkips(root: string): AllowedSkip[] {
+function readAllowedSkips(root: string): AllowedSkip[] {
   const file = join(root, '.ci/skips.txt')
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   return lines
@@ -170,7 +177,7 @@ export function readAllowedSkips(root: string): AllowedSkip[] {
 }
 
 /** Prints the skipped tests by reason. Returns how many of them are not in `allowed`; without it all are allowed. */
-export function reportSkips(
+function reportSkips(
   skips: Map<string, string>,
   allowed: AllowedSkip[] | undefined,
   print: (line: string) => void,
@@ -188,8 +195,7 @@ export function reportSkips(
   return forbidden.length
 }
 
-if (import.meta.main)
-  await main().catch((error) => {
-    explain(error)
-    process.exit() // workers may be running
-  })
+await main().catch((error) => {
+  explain(error)
+  process.exit() // workers may be running
+})

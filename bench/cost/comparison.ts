@@ -73,7 +73,7 @@ export async function compareSideBySide(
 }
 
 /** Returns as many rounds as possible between which bare Node.js differs by no more than `MAX_DRIFT`. */
-export function calmRounds<Played extends ComparedRound>(rounds: readonly Played[]): Played[] {
+function calmRounds<Played extends ComparedRound>(rounds: readonly Played[]): Played[] {
   let most: Played[] = []
   for (const { bare: fastest } of rounds) {
     const max = fastest.cpu * (1 + MAX_DRIFT)

@@ -73,7 +73,7 @@ function exceeded(name: string, count: number, bound = Number.POSITIVE_INFINITY)
 }
 
 /** Lists the responses other than 2xx, each once. */
-export function describeResponses(answers: readonly Answer[]): string {
+function describeResponses(answers: readonly Answer[]): string {
   const others = answers.filter((answer) => !isAcknowledged(answer))
   return [...new Set(others.map(({ status, code }) => `${status} ${code}`.trim()))].join(', ')
 }

@@ -16,7 +16,7 @@ export async function putIntoPage(name: string, found: string, page = PAGE): Pro
 }
 
 /** Replaces the text between the comments of `name` by `found`. Throws when there are none. */
-export function fillPlace(text: string, name: string, found: string, page = PAGE): string {
+function fillPlace(text: string, name: string, found: string, page = PAGE): string {
   const [begin, end] = [`<!-- ${name}: written by the benchmark -->\n`, `<!-- end of ${name} -->\n`]
   const [from, to] = [text.indexOf(begin), text.indexOf(end)]
   if (from < 0 || to < from) throw new Error(`${page} has no place for it: ${begin.trim()} … ${end.trim()}`)

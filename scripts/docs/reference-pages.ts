@@ -115,7 +115,7 @@ See also: [operations](operations.md#metrics-and-alerts), [runbook](runbook.md),
 type Metric = { name: string; type: string; labels: string[]; help: string }
 
 /** Reads names, types, help and label names of the text format of Prometheus. */
-export function readMetrics(text: string): Metric[] {
+function readMetrics(text: string): Metric[] {
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
   return [...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => {
     const [, first = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []

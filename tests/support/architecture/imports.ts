@@ -17,7 +17,7 @@ export type Imports = ReadonlyMap<string, readonly string[]>
 const SPECIFIER = /(?:\bfrom|\bimport|\bnew URL)\s*\(?\s*(['"])(\.[^'"]+)\1/g
 
 /** Lists the TypeScript modules below a folder of the repository. */
-export function sourceFiles(root: string): string[] {
+function sourceFiles(root: string): string[] {
   const exclude = ['**/node_modules/**', '**/.next/**', '**/*.d.ts']
   return globSync('**/*.{ts,tsx}', { cwd: join(ROOT, root), exclude }).sort()
 }
@@ -36,7 +36,7 @@ export function readAllImports(root: string): Imports {
 }
 
 /** Returns the relative imports of a module, type-only ones included, as paths from its tree's root. */
-export function importsOf(file: string, text: string): string[] {
+function importsOf(file: string, text: string): string[] {
   const paths = [...text.matchAll(SPECIFIER)].map(([, , path = '']) => normalize(join(dirname(file), path)))
   return [...new Set(paths)]
 }

@@ -1,4 +1,4 @@
-/** Pages of the documentation: form, links, names of files and commands, and the test of each example. */
+/** Pages of the documentation: links, names of files and commands, and the test of each example. */
 
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -12,18 +12,6 @@ const ALL = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...D
 
 /** Languages of blocks that a reader copies. Diagrams and output are in blocks of other languages. */
 const COPIED = ['sh', 'js', 'ts', 'tsx', 'yaml', 'nginx']
-
-describe.each(DOCS)('%s', (page) => {
-  const text = read(page)
-
-  it('begins with a title and a summary of at most two lines', () => {
-    expect(text).toMatch(/^# .+\n\n.+\n(.+\n)?\n/)
-  })
-
-  it('links to another page of docs/', () => {
-    expect(text).toMatch(/\]\([\w-]+\.md[#)]/)
-  })
-})
 
 describe.each(ALL)('%s', (page) => {
   const text = read(page)
@@ -58,26 +46,6 @@ describe.each(ALL)('%s', (page) => {
   it('names only tests that exist for its examples', () => {
     const tests = examplesOf(text).flatMap(({ mark }) => testsOf(mark))
     expect(tests.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
-  })
-})
-
-describe('CHANGELOG.md', () => {
-  it('has the sections of Keep a Changelog', () => {
-    const sections = [...read('CHANGELOG.md').matchAll(/^### (.+)$/gm)].map(([, title]) => title)
-    expect(sections).toContain('Added')
-    const known = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']
-    expect(sections.filter((title = '') => !known.includes(title))).toEqual([])
-    expect(read('CHANGELOG.md')).toContain('\n## [Unreleased]\n')
-  })
-})
-
-describe('examplesOf', () => {
-  it('returns the comment above each block that a reader may copy', () => {
-    const page = '<!-- tested by a.ts -->\n```sh\nls\n```\n\n```text\nout\n```\n\n```js\na\n```\n'
-    expect(examplesOf(page)).toEqual([
-      { language: 'sh', mark: 'tested by a.ts' },
-      { language: 'js', mark: '' },
-    ])
   })
 })
 

@@ -1,6 +1,6 @@
-/** `docs/proxies.md` and the files of `deploy/proxies/` that no program of the tests reads. */
+/** Files of `deploy/proxies/` that no program of the tests reads. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type IIngress, Ingress } from 'kubernetes-models/networking.k8s.io/v1'
 import { describe, expect, it } from 'vitest'
@@ -12,16 +12,8 @@ import { HELM_PROGRAM, requires } from '../../support/requirements.ts'
 
 const FOLDER = join(ROOT, 'deploy/proxies')
 const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
-const PAGE = readFileSync(join(ROOT, 'docs/proxies.md'), 'utf8')
 
 type Backend = { name: string; port: number }
-
-describe('docs/proxies.md', () => {
-  it('lists every file of deploy/proxies/', () => {
-    const listed = [...PAGE.matchAll(/^\| `deploy\/proxies\/(.+?)` \|/gm)].map(([, file]) => file)
-    expect(listed.toSorted()).toEqual(readdirSync(FOLDER).toSorted())
-  })
-})
 
 describe('deploy/proxies', () => {
   // The tests of the recipe run nginx 1.22, which asks for it by default.
