@@ -146,7 +146,8 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
   const attempt = sentry.encodings.post(ctx.project, sent, headers, sender, async () => {
     if (outgoing.encoding === 'identity') return outgoing
-    return envelope.bytes <= maxPlainBytes(ctx.body.wireBytes) ? change(ctx, removed, bodies) : undefined
+    if (envelope.bytes <= maxPlainBytes(ctx.body.wireBytes)) return change(ctx, removed, bodies)
+    throw new Error('the spool sends it, within the share of its sender')
   })
   const result = await attempt.soon
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)

@@ -63,25 +63,23 @@ export class UpstreamEncodings {
   }
 
   /**
-   * Posts a body, and once more uncompressed if the response is one of `REFUSALS`. `decompress` resolves to `undefined` if that body must not
-   * leave uncompressed, and rejects if it cannot be made now.
+   * Posts a body, and once more uncompressed if the response is one of `REFUSALS`. `decompress` rejects if that body cannot be made now. The
+   * result is undecided then.
    */
   post(
     project: Project,
     outgoing: OutgoingBody,
     headers: string[],
     sender: EnvelopeSender,
-    decompress: () => Promise<OutgoingBody | undefined>,
+    decompress: () => Promise<OutgoingBody>,
   ): DeliveryAttempt {
     const { origin } = project
     const { encoding } = outgoing
     const first = this.#upstreams.post(project, outgoing, headers, sender)
     if (encoding === 'identity') return first
-    let resending: Promise<DeliveryAttempt | undefined> | undefined
+    let resending: Promise<DeliveryAttempt> | undefined
     const resend = () => {
-      resending ??= decompress().then(
-        (plain) => plain && this.#upstreams.send(project, plain, headers, sender),
-      )
+      resending ??= decompress().then((plain) => this.#upstreams.send(project, plain, headers, sender))
       return resending
     }
     const settle = async <Result extends DeliveryResult | 'late'>(
@@ -91,9 +89,7 @@ export class UpstreamEncodings {
       if (isAccepted(result)) this.#accepted.add(keyOf(origin, encoding))
       if (!REFUSALS.includes(statusOf(result))) return result
       try {
-        const second = await resend()
-        if (!second) return result
-        const outcome = await resultOf(second)
+        const outcome = await resultOf(await resend())
         if (outcome !== 'late' && isAccepted(outcome)) this.#refuse(origin, encoding)
         return outcome
       } catch {
@@ -107,7 +103,7 @@ export class UpstreamEncodings {
       },
       drop() {
         first.drop()
-        void resending?.then((second) => second?.drop()).catch(() => undefined)
+        void resending?.then((second) => second.drop()).catch(() => undefined)
       },
       ...(first.isConnecting && { isConnecting: first.isConnecting }),
     }
