@@ -5,7 +5,89 @@ import { DEFAULT, metaOf, STRICT, scrubText, scrubValue } from './scrub-json.ts'
 
 const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N'
 
+/** Texts and values with a secret, `S3cretx`, which must not be left. */
+const SECRETS: [string, unknown][] = [
+  ['a row', 'password;S3cretx'],
+  ['a row with bars', 'jane|password|S3cretx|x'],
+  ['full-width signs', 'password：S3cretx'],
+  ['an arrow', 'password → S3cretx'],
+  ['a name in another language', 'contraseña=S3cretx'],
+  ['a name in another script', 'пароль: S3cretx'],
+  ['a sentence', 'Your password is S3cretx'],
+  ['a command line', "curl -u jane:S3cretx 'https://shop.example'"],
+  ['serialised PHP', 's:8:"password";s:7:"S3cretx";'],
+  ['dumped PHP', '["password"]=>\n  string(7) "S3cretx"'],
+  ['an escape of nginx', '\\x22password\\x22:\\x22S3cretx\\x22'],
+  ['a list of SQL', "WHERE token IN ('S3cretx', 'b')"],
+  ['a pattern of SQL', "WHERE u.password NOT LIKE 'S3cretx'"],
+  ['rows of SQL', "INSERT INTO u (name, password) VALUES ('ja''ne', 'a'), ('b', 'S3cretx')"],
+  ['a user of a database', "CREATE USER jane IDENTIFIED BY 'S3cretx'"],
+  ['an entry in XML', '<member><name>password</name><value><string>S3cretx</string></value></member>'],
+  ['an input field', '<input type="password" class="x" value="S3cretx">'],
+  ['an input field, its value first', '<input value="S3cretx" type="password">'],
+  ['an encrypted JWT', 'eyJhbGciOiJSU0EifQ.OKOawDo13g.48V1_ALb6US0.S3cretx.XFBoMYUZod'],
+  ['a token of a bot', 'https://api.telegram.org/bot123456789:AAEhBOweik6ad9r_QXMENQjcrS3cretx/send'],
+  ['a link', 'https://shop.example/reset-password/ab12cd34ef5678S3cretx'],
+  ['a callback of OAuth', '/callback?code=ab12cd34ef56S3cretx&state=x'],
+  ['an object with an ID', { id: 'password', value: 'S3cretx' }],
+  ['an object with its value first', { value: 'S3cretx', n: 1, name: 'Authorization' }],
+  ['capitals', { Key: 'password', Value: 'S3cretx' }],
+  ['a change', { field: 'password', oldValue: 'S3cretx', newValue: 'S3cretx' }],
+  ['a field of a form', { type: 'password', value: 'S3cretx' }],
+  ['a field of a form, its value first', { value: 'S3cretx', type: 'password' }],
+  ['variables', { query: 'mutation($b: String!) { login(password: $b) }', variables: { b: 'S3cretx' } }],
+  [
+    'variables before the query',
+    { variables: { a: { c: [1] }, b: 'S3cretx' }, query: '{ login(password: $b) { id } }' },
+  ],
+  ['variables of SQL', { sql: 'UPDATE u SET password = :p', bindings: { p: 'S3cretx' } }],
+  ['variables in a text', '{"variables":{"b":"S3cretx"},"query":"{login(password:$b){id}}"}'],
+]
+
+/** Texts and values that stay. */
+const ORDINARY: unknown[] = [
+  'password; then click',
+  'type;password;text',
+  'this.password|this.flags',
+  'PIN is 4-digit, password is sha256, token is invalid',
+  'docker run -u 1000:1000 x; git push -u origin HEAD:main',
+  'WHERE token IN (?, ?) AND id IN (1, 2)',
+  'INSERT INTO users (name, password) VALUES ($1, ?)',
+  "INSERT INTO logs (level, message) VALUES ('a', 'b')",
+  '<label for="password">Password</label><input type="password" name="pw">',
+  '/token/0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  '/verify/app-0123456789abcdef01.js',
+  'error_code=404&state=open&code=404',
+  'C:\\xampp\\htdocs',
+  '价格@3.5元',
+  { type: 'token', value: '(' },
+  { value: 'red', name: 'color' },
+  { variables: { id: '5' }, query: 'query($id: ID!) { user(id: $id) { name } }' },
+]
+
 describe('SCRUB=default', () => {
+  it.each(SECRETS)('redacts the secret in %s', (_, value) => {
+    expect(JSON.stringify(scrubValue(DEFAULT, { extra: { value: 'x', x: value } }))).not.toContain('S3cretx')
+  })
+
+  it.each(ORDINARY)('keeps %j', (value) => {
+    expect(scrubValue(DEFAULT, { extra: { x: value } })).toEqual({ extra: { x: value } })
+  })
+
+  it.each([
+    ['to иван.петров@почта.рф now', 'to [email] now'],
+    ['联系用户@例子.广告', '[email]'],
+    ['请联系jane@example.com吧', '请联系[email]吧'],
+    ['उपयोगकर्ता@उदाहरण.कॉम x', '[email] x'],
+    ['jane@почта.рф', '[email]'],
+    ['"jane doe"@example.com', '[email]'],
+    ['jane@[192.168.0.1]', '[email]'],
+    ['078–05–1120', '[us-ssn]'],
+    ['ssn: 078051120', 'ssn: [us-ssn]'],
+  ])('redacts %s', (text, expected) => {
+    expect(scrubValue(DEFAULT, { message: text })).toEqual({ message: expected })
+  })
+
   it.each([
     ['an email address', 'to jane@example.com!', 'to [email]!'],
     [

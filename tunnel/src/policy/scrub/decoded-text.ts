@@ -3,7 +3,7 @@
 import type { Span } from './detectors/text-spans.ts'
 
 const MAX_ROUNDS = 3
-const ESCAPE = /%[\da-f]{2}|\\(?:u[\da-f]{4}|["\\/bfnrt])|&(?:#|quot;|apos;|amp;|lt;|gt;)/i
+const ESCAPE = /%[\da-f]{2}|\\(?:u[\da-f]{4}|x[\da-f]{2}|["\\/bfnrt])|&(?:#|quot;|apos;|amp;|lt;|gt;)/i
 const ENTITY = /&(?:(quot|apos|amp|lt|gt)|#(?:x([\da-f]{1,4})|(\d{1,4})));/iy
 const NAMED_ENTITIES: Readonly<Record<string, string>> = { quot: '"', apos: "'", amp: '&', lt: '<', gt: '>' }
 const AMPERSAND = 0x26
@@ -100,12 +100,13 @@ export class DecodedText {
 /** Escape that was read: the characters that it takes, and the UTF-16 units that it stands for. */
 type Escape = { length: number; units: readonly number[] }
 
-/** Reads a JSON escape. */
+/** Reads a JSON escape, or `\xNN`, which nginx writes in place of quotes. */
 function readBackslash(text: string, at: number, read: Escape): boolean {
   const letter = text.charCodeAt(at + 1)
-  const unit = letter === 0x75 ? readHex(text, at + 2, 4) : SHORT_ESCAPES.get(letter)
+  const digits = letter === 0x75 ? 4 : letter === 0x78 ? 2 : 0
+  const unit = digits > 0 ? readHex(text, at + 2, digits) : SHORT_ESCAPES.get(letter)
   if (unit === undefined || unit < 0) return false
-  read.length = letter === 0x75 ? 6 : 2
+  read.length = 2 + digits
   read.units = [unit]
   return true
 }

@@ -11,7 +11,7 @@ export const CHARACTERS = {
   BLANK: 64,
   DIGIT: 128,
   OTHER: 256, // not ASCII
-  MARK: 512, // brackets and quotes
+  MARK: 512, // brackets, quotes, semicolon and bar
   ESCAPE: 1024, // the percent sign and ampersand, and in a `StringToken` a JSON escape
 } as const
 
@@ -44,7 +44,7 @@ function classTable(): Uint16Array {
     '/\\': SLASH,
     _: UNDERSCORE,
     ' ': BLANK,
-    '<>["\'`': MARK,
+    '<>["\'`;|': MARK,
     '%&': ESCAPE,
   }
   for (const [characters, bit] of Object.entries(groups))

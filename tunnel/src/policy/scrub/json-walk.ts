@@ -1,6 +1,7 @@
 /** Walk over a JSON text that applies rules to its values. */
 
 import type { ScrubBudget } from './budget.ts'
+import { secretVariables } from './detectors/pairs.ts'
 import { Edits } from './edits.ts'
 import { CHARACTERS, JsonScanner, MAX_DEPTH, type StringToken, Unscrubbable } from './json-scanner.ts'
 import { type Note, type Shape, writeMeta } from './meta.ts'
@@ -36,7 +37,17 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const STRUCTURE = new Set([OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET, COMMA, COLON])
 const MAX_PAIR_NAME = 128 // bytes
+/** Members that name the value beside them, and members with such a value. */
+const NAMING = /^(?:name|key|k|id|field|label|header|attribute|param|parameter|property|variable|option)$/i
+const NAMED = /^(?:value|v|val|(?:new|old)_?value)$/i
+const MAX_AHEAD = 8 // members that are read ahead
+/** Members with a query, and members with the values of its variables. */
+const QUERY = /^(?:query|mutation|document|sql|statement)$/i
+const VARIABLES = /^(?:variables|bindings|replacements|params|parameters)$/i
+const MAX_VARIABLES_BYTES = 64 * 1024
+const NO_NAMES: ReadonlySet<string> = new Set()
 /** One word or two: a line of code is no name. */
 const PAIR_NAME = /^[\w$.:[\]-]+(?: \w+)?$/
 const MAX_META_BYTES = 256 * 1024
@@ -77,6 +88,8 @@ export class Walk {
   #isInMeta = false
   /** Innermost pair of a name and a value around the current value: the name, and the position of the value's index in the path. */
   #pair: { name: string; at: number } | undefined
+  /** Variables of the query beside the current object that stand for secrets. */
+  #secretVariables = NO_NAMES
   /** Values that rules of the operator have redacted. */
   #selectedHits = 0
   /** Tells if the setting that keeps Sentry from adding the client address is in the item. */
@@ -185,8 +198,8 @@ export class Walk {
   }
 
   /**
-   * Walks over an object. `inherited` stands for the members, except for the type and unit of an attribute. A member `name` or `key` names the
-   * `value` after it, but not at the root: that is the name of a metric. Returns the place of `_meta`, the last if there are several.
+   * Walks over an object. `inherited` stands for the members, except for the type and unit of an attribute. A member such as `name` or `key`
+   * names the `value` beside it, but not at the root: that is the name of a metric. Returns the place of `_meta`, the last if there are several.
    */
   #object(inherited: Member | undefined): readonly [start: number, end: number] | undefined {
     const scanner = this.#scanner
@@ -195,6 +208,8 @@ export class Walk {
     if (place === 'sdk') this.#infersNoAddress = false
     let meta: readonly [number, number] | undefined
     let named = UNNAMED
+    let variables = NO_NAMES
+    const mayName = this.#depth > Math.max(1, this.#hostDepth)
     scanner.at++
     if (scanner.next() === CLOSE_BRACE) {
       scanner.at++
@@ -207,16 +222,25 @@ export class Walk {
       const isMeta = name === '_meta' && this.#depth === this.#hostDepth
       if (isMeta) this.#isInMeta = true
       const isInherited = inherited && !(isAttribute && (name === 'type' || name === 'unit'))
-      const own = name === 'value' && named.rule ? named : this.#member(name)
+      const isNamed = mayName && NAMED.test(name)
+      if (isNamed && !named.rule) named = this.#nameAhead()
+      const own = isNamed && named.rule ? named : this.#member(name)
       const member = isInherited ? { ...inherited, name: inherited.name || name } : own
       this.#path.push(name)
       const isText = scanner.next() === QUOTE
       const start = scanner.at
       const firstEdit = this.edits.count
+      const outer = this.#secretVariables
+      if (VARIABLES.test(name))
+        this.#secretVariables = variables.size > 0 ? variables : this.#variablesAhead()
       this.#value(member)
+      this.#secretVariables = outer
       this.#path.pop()
-      if (isText && (name === 'name' || name === 'key') && this.#depth > Math.max(1, this.#hostDepth))
-        named = this.#pairMember(start, scanner.at, firstEdit)
+      if (isText && mayName) {
+        if (NAMING.test(name)) named = this.#pairMember(start, scanner.at, firstEdit)
+        else if (name === 'type') named = this.#passwordField(start, scanner.at) ?? named
+      }
+      if (isText && QUERY.test(name)) variables = this.#variablesOf(start, scanner.at)
       if (isMeta) {
         meta = [start, scanner.at]
         this.#isInMeta = false
@@ -225,6 +249,77 @@ export class Walk {
       if (place !== '') this.#addAddressSetting(place)
       return meta
     }
+  }
+
+  /** Returns the member that a text after the current value names, as in `{"value":"x","name":"password"}`. */
+  #nameAhead(): Member {
+    let named = UNNAMED
+    this.#lookAhead((name, start, end) => {
+      if (NAMING.test(name)) named = this.#pairMember(start, end, this.edits.count)
+      else if (name === 'type') named = this.#passwordField(start, end) ?? named
+      return named.rule !== undefined
+    })
+    return named
+  }
+
+  /** Returns the variables of a query after their values. */
+  #variablesAhead(): ReadonlySet<string> {
+    let variables = NO_NAMES
+    this.#lookAhead((name, start, end) => {
+      if (QUERY.test(name)) variables = this.#variablesOf(start, end)
+      return variables.size > 0
+    })
+    return variables
+  }
+
+  /** Calls `look` with the texts after the current value in the same object, until it returns `true`. Returns to the current value. */
+  #lookAhead(look: (name: string, start: number, end: number) => boolean): void {
+    const scanner = this.#scanner
+    const { at } = scanner
+    scanner.next()
+    for (let seen = 0; seen < MAX_AHEAD && this.#skip(at + MAX_VARIABLES_BYTES); seen++) {
+      if (scanner.next() !== COMMA) break
+      scanner.at++
+      scanner.next()
+      const token = scanner.string()
+      const name = this.#decode(token.start, token.end)
+      scanner.expect(COLON)
+      if (scanner.next() !== QUOTE) continue
+      const start = scanner.at
+      const { end } = scanner.string()
+      if (look(name, start, end)) break
+      scanner.at = start
+    }
+    this.#budget.charge(scanner.at - at)
+    scanner.at = at
+  }
+
+  /** Skips a value. Returns `false` for one that does not begin, or contains a value that does not begin, before a position. */
+  #skip(limit: number): boolean {
+    const scanner = this.#scanner
+    let depth = 0
+    do {
+      const code = scanner.next()
+      if (code === -1 || scanner.at >= limit) return false
+      if (code === QUOTE) scanner.string()
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
+      else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+      if (code !== QUOTE && (depth > 0 || STRUCTURE.has(code))) scanner.at++
+      else if (code !== QUOTE) scanner.scalar()
+    } while (depth > 0)
+    return true
+  }
+
+  /** Returns the member for the value of an input field for a password. */
+  #passwordField(start: number, end: number): Member | undefined {
+    return this.#scanner.text.slice(start, end) === '"password"' ? this.#member('password') : undefined
+  }
+
+  #variablesOf(start: number, end: number): ReadonlySet<string> {
+    const text = this.#scanner.text.slice(start, end)
+    if (this.#muted > 0 || !/[$:@]\w/.test(text)) return NO_NAMES
+    this.#budget.charge(end - start)
+    return secretVariables(this.#decode(start, end))
   }
 
   /** Adds the setting to an object of the SDK that ends here and has none. */
@@ -269,7 +364,8 @@ export class Walk {
   /** Below `_meta`, names are those of other values, whose originals are in `val`. */
   #member(name: string): Member {
     if (this.#muted > 0) return UNNAMED
-    if (!this.#isInMeta) return { name, rule: this.#rules.ruleForName(name) }
+    const known = this.#secretVariables.has(name) ? 'password' : name
+    if (!this.#isInMeta) return { name, rule: this.#rules.ruleForName(known) }
     const original = this.#path.at(-2)
     const isOriginal = name === 'val' && this.#path.at(-1) === '' && typeof original === 'string'
     return { name, rule: isOriginal ? this.#rules.ruleForName(original) : undefined }

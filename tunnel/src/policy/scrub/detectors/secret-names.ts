@@ -10,14 +10,19 @@ const ROOTS = [
   'csrf',
   'xsrf',
   'sess(?:ion)?_?id(?![a-z])',
-  '(?:api|private|access|account|client)_?keys?(?![a-z])',
-  'security_?code',
+  '(?:api|private|access|account|client|subscription)_?keys?(?![a-z])',
+  'security_?(?:code|answer)',
+  '(?:mfa|fa|factor|verification|sms|one_?time)_?codes?(?![a-z])',
+  'saml_?(?:response|assertion)',
+  'code_?verifier',
+  'social_?security',
   'token(?!s|i[sz]|_(?:count|limit|type|usage|length|budget|expir|ttl))',
 ]
 
 /** Words that make a name secret. */
 const WORDS = [
-  'pwd',
+  'pw|pwd',
+  'ssn',
   'cv[vcn]',
   'otp',
   'totp',
@@ -39,6 +44,10 @@ const SECRET = new RegExp(
   `${ROOTS.join('|')}|(?<![a-z])(?:(?:${WORDS.join('|')})(?![a-z])|(?:${ENDS.join('|')})$)`,
 )
 
+/** Names of passwords in other languages. */
+const FOREIGN =
+  /passwort|kennwort|contrase[nñ]a|senha|mot[-_]?de[-_]?passe|wachtwoord|has[lł]o|l[oö]senord|salasana|пароль|密[码碼]|パスワード|暗証番号|비밀번호/i
+
 /** Words beside `tokens` that make it a number of tokens, as language models report it. */
 const COUNTS =
   /(?<![a-z])(?:max|min|num|number|n|total|sum|avg|average|prompt|completion|input|output|used|remaining|cached?|reasoning|usage|counts?|limit|per|budget|context|generated|predict(?:ed|ion)|audio|text|image|video|thinking|thoughts?|estimated|cost|available|spent|billed|special|stop|response|request|gen|ai|llm|model)(?![a-z])/
@@ -54,7 +63,11 @@ const MAX_NAME = 256
 
 export function isSecretName(name: string): boolean {
   const words = wordsOf(name)
-  return SECRET.test(words) || (/tokens(?![a-z])/.test(words) && words !== 'tokens' && !COUNTS.test(words))
+  return (
+    SECRET.test(words) ||
+    FOREIGN.test(name.slice(-MAX_NAME)) ||
+    (/tokens(?![a-z])/.test(words) && words !== 'tokens' && !COUNTS.test(words))
+  )
 }
 
 export function isCookieName(name: string): boolean {
