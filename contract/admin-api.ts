@@ -105,8 +105,8 @@ export type Receipt = {
   flags?: readonly RequestFlag[]
 }
 
-/** Final outcomes of spooled envelopes. */
-export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'purged'] as const
+/** Final outcomes of spooled envelopes. `evicted`: made room for a more important one. */
+export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'evicted', 'purged'] as const
 export type FinalOutcome = (typeof FINAL_OUTCOMES)[number]
 
 /** `not-stored`: spooled before it was known that the server does not store its category, and not sent. */

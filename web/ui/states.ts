@@ -17,6 +17,7 @@ export const OUTCOME_STATES: Record<OutcomeName, State> = {
   declined: 'bad',
   aborted: 'bad',
   expired: 'bad',
+  evicted: 'bad',
   purged: 'drop',
 }
 

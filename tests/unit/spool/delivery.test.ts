@@ -690,11 +690,11 @@ describe('Deliverer', () => {
     expect(told[0]).toMatchObject({ final_outcome: 'expired', project: 'sentry.example/456', replica: 'r1' })
   })
 
-  it('records an evicted entry as expired', async () => {
+  it('records an evicted entry', async () => {
     const victim = await spoolEntryOf(Buffer.from('x'))
     start()
     deliverer.evicted(victim)
-    expect(ends).toEqual([{ key: victim.key, end: 'expired', status: undefined }])
+    expect(ends).toEqual([{ key: victim.key, end: 'evicted', status: undefined }])
   })
 
   describe('follows an attempt that is late for its sender, and', () => {

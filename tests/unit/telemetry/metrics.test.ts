@@ -145,7 +145,7 @@ describe('Metrics', () => {
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     const series = await seriesOf(tunnel)
     const project = `127.0.0.1:${sentry.port}/456`
-    for (const end of ['delivered', 'declined', 'expired', 'purged'])
+    for (const end of ['delivered', 'declined', 'expired', 'evicted', 'purged'])
       expect(
         series.get(`culvert_spool_final_outcomes_total{final_outcome="${end}",project="${project}"}`),
       ).toBe(0)

@@ -82,7 +82,8 @@ describe('The settings that would have accepted a rejected envelope', () => {
       'origin-foreign': [{ name: 'ALLOWED_ORIGINS', value: '–' }],
       'next-noise': [{ name: 'DROP_NEXT_NOISE', value: 'on' }],
       localhost: [{ name: 'FILTERS', value: 'localhost' }],
-      expired: [{ name: 'SPOOL_HOURS', value: '5' }, { name: 'SPOOL_BYTES' }],
+      expired: [{ name: 'SPOOL_HOURS', value: '5' }],
+      evicted: [{ name: 'SPOOL_BYTES' }],
     })
     const names = Object.values(settings).flatMap((all) => all.map(({ name }) => name))
     expect(names.filter((name) => !new Set<string>(SETTING_NAMES).has(name))).toEqual([])

@@ -1,4 +1,4 @@
-/** Settings that would have accepted a rejected, filtered or expired envelope, with their values. */
+/** Settings that would have accepted a rejected, filtered, expired or evicted envelope, with their values. */
 
 import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from 'contract/admin-api'
 import type { QuotaReason, SamplingReason } from 'contract/policies'
@@ -30,7 +30,8 @@ const SETTINGS: {
   'report-type': ['BROWSER_REPORT_TYPES'],
   'spool-full': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
-  expired: ['SPOOL_HOURS', 'SPOOL_BYTES'],
+  expired: ['SPOOL_HOURS'],
+  evicted: ['SPOOL_BYTES'],
   throttled: ['ADDRESS_RATE', 'PROJECT_RATE'],
   'next-noise': ['DROP_NEXT_NOISE'],
   'browser-extensions': ['FILTERS'],

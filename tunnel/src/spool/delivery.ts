@@ -127,7 +127,7 @@ export class Deliverer {
 
   /** Reports the final outcome of an entry that made room for another one. */
   evicted(entry: SpoolEntry): void {
-    this.#listener.onFinalOutcome(entry, 'expired', undefined)
+    this.#listener.onFinalOutcome(entry, 'evicted', undefined)
   }
 
   /** Returns the number of delivery attempts by project and result. */

@@ -18,6 +18,7 @@ type FinalOutcomesDeps = {
 /** Reasons of client reports for lost entries, Sentry's own where it has one. */
 const LOST: { [outcome in FinalOutcome]?: string } = {
   expired: 'cache_overflow',
+  evicted: 'cache_overflow',
   purged: 'purged',
 }
 

@@ -18,7 +18,7 @@ export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   rejected: 'Rejected by Culvert.',
   declined: 'Declined by Sentry.',
   aborted: 'The sender disconnected before the upload was complete.',
-  expired:
-    'It exceeded its age limit in the spool, or made room for more important envelopes. Sentry was notified.',
+  expired: 'It exceeded its age limit in the spool. Sentry was notified.',
+  evicted: 'It made room in the spool for a more important envelope. Sentry was notified.',
   purged: 'An operator purged it from the spool.',
 }

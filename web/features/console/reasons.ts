@@ -131,7 +131,11 @@ const WITHOUT_REASON: { readonly [outcome in OutcomeTime['outcome']]?: Explanati
   },
   expired: {
     sentence: MEANINGS.expired,
-    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise SPOOL_HOURS or SPOOL_BYTES if outages can last longer.',
+    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise SPOOL_HOURS if outages can last longer.',
+  },
+  evicted: {
+    sentence: MEANINGS.evicted,
+    fix: 'Check on the overview why Sentry did not accept envelopes for so long. Raise SPOOL_BYTES if outages can bring more.',
   },
   purged: {
     sentence: 'An operator purged it from the spool. Sentry was notified.',
