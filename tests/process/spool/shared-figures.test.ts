@@ -1,11 +1,11 @@
-/** History of real tunnels that share a store, over their restarts. */
+/** Figures of real tunnels that share a store, over their restarts and losses. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../contract/admin-api.ts'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
-import { HISTORY_RANGES, type History } from '../../../contract/history.ts'
+import type { Figures } from '../../../contract/figures.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
@@ -40,7 +40,41 @@ it('Tunnels on one inbox return the envelopes of all of them after they were sto
   await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
 })
 
-it('Tunnels with inboxes of their own report different stores of the history', async () => {
+it('Tunnels count all envelopes of a sender when replicas are killed and replaced', async () => {
+  await using scope = new AsyncDisposableStack()
+  const folder = scope.use(await makeMemoryFolder())
+  const sentry = scope.use(await startSentry())
+  const env = {
+    SENTRY_DSN: sentry.dsn(),
+    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+  }
+  const start = async () => scope.use(await startTunnel({ env }))
+  const left = await start()
+  let sent = 0
+  for (const count of [7, 11]) {
+    const killed = await start()
+    await sendTo(killed, sentry.dsn(), count) // within the seconds between two snapshots
+    await killed.kill()
+    await sendTo(left, sentry.dsn(), 2)
+    sent += count + 2
+  }
+  await left.stop()
+  const replaced = await start()
+  await sendTo(replaced, sentry.dsn(), 3)
+  const totals = async (step: number) => {
+    const { points } = await readFigures(replaced, step)
+    const sum = (read: (point: Figures['points'][number]) => number) =>
+      points.reduce((all, point) => all + read(point), 0)
+    const delivered = sum(({ outcomes }) => outcomes.delivered ?? 0)
+    return { received: sum(({ received }) => received), results: delivered + sum(({ unknown }) => unknown) }
+  }
+  await expect
+    .poll(() => totals(MINUTE), { timeout: 60_000, interval: 1_000 })
+    .toEqual({ received: sent + 3, results: sent + 3 })
+  for (const step of STEPS) expect(await totals(step)).toEqual({ received: sent + 3, results: sent + 3 })
+}, 120_000)
+
+it('Tunnels with inboxes of their own report different stores of the figures', async () => {
   await using one = await startTunnel()
   await using other = await startTunnel()
   expect(await storeOf(one)).toMatch(/^[0-9a-f-]{36}$/)
@@ -75,13 +109,23 @@ async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void>
     expect(await post(tunnel.url, { body: errorOf(dsn) })).toMatchObject({ status: 200 })
 }
 
-/** Expects one of the counts in each range. */
+const MINUTE = 60_000
+const STEPS = [MINUTE, 10 * MINUTE, 60 * MINUTE]
+
+/** Expects one of the counts in each step. */
 async function expectDelivered(tunnel: Tunnel, counts: number[]): Promise<void> {
-  for (const range of HISTORY_RANGES) {
-    // The store may need longer than the second that a tunnel gives it.
-    await until(async () => (await tunnel.admin(`/history?range=${range}`)).ok)
-    const { points }: History = await (await tunnel.admin(`/history?range=${range}`)).json()
+  for (const step of STEPS) {
+    const { points } = await readFigures(tunnel, step)
     const delivered = points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
-    expect(counts, range).toContain(delivered)
+    expect(counts, `steps of ${step} ms`).toContain(delivered)
   }
+}
+
+/** Returns the figures of the last hour. */
+async function readFigures(tunnel: Tunnel, step: number): Promise<Figures> {
+  const to = Date.now() + 1
+  const path = `/figures?from=${to - 60 * MINUTE}&to=${to}&step=${step}`
+  // The store may need longer than the second that a tunnel gives it.
+  await until(async () => (await tunnel.admin(path)).ok)
+  return (await tunnel.admin(path)).json()
 }
