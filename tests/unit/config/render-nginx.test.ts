@@ -132,12 +132,12 @@ describe('A list', () => {
     expect(lines({ TRUSTED_PROXIES }, 'set_real_ip_from')).toEqual([])
   })
 
-  it('names every tunnel in both groups of tunnels', () => {
+  it('names every tunnel twice, for when each of them has failed', () => {
     expect(lines({ TUNNELS: '127.0.0.1:9090 [::1]:9190' }, 'server ')).toEqual([
-      'server 127.0.0.1:9090 max_fails=0;',
-      'server [::1]:9190 max_fails=0;',
-      'server 127.0.0.1:9090 max_fails=0;',
-      'server [::1]:9190 max_fails=0;',
+      'server 127.0.0.1:9090 max_fails=1 fail_timeout=1s;',
+      'server [::1]:9190 max_fails=1 fail_timeout=1s;',
+      'server 127.0.0.1:9090 max_fails=0 backup;',
+      'server [::1]:9190 max_fails=0 backup;',
       'server 127.0.0.1:3000 max_fails=0;',
       'server {',
     ])
@@ -268,7 +268,7 @@ describe('RESOLVER', () => {
     expect(lines(env, 'resolve')).toEqual(
       expect.arrayContaining([
         'resolver 127.0.0.11 valid=2s;',
-        'server tunnel:9090 resolve max_fails=0;',
+        'server tunnel:9090 resolve max_fails=1 fail_timeout=1s;',
         'server web:3000 resolve max_fails=0;',
       ]),
     )
