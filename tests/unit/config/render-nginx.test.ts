@@ -285,18 +285,6 @@ describe('RESOLVER', () => {
   })
 })
 
-describe('The deadline of a body by its limits', () => {
-  it.each([
-    ['60 s by default', {}, '44880ms'],
-    ['BODY_TIMEOUT_MS', { BODY_TIMEOUT_MS: '20120' }, '5000ms'],
-    ['15 s at least', { BODY_TIMEOUT_MS: '10' }, '1ms'],
-  ])('is %s', (_, env, lastTime) => {
-    const times = lines(env, 'resolver_timeout ').slice(-6)
-    const fixed = ['20ms', '100ms', '500ms', '2500ms', '12s']
-    expect(times).toEqual([...fixed, lastTime].map((time) => `resolver_timeout ${time};`))
-  })
-})
-
 describe('readNginxConfig', () => {
   it.each([
     ['LISTEN', '8080;', 'LISTEN: "8080;" is not a port or an address with one'],
@@ -313,7 +301,7 @@ describe('readNginxConfig', () => {
 describe('readNginxTemplate', () => {
   it('replaces each include line by the file, with the indentation of the line', () => {
     expect(TEMPLATE.text).not.toMatch(/^\s*include /m)
-    expect(TEMPLATE.text.match(/^ {6}proxy_ignore_client_abort on;/gm)).toHaveLength(4)
+    expect(TEMPLATE.text).toMatch(/^ {6}limit_conn connections 50;/m)
   })
 
   it('joins the lines of the error page into one', () => {
