@@ -6,6 +6,7 @@ import { type Environment, rowOf, SETTING_NAMES } from 'contract/settings'
 import type { Process, Setting } from 'contract/settings/declarations'
 import { REPORTS } from 'contract/settings/web-settings'
 import { formatSetting, NONE, SettingsReader, type ShownSettings } from 'contract/settings-reader'
+import { renderNginxFor } from '../deploy/nginx/render.ts'
 import { readConfig as readWebConfig } from '../web/lib/config.ts'
 import { referencePages } from './docs/reference-pages.ts'
 import { renderTable } from './docs/tables.ts'
@@ -17,6 +18,7 @@ import {
   readEnvironment,
   rejectWrongSettings,
   runCommand,
+  UserError,
   warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
@@ -24,6 +26,7 @@ import {
 const USAGE = `npm run config
 Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt and removed names.
 docs/configuration.md describes each setting.
+  --nginx  print the configuration of nginx with these settings instead: npm run --silent config -- --nginx > nginx.conf
   --docs   write the generated pages of docs/ and of the Helm chart instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
@@ -41,6 +44,14 @@ async function printSettings(env: Environment): Promise<void> {
     for (const name of SETTING_NAMES.filter((each) => rowOf(each).section === title))
       console.log(`${isSet(env, name) ? '*' : ' '} ${name.padEnd(width)}  ${shown[name]}`)
   }
+}
+
+/** Prints the rendered `nginx.conf`. Throws a `UserError` that names every problem with the settings. */
+function printNginx(env: Environment): void {
+  const problems: string[] = []
+  const text = renderNginxFor(env, problems)
+  if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))
+  process.stdout.write(text)
 }
 
 /** Returns the settings as the tunnels and web read them, and as Compose reads the others. */
@@ -142,8 +153,9 @@ function acceptedBy({ values = '', unit = '' }: Setting): string {
 }
 
 if (import.meta.main)
-  await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs'] }, async (flags) => {
+  await runCommand({ name: 'npm run config', usage: USAGE, flags: ['docs', 'nginx'] }, async (flags) => {
     if (flags.has('docs')) return writeGeneratedPages()
+    if (flags.has('nginx')) return printNginx(readEnvironment())
     const env = readEnvironment()
     ensurePassword(env)
     await printSettings(withKeptPassword(env))

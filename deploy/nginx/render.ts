@@ -264,13 +264,20 @@ function readWithIncludes(path: string): string {
   )
 }
 
+/** Returns nginx's configuration, for a start by this user. Appends the problems with the settings; with any, the text is empty. */
+export function renderNginxFor(env: Environment, problems: string[]): string {
+  const config = readNginxConfig(env, problems)
+  if (problems.length > 0) return ''
+  return renderNginx(readNginxTemplate(), { ...config, user: workerUser() })
+}
+
 /** Renders the template into a file for nginx. Returns the problems with the settings; with any, the file stays as it is. */
 export function writeNginxConfig(env: Environment, file: string): string[] {
   const problems: string[] = []
-  const config = readNginxConfig(env, problems)
+  const text = renderNginxFor(env, problems)
   if (problems.length > 0) return problems
   const partial = `${file}.new`
-  writeFileSync(partial, renderNginx(readNginxTemplate(), { ...config, user: workerUser() }))
+  writeFileSync(partial, text)
   renameSync(partial, file)
   return []
 }

@@ -11,7 +11,7 @@ import {
   renderNginx,
 } from '../../../deploy/nginx/render.ts'
 import { callDocker } from '../../support/docker/engine.ts'
-import { ROOT } from '../../support/node.ts'
+import { NODE, ROOT } from '../../support/node.ts'
 import { NGINX_PROGRAM, requires } from '../../support/requirements.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -61,6 +61,33 @@ describe('The installed nginx', requires('nginx'), () => {
     expect(stderr).toBe(
       `nginx: the configuration file ${file} syntax is ok\nnginx: configuration file ${file} test is successful\n`,
     )
+  })
+})
+
+describe('npm run config -- --nginx', requires('nginx'), () => {
+  const printed = (env: Record<string, string>) =>
+    spawnSync(NODE, ['scripts/config.ts', '--nginx'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, NGINX_TEMP: folder.path, ...env },
+      encoding: 'utf8',
+    })
+
+  it('prints a file that nginx accepts', () => {
+    const file = join(folder.path, 'printed.conf')
+    const { stdout, status } = printed(LISTS)
+    expect(status).toBe(0)
+    expect(stdout).toContain('location ~ ^(/monitoring|/errors/in-here|')
+    writeFileSync(file, stdout)
+    const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {
+      encoding: 'utf8',
+    })
+    expect(stderr).toContain(`configuration file ${file} test is successful`)
+  })
+
+  it('prints every problem with the settings, and no file', () => {
+    const { stdout, stderr, status } = printed({ TUNNEL_PATHS: 'x', LISTEN: '8080;' })
+    expect([stdout, status]).toEqual(['', 1])
+    for (const name of ['TUNNEL_PATHS', 'LISTEN']) expect(stderr).toContain(`${name}: "`)
   })
 })
 
