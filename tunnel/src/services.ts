@@ -203,11 +203,12 @@ function createSnapshots({
   log: { logger },
   ...deps
 }: Pick<Services, 'sentry' | 'inbox' | 'outage' | 'log'> &
-  Omit<SnapshotDeps, 'store' | 'pending' | 'logger'>): SnapshotRecorder {
-  const store = sentry?.spool.store ?? inbox
+  Omit<SnapshotDeps, 'store' | 'storeId' | 'pending' | 'logger'>): SnapshotRecorder {
+  const store = sentry?.spool.store.state.snapshots ?? inbox?.snapshots
+  const storeId = () => (sentry?.spool.store ?? inbox)?.id ?? ''
   if (!store) throw new Error('without a spool there is an inbox')
   const pending = async () => (sentry ? sentry.spool.totals() : (outage?.totals() ?? { envelopes: 0 }))
-  return new SnapshotRecorder({ ...deps, store, pending, logger })
+  return new SnapshotRecorder({ ...deps, store, storeId, pending, logger })
 }
 
 const TALLY_FOLDER = 'tallies'

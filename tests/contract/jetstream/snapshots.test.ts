@@ -16,7 +16,7 @@ const BUCKET_BYTES = 16 * 1024 * 1024
 describe('Snapshots on NATS', requires('nats'), () => {
   it('are removed by the server after its time, and bounded to 16 MiB for each step', async () => {
     await using store = await openStore()
-    const { snapshots } = await store.spool()
+    const { snapshots } = (await store.spool()).state
     await snapshots.add(SNAPSHOT_STEPS.map(({ step }) => snapshotRow({ step })))
     const nc = await connect({ servers: store.nats.server })
     const { streams } = await jetstreamManager(nc)
@@ -31,7 +31,8 @@ describe('Snapshots on NATS', requires('nats'), () => {
     await using store = await openStore()
     const spool = await store.spool()
     const data = 'x'.repeat(900_000)
-    const add = async (n: number) => spool.snapshots.add([snapshotRow({ replica: `replica-${n}`, data })])
+    const add = async (n: number) =>
+      spool.state.snapshots.add([snapshotRow({ replica: `replica-${n}`, data })])
     await expect(
       (async () => {
         for (let n = 0; n < 20; n++) await add(n)
@@ -43,7 +44,7 @@ describe('Snapshots on NATS', requires('nats'), () => {
 
   it('rejects while the server is away, and are kept again when it is back without its data', async () => {
     await using store = await openStore()
-    const { snapshots } = await store.spool()
+    const { snapshots } = (await store.spool()).state
     const row = snapshotRow()
     await snapshots.add([row])
     await store.nats.kill()

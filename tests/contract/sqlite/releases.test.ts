@@ -57,8 +57,8 @@ describe('A file of the previous release', () => {
     const spool = await openThis()
     expect(await spool.state.put('a', '1', 0)).toBe(true)
     expect(await spool.state.get('a')).toEqual({ value: '1', revision: 1 })
-    await spool.snapshots.add([snapshotRow()])
-    expect(await spool.snapshots.read(snapshotRow().step, 0)).toHaveLength(1)
+    await spool.state.snapshots.add([snapshotRow()])
+    expect(await spool.state.snapshots.read(snapshotRow().step, 0)).toHaveLength(1)
     const previous = isRollback ? openPrevious() : deployed
     const { entry, body } = await putOne(spool, { network: NETWORK })
     const delivered = previous.deliverAll()

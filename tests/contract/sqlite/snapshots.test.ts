@@ -39,10 +39,10 @@ describe('Snapshots in a SQLite file', () => {
   it('keeps the rows of two replicas within their bound for three weeks', async () => {
     const replicas = ['replica-1', 'replica-2']
     for (let hour = START; hour < START + 3 * WEEK; hour += HOUR)
-      await spool.snapshots.add(replicas.flatMap((replica) => rowsOfHour(hour, replica)))
+      await spool.state.snapshots.add(replicas.flatMap((replica) => rowsOfHour(hour, replica)))
     expect(countRows()).toBeLessThanOrEqual(2 * MAX_ROWS_OF_REPLICA)
     for (const { step, keepMs } of SNAPSHOT_STEPS) {
-      const times = (await spool.snapshots.read(step, 0)).map(({ time }) => time)
+      const times = (await spool.state.snapshots.read(step, 0)).map(({ time }) => time)
       expect(Math.max(...times)).toBe(START + 3 * WEEK - step)
       expect(Math.min(...times)).toBe(START + 3 * WEEK - step - keepMs)
     }
@@ -51,11 +51,13 @@ describe('Snapshots in a SQLite file', () => {
   })
 
   it('keeps its rows when a clock is ahead for a while, and then drops old ones again', async () => {
-    const add = (hour: number) => spool.snapshots.add([snapshotRow({ time: START + hour * HOUR })])
+    const add = (hour: number) => spool.state.snapshots.add([snapshotRow({ time: START + hour * HOUR })])
     for (let hour = 0; hour < 10; hour++) await add(hour)
     await add(1_000)
     const hours = async () =>
-      (await spool.snapshots.read(HOUR, 0)).map(({ time }) => (time - START) / HOUR).toSorted((a, b) => a - b)
+      (await spool.state.snapshots.read(HOUR, 0))
+        .map(({ time }) => (time - START) / HOUR)
+        .toSorted((a, b) => a - b)
     expect(await hours()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1_000])
     for (let hour = 10; hour < 200; hour++) await add(hour)
     expect(await hours()).toEqual([...Array.from({ length: 171 }, (_, i) => 29 + i), 1_000])
@@ -63,11 +65,11 @@ describe('Snapshots in a SQLite file', () => {
 
   it('drops the oldest rows of too many replicas', async () => {
     for (let n = 0; n < 6; n++)
-      await spool.snapshots.add(
+      await spool.state.snapshots.add(
         Array.from({ length: 2_000 }, (_, i) => snapshotRow({ time: START + n, replica: `replica-${i}` })),
       )
     expect(countRows()).toBe(MAX_SNAPSHOT_ROWS)
-    expect(Math.min(...(await spool.snapshots.read(HOUR, 0)).map(({ time }) => time))).toBe(START + 1)
+    expect(Math.min(...(await spool.state.snapshots.read(HOUR, 0)).map(({ time }) => time))).toBe(START + 1)
   })
 })
 

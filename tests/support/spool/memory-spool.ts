@@ -95,8 +95,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     purge: notHere,
     pause: notHere,
     resume: notHere,
-    state: { get: notHere, put: notHere, clockOffsetMs: () => 0 },
-    snapshots: { add: notHere, read: notHere },
+    state: { get: notHere, put: notHere, clockOffsetMs: () => 0, snapshots: { add: notHere, read: notHere } },
     async close() {},
   }
   return spool

@@ -14,7 +14,7 @@ export function snapshotRow(parts: Partial<SnapshotRow> = {}): SnapshotRow {
 }
 
 export function snapshotPromises(current: () => { store: Store }): void {
-  const another = async () => (await current().store.spool()).snapshots
+  const another = async () => (await current().store.spool()).state.snapshots
 
   describe('keeps the snapshots:', () => {
     it('returns nothing before a row is added', async () => {
@@ -49,7 +49,7 @@ export function snapshotPromises(current: () => { store: Store }): void {
 
     it('counts no row as an entry', async () => {
       const spool = await current().store.spool()
-      await spool.snapshots.add([snapshotRow()])
+      await spool.state.snapshots.add([snapshotRow()])
       expect(await spool.totals()).toMatchObject({ envelopes: 0, partitions: [] })
     })
   })

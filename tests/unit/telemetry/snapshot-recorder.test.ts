@@ -74,7 +74,7 @@ function open(replica = 'r-1') {
   const now = () => clock.time
   const counters = new Counters(projects, tally, now)
   const deps = {
-    ...{ store: { id: 's-1', snapshots: store }, counters, tally, projects, replica, now, clock: now },
+    ...{ store, storeId: () => 's-1', counters, tally, projects, replica, now, clock: now },
     pending: async () => {
       opened.readings++
       return opened.spool ?? Promise.reject(new Error('no response'))

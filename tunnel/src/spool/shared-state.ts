@@ -1,5 +1,7 @@
 /** State that the replicas of one spool share, and that is no envelope. */
 
+import type { SnapshotStore } from '../telemetry/snapshots.ts'
+
 /** Value that replicas share. `revision` is 0 for one that was never stored. */
 export type SharedValue = { value: string | undefined; revision: number }
 
@@ -20,6 +22,8 @@ export type SharedState = {
   put(key: string, value: string, revision: number): Promise<boolean>
   /** Returns the milliseconds by which the clock of the store is ahead of this machine's; 0 where they agree within seconds. */
   clockOffsetMs(): number
+  /** Snapshots of the counters. A row is rejected while the disk has only the room that delivery needs. */
+  readonly snapshots: SnapshotStore
   /** Absent where the replicas share a folder, and until a server responds. */
   readonly bundles?: BundleStore | undefined
 }

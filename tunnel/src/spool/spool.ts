@@ -1,7 +1,6 @@
 /** Interface of a spool: envelopes that Sentry has not accepted yet, on disk. */
 
 import type { Readable } from 'node:stream'
-import type { SnapshotStore } from '../telemetry/snapshots.ts'
 import type { SharedState } from './shared-state.ts'
 
 /** Envelope stored for later delivery, without its body. */
@@ -180,10 +179,8 @@ export type Spool = {
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
-  /** State of the replicas that is no envelope. */
+  /** State of the replicas that is no envelope, stored beside the entries. */
   readonly state: SharedState
-  /** Snapshots of the counters, stored beside the entries. A row is rejected while the disk has only the room that delivery needs. */
-  snapshots: SnapshotStore
   close(): Promise<void>
 }
 

@@ -51,13 +51,13 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       get: async (...args) => opened().state.get(...args),
       put: async (...args) => opened().state.put(...args),
       clockOffsetMs: () => spool?.state.clockOffsetMs() ?? 0,
+      snapshots: {
+        add: async (...args) => opened().state.snapshots.add(...args),
+        read: async (...args) => opened().state.snapshots.read(...args),
+      },
       get bundles() {
         return spool?.state.bundles
       },
-    },
-    snapshots: {
-      add: async (...args) => opened().snapshots.add(...args),
-      read: async (...args) => opened().snapshots.read(...args),
     },
     async close() {
       closed = true

@@ -22,8 +22,10 @@ import {
 import type { FoundTally, TallyFile } from './tally.ts'
 
 export type SnapshotDeps = {
-  /** Spool or inbox. The ID of a spool can change when it is reached. */
-  store: { readonly id: string; snapshots: SnapshotStore }
+  /** Store of the spool, or the inbox. */
+  store: SnapshotStore
+  /** ID of the spool or of the inbox. That of a spool can change when it is reached. */
+  storeId: () => string
   counters: Counters
   tally: TallyFile
   /** Totals of the spool, by key of the project where there are several. */
@@ -130,7 +132,7 @@ export class SnapshotRecorder {
 
   /** ID of the store. Replicas that share it have the same. */
   get storeId(): string {
-    return this.#deps.store.id
+    return this.#deps.storeId()
   }
 
   /** Reports whether single projects are counted, and this is one of them. */
@@ -142,7 +144,7 @@ export class SnapshotRecorder {
   async read(range: FiguresRange, step: number, project?: string): Promise<Figures> {
     const { store, now } = this.#deps
     const { keepMs = 0 } = SNAPSHOT_STEPS.find((each) => each.step === step) ?? {}
-    const rows = await within(READ_MS, store.snapshots.read(step, now() - keepMs - step))
+    const rows = await within(READ_MS, store.read(step, now() - keepMs - step))
     this.#count()
     const own = [...this.#unsaved.values(), ...this.#current.values()].filter((row) => row.step === step)
     const snapshots = new Map<string, ReplicaSnapshot>()
@@ -253,7 +255,7 @@ export class SnapshotRecorder {
     if (rows.length === 0) return
     const late = setTimeout(() => this.#fail(new Error('no response within 10 s')), STORE_MS).unref()
     try {
-      await this.#deps.store.snapshots.add(rows.map(({ row }) => serialize(row)))
+      await this.#deps.store.add(rows.map(({ row }) => serialize(row)))
     } catch (error) {
       return this.#fail(error)
     } finally {
@@ -289,7 +291,7 @@ export class SnapshotRecorder {
     const { store, tally, logger } = this.#deps
     const lost = await Promise.all(
       SNAPSHOT_STEPS.map(async ({ step, keepMs }) => {
-        const rows = await store.snapshots.read(step, changed - keepMs)
+        const rows = await store.read(step, changed - keepMs)
         const totals = rows
           .filter((row) => isNameOf(replica, row) && row.replica !== `${replica} ${LOST}`)
           .map((row) => parseSnapshot(row)?.total ?? 0)
@@ -300,7 +302,7 @@ export class SnapshotRecorder {
       }),
     )
     const rows = lost.filter(({ snapshot }) => snapshot.received > 0)
-    if (rows.length > 0) await store.snapshots.add(rows.map(serialize))
+    if (rows.length > 0) await store.add(rows.map(serialize))
     await tally.removeOther(replica)
     const envelopes = lost[0]?.snapshot.received
     logger.warn(
@@ -313,7 +315,7 @@ export class SnapshotRecorder {
   async #resume(): Promise<void> {
     const { store, tally, replica, now } = this.#deps
     const [{ step, keepMs } = { step: 0, keepMs: 0 }] = SNAPSHOT_STEPS
-    for (const row of await store.snapshots.read(step, now() - keepMs))
+    for (const row of await store.read(step, now() - keepMs))
       if (row.replica === `${replica} ${LOST}`)
         this.#standstills.set(row.time, parseSnapshot(row)?.received ?? 0)
     tally.create()

@@ -1,10 +1,11 @@
-/** Values in the bucket of the spool, and the bucket of the SDK's bundles. */
+/** Values in the bucket of the spool, and the buckets of snapshots and of the SDK's bundles. */
 
 import { type KV, Kvm } from '@nats-io/kv'
 import type { SharedState, SharedValue } from '../shared-state.ts'
 import { BundleBucket } from './bundles.ts'
 import { NAME } from './codec.ts'
 import type { Server } from './server.ts'
+import { SnapshotBuckets } from './snapshots.ts'
 import { codeOf } from './streams.ts'
 
 const WRONG_REVISION = 10071
@@ -13,13 +14,15 @@ const VALUES = 'values.'
 /** A failure of the server says nothing about entries: it is asked once. */
 export class SharedBuckets implements SharedState {
   readonly bundles: BundleBucket
+  readonly snapshots: SnapshotBuckets
   readonly clockOffsetMs: () => number
   readonly #kvm: Kvm
 
-  constructor({ js }: Server, replicas: number, clockOffsetMs: () => number) {
-    this.bundles = new BundleBucket(js, replicas)
+  constructor(server: Server, replicas: number, clockOffsetMs: () => number) {
+    this.bundles = new BundleBucket(server.js, replicas)
+    this.snapshots = new SnapshotBuckets(server, replicas)
     this.clockOffsetMs = clockOffsetMs
-    this.#kvm = new Kvm(js)
+    this.#kvm = new Kvm(server.js)
   }
 
   async get(key: string): Promise<SharedValue> {

@@ -37,7 +37,6 @@ import { describeServers } from './durability.ts'
 import { Messages, removeByClass, type Walked } from './messages.ts'
 import { Server } from './server.ts'
 import { SharedBuckets } from './shared-state.ts'
-import { SnapshotBuckets } from './snapshots.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 
@@ -73,7 +72,6 @@ export async function openJetStreamSpool(
 }
 
 class JetStreamSpool implements Spool {
-  readonly snapshots: SnapshotBuckets
   readonly state: SharedBuckets
   readonly #server: Server
   readonly #messages: Messages
@@ -91,7 +89,6 @@ class JetStreamSpool implements Spool {
     this.#messages = new Messages(server)
     this.#state = new State(server, this.#messages, settings, clocks)
     this.#consumers = new Consumers(server, () => this.#state.serverNow())
-    this.snapshots = new SnapshotBuckets(server, settings.replicas)
     this.#now = clocks.now
     this.state = new SharedBuckets(server, settings.replicas, () => this.#clockOffsetMs())
   }

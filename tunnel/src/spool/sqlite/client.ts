@@ -80,14 +80,14 @@ class SqliteSpool implements Spool {
   readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
-  readonly snapshots: Spool['snapshots'] = {
-    add: (rows) => this.#worker.call('addSnapshots', rows),
-    read: (step, from) => this.#worker.call('readSnapshots', step, from),
-  }
   readonly state: SharedState = {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
     clockOffsetMs: () => 0,
+    snapshots: {
+      add: (rows) => this.#worker.call('addSnapshots', rows),
+      read: (step, from) => this.#worker.call('readSnapshots', step, from),
+    },
   }
   readonly #maxBytes: number
   readonly #durability: string
