@@ -136,6 +136,8 @@ export type LimitInForce = { project: string; category: string; until: number; s
 /** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
+  /** The server has responded since this tunnel started, also with a 4xx. Tunnels of the release before do not say it. */
+  has_responded?: boolean
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   csp_reports?: 'endpoint'
   /** Compression by `UPSTREAM_ENCODING`; absent when it is off. */

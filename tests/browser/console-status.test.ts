@@ -56,7 +56,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await banner.getByText('Outage').waitFor()
     await banner
       .getByText(
-        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20\sspooled, 0\slost\. First expiry tomorrow \d\d:\d\d\. No action needed\.$/,
+        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20\sspooled, 0\slost\. First expiry tomorrow \d\d:\d\d\. (?:No action needed|Act: .*)\.$/,
       )
       .waitFor()
     await expect.poll(() => page.title()).toBe('Outage · Overview · Console · Culvert')

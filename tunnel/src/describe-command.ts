@@ -40,6 +40,7 @@ async function exposeAll(): Promise<string> {
         breaker,
         refusals: [],
         lastError: undefined,
+        hasResponded: false,
         errorCounts: new Map([['timeout', 0]]),
       },
     ],

@@ -45,7 +45,7 @@ describe('The status', () => {
       projects: [`127.0.0.1:${sentry.port}/456`],
       in_flight: 0,
       limits: [],
-      upstreams: [{ origin: sentry.url, breaker: { open: false } }],
+      upstreams: [{ origin: sentry.url, has_responded: false, breaker: { open: false } }],
       warnings: [],
       actions: [],
     })
@@ -98,6 +98,8 @@ describe('The status', () => {
     const held = await post(tunnel.url, { path: '/t', body: errorOf(sentry.dsn()) })
     expect(held.headers['x-culvert-outcome']).toBe('spooled')
     expect(sentry.requests).toHaveLength(arrived)
+    expect((await status()).upstreams[0].has_responded).toBe(false)
+    await until(async () => (await status()).upstreams[0].has_responded)
   })
 })
 

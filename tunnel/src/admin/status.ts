@@ -88,18 +88,20 @@ function describeUpstreams(
   const toDate = (time: number) => Math.round(time + offset)
   return upstreams
     .state()
-    .map(({ origin, cspReports, breaker: { open, since, nextProbe }, refusals, lastError }) => ({
-      origin,
-      ...(cspReports && { csp_reports: cspReports }),
-      ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
-      breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
-      refusals: refusals.map(({ project, refusal: { status, message, count, first, last } }) => ({
-        ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
-      })),
-      ...(lastError && {
-        last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
+    .map(
+      ({ origin, cspReports, breaker: { open, since, nextProbe }, refusals, lastError, hasResponded }) => ({
+        ...{ origin, has_responded: hasResponded },
+        ...(cspReports && { csp_reports: cspReports }),
+        ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
+        breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
+        refusals: refusals.map(({ project, refusal: { status, message, count, first, last } }) => ({
+          ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
+        })),
+        ...(lastError && {
+          last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
+        }),
       }),
-    }))
+    )
 }
 
 function listRefusals(

@@ -52,6 +52,7 @@ export type UpstreamState = {
   /** Projects whose last envelopes were refused. */
   refusals: { project: Project; refusal: Refusal }[]
   lastError: LastError | undefined
+  hasResponded: boolean
   errorCounts: ReadonlyMap<UpstreamErrorClass, number>
 }
 
@@ -235,6 +236,7 @@ export class UpstreamClient {
       breaker: breaker.state(),
       refusals: this.#refusalsOf(origin),
       lastError: errors.last,
+      hasResponded: errors.hasResponded,
       errorCounts: errors.counts,
     }))
   }

@@ -63,6 +63,7 @@ export class UpstreamErrors {
   #last: LastError | undefined
   #isResponding = false
   #isInRow = false
+  #hasResponded = false
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(clock: () => number) {
@@ -78,9 +79,15 @@ export class UpstreamErrors {
     return this.#isResponding
   }
 
+  /** `true` once the upstream has responded, also with a 4xx. */
+  get hasResponded(): boolean {
+    return this.#hasResponded
+  }
+
   note(result: DeliveryResult): void {
     if (result.kind === 'answered') {
       this.#isResponding = true
+      this.#hasResponded = true
       this.#isInRow = false
       return
     }
@@ -92,6 +99,7 @@ export class UpstreamErrors {
     this.#last = { ...error, first: same?.first ?? now, last: now, count: (same?.count ?? 0) + 1 }
     this.#isInRow = true
     this.#isResponding = isClientError(error.status)
+    this.#hasResponded ||= this.#isResponding
   }
 }
 

@@ -39,6 +39,8 @@ export type UpstreamProblem = {
   origin: string
   replicas: number
   allReplicas: number
+  /** It has responded since the tunnels started. */
+  hasResponded: boolean
   since?: number
   error?: LastUpstreamError
 }
@@ -82,13 +84,13 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): U
   const failing = upstreams.filter((upstream) => upstream.open.length > 0 && !isIdle(upstream, now))
   const [first] = failing
   if (!first) return undefined
-  const { origin, open, closed, since, error } = first
+  const { origin, open, closed, hasResponded, since, error } = first
   const starts = [since, error?.first].filter((time) => time !== undefined)
   return {
     kind: 'upstream',
     isTotal: failing.length === upstreams.length && failing.every((each) => each.closed.length === 0),
     ...{ servers: failing.length, allServers: upstreams.length, origin },
-    ...{ replicas: open.length, allReplicas: open.length + closed.length },
+    ...{ replicas: open.length, allReplicas: open.length + closed.length, hasResponded },
     ...(starts.length > 0 && { since: Math.min(...starts) }),
     ...(error && { error }),
   }

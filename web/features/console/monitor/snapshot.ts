@@ -61,8 +61,9 @@ const RECENT_MS = 60_000
 export function summarise(snapshot: Snapshot): OverviewSnapshot {
   const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
   const { problems, okSince, totals, simulatedOutage } = snapshot
-  const openBreakers = upstreams.flatMap(({ open, closed, lastProbe: _, refusals: __, ...rest }) =>
-    open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
+  const openBreakers = upstreams.flatMap(
+    ({ open, closed, lastProbe: _, refusals: __, hasResponded: ___, ...rest }) =>
+      open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
     ...{ time, changes, problems, point },

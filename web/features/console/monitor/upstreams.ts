@@ -9,6 +9,8 @@ export type UpstreamView = {
   origin: string
   open: string[]
   closed: string[]
+  /** It has responded to one of the replicas since that one started. */
+  hasResponded: boolean
   /** When the first breaker opened, and when the next replica tries again. */
   since?: number
   nextProbe?: number
@@ -34,8 +36,9 @@ const MAX_GROUPS = 4
 export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
   for (const { name = '', status } of replicas)
-    for (const { origin, breaker, last_error, refusals = [] } of status?.upstreams ?? []) {
-      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [], refusals: [] }
+    for (const { origin, has_responded, breaker, last_error, refusals = [] } of status?.upstreams ?? []) {
+      const view = byOrigin.get(origin) ?? { origin, open: [], closed: [], hasResponded: false, refusals: [] }
+      view.hasResponded ||= has_responded ?? true // tunnels of the release before do not say it
       view[breaker.open ? 'open' : 'closed'].push(name)
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)

@@ -273,7 +273,11 @@ function remedyOf({ expired, unavailable, vanished }: LossCounts): string {
     : 'see CulvertSpoolLost in the runbook.'
 }
 
-function findUpstreamAction({ error }: UpstreamProblem, situation: Situation, clock: Clock): string {
+function findUpstreamAction(
+  { error, hasResponded }: UpstreamProblem,
+  situation: Situation,
+  clock: Clock,
+): string {
   const remedy = error && UPSTREAM_ACTIONS[error.class]
   if (remedy) return `Act: ${remedy}`
   const expiry = firstExpiry(situation)
@@ -283,7 +287,9 @@ function findUpstreamAction({ error }: UpstreamProblem, situation: Situation, cl
   const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
   if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
     return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${DEPLOY}.`
-  return 'No action needed.'
+  return hasResponded
+    ? 'No action needed.'
+    : 'Act: it has not responded since the tunnels started. Check host and port in SENTRY_DSN, and whether this machine may connect to it.'
 }
 
 /** Share of the age limit that is left when an operator has to act. */

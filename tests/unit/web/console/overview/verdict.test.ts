@@ -40,9 +40,12 @@ function situationOf(problems: Problem[], spool: Partial<Spool> = {}, losses = N
 const describeFor = (...given: Parameters<typeof situationOf>) =>
   describeSituation(situationOf(...given), CLOCK)
 
-const unreachable = (error?: { class: UpstreamErrorClass; status?: number; code?: string }): Problem => ({
+const unreachable = (
+  error?: { class: UpstreamErrorClass; status?: number; code?: string },
+  { hasResponded } = { hasResponded: true },
+): Problem => ({
   ...{ kind: 'upstream', isTotal: true, servers: 1, allServers: 1, origin: 'https://o1.example' },
-  ...{ replicas: 2, allReplicas: 2, since: SEVEN },
+  ...{ replicas: 2, allReplicas: 2, since: SEVEN, hasResponded },
   ...(error && { error: { first: SEVEN, last: NOW, count: 9, ...error } }),
 })
 
@@ -128,6 +131,13 @@ describe('describeSituation', () => {
     const { text } = describeFor([unreachable(error)], SPOOLED)
     expect(text).toContain(`Sentry unreachable since 07:09 ${cause}.`)
     expect(text.endsWith(` ${action}`)).toBe(true)
+  })
+
+  it('asks to check the DSN of a server that has never responded', () => {
+    const refused = { class: 'connect', code: 'ECONNREFUSED' } as const
+    const { text } = describeFor([unreachable(refused, { hasResponded: false })], SPOOLED)
+    expect(text).toContain('Check host and port in SENTRY_DSN')
+    expect(text).not.toContain('No action needed')
   })
 
   it('asks for more SPOOL_HOURS when the first envelope expires within a quarter of them', () => {
@@ -335,8 +345,8 @@ describe('findProblems', () => {
     recentLosses: NO_LOSSES,
     now: NOW,
   }
-  const closed = { origin: 'https://s', open: [], closed: ['a'], refusals: [] }
-  const open = { origin: 'https://t', open: ['a'], closed: [], since: 5, refusals: [] }
+  const closed = { origin: 'https://s', open: [], closed: ['a'], hasResponded: true, refusals: [] }
+  const open = { origin: 'https://t', open: ['a'], closed: [], since: 5, hasResponded: true, refusals: [] }
 
   it('reports limits on errors first, each with its own end, and none on categories that the server does not store', () => {
     const limit = (category: string, until: number, project = 'a/1') => ({ project, category, until })
