@@ -39,15 +39,11 @@ const stack = {
   sequence: { groupOrder: 2 },
 }
 
-/** Build apps and measure pages in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
-const SITES = ['tests/stack/{bench-delivery,own-next-app}.test.ts']
+/** Builds an app and visits it in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
+const SITES = ['tests/stack/own-next-app.test.ts']
 
-/** Two at a time: one has a browser beside containers, so no other may use Docker; limits of the others are far from what they measure. */
-const IN_PAIRS = [
-  'tests/stack/compose.test.ts',
-  'tests/process/security/tunnel-process.test.ts',
-  'tests/process/outage/slow-sentry.test.ts',
-]
+/** Two at a time: their limits are far from what they measure. */
+const IN_PAIRS = ['tests/process/security/tunnel-process.test.ts', 'tests/process/outage/slow-sentry.test.ts']
 const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
 
 /** Measure memory and response times: other tests at the same time would change the result. */

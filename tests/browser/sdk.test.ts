@@ -379,20 +379,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(await page.locator('button:focus').count()).toBe(1)
   })
 
-  it('sends what was raised offline when the visitor is online again', async () => {
-    const { page } = visitor
-    visitor.allowTrouble(/ERR_INTERNET_DISCONNECTED/)
-    await site.open(page, TAG)
-    await page.waitForFunction('Sentry.getClient')
-    await page.context().setOffline(true)
-    const failed = page.waitForEvent('requestfailed', (request) => request.method() === 'POST')
-    await page.evaluate("Sentry.captureMessage('raised offline')")
-    await failed
-    expect(site.countEvents('raised offline')).toBe(0)
-    await page.context().setOffline(false)
-    await site.event('raised offline')
-  })
-
   it('sends at the next visit what the tunnel answered with 503', async () => {
     const { page } = visitor
     visitor.expectTrouble(/503/)

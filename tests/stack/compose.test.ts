@@ -4,17 +4,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../contract/dsn.ts'
-import { startChromium } from '../support/browser/chromium.ts'
 import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { callDocker } from '../support/docker/engine.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
 import { it } from '../support/docker/fixtures.ts'
 import { askDoctor } from '../support/doctor/doctor.ts'
-import { startLoad } from '../support/load.ts'
 import { post } from '../support/post.ts'
-import { requires, unmet } from '../support/requirements.ts'
+import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
-import { parseEnvelope } from '../support/sentry/received-request.ts'
 
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
@@ -25,31 +22,6 @@ describe('The containers of compose', requires('docker'), () => {
     const answer = await post(stack.url, { path: '/monitoring?p=1', body: sent })
     expect(answer.status).toBe(200)
     expect(await keptOf(stack, answer.json)).toEqual(sent)
-  })
-
-  it('store an error of a real browser in the inbox', { skip: unmet('chromium') !== undefined }, async ({
-    stack,
-  }) => {
-    await using chromium = await startChromium()
-    await using visitor = await chromium.visitor()
-    visitor.expectTrouble(/uncaught Error: Thrown on purpose/)
-    await visitor.page.goto(`${stack.url}/lab`)
-    await visitor.page.getByRole('button', { name: 'Throw an error' }).click()
-    await visitor.page.getByText('accepted by this site (200)').waitFor()
-
-    const [entry] = (await stack.inbox()).filter(({ types }) => types.includes('event'))
-    const [item] = parseEnvelope(await stack.kept(entry?.id ?? '')).items
-    expect(JSON.parse(String(item?.payload)).exception.values).toMatchObject([
-      { type: 'Error', value: expect.stringMatching(/^Thrown on purpose \(lab [0-9a-f]{8}\)$/) },
-    ])
-  })
-
-  it('trust the client address from nginx only', async ({ stack }) => {
-    const refused = await post(stack.url, { body: 'no envelope' })
-    expect(refused.json).toMatchObject({
-      code: 'not-an-envelope',
-      request_id: refused.headers['x-request-id'],
-    })
   })
 
   it('do not expose the admin port to nginx', async ({ stack }) => {
@@ -137,15 +109,6 @@ describe('The containers of compose', requires('docker'), () => {
     await writeFile(passwordFile, PASSWORD)
     const { checks } = await askDoctor(...args, '--password-file', passwordFile)
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
-  })
-
-  it('accept every envelope while one of two tunnels is killed', async ({ stack }) => {
-    const [victim = ''] = await stack.containers('tunnel')
-    const load = startLoad(stack.url)
-    await load.more(300)
-    await stack.docker('kill', victim)
-    await load.more(600)
-    expect(await load.end()).toEqual([])
   })
 
   it('exit with 0 when they are stopped', async ({ stack }) => {

@@ -16,7 +16,6 @@ import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
 
-const MB = 1_000_000
 const CAPACITY = readFileSync(join(ROOT, 'docs/capacity.md'), 'utf8')
 const COMPOSE = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 const BASE = process.env.NODE_IMAGE || 'node:24-slim'
@@ -58,12 +57,6 @@ describe('The image', requires('docker'), () => {
 
   const inside = (image: string, script: string) =>
     docker('run', '--rm', '--network=none', '--entrypoint=sh', name(image), '-c', script)
-
-  it('of the tunnel adds less than 25 MB to its base', async () => {
-    const [size = 0, base = 0] = await inspect<number>('{{json .Size}}', name('tunnel'), BASE)
-    expect(size - base).toBeGreaterThan(0)
-    expect(size - base).toBeLessThan(25 * MB)
-  })
 
   it('of web contains the files that Next.js traced, and no build tools', async () => {
     expect((await inside('web', 'ls -A /app')).split('\n')).toEqual(['node_modules', 'web'])
