@@ -13,6 +13,7 @@ import { type Engine, type Tab, type TabVisitor, waitFor } from './tab.ts'
 
 const START_TIMEOUT_MS = 60_000 // the machine may be busy
 const SCRIPT_TIMEOUT_MS = 90_000
+const END_TIMEOUT_MS = 30_000
 
 /** Starts a display for WebKit, which has no mode without one. `await using` stops it. */
 export async function startWebKit(): Promise<Engine> {
@@ -92,8 +93,10 @@ class Session {
     return new Session(url, value)
   }
 
+  /** Ends the session. A browser that does not respond ends with its display. */
   async end(): Promise<void> {
-    await fetch(this.#url, { method: 'DELETE' })
+    const signal = AbortSignal.timeout(END_TIMEOUT_MS)
+    await fetch(this.#url, { method: 'DELETE', signal }).catch(() => undefined)
   }
 
   async newTab(): Promise<Tab> {
