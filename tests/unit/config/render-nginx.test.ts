@@ -120,7 +120,7 @@ describe('A list', () => {
       'set_real_ip_from 2001:db8::/32;',
       'set_real_ip_from ::1;',
     ])
-    expect(lines(env, ' 1;').filter((line) => /^\S+ 1;$/.test(line))).toEqual([
+    expect(lines(env, ' 1;').filter((line) => /^[\d:a-f./]+ 1;$/.test(line))).toEqual([
       '10.0.0.0/8 1;',
       '192.0.2.1 1;',
       '2001:db8::/32 1;',
