@@ -108,6 +108,11 @@ describe('docs/openapi.yaml', () => {
       for (const path of ['/status', '/figures', '/projects', '/rejections', '/receipts'])
         await ask(tunnel, `GET ${path}`, 200)
     for (const tunnel of [inbox, spooling]) await ask(tunnel, 'GET /history', 200, '?range=24h')
+    const now = Date.now()
+    const query = `?from=${now - 3_600_000}&to=${now + 60_000}&step=600000`
+    for (const tunnel of [inbox, spooling]) await ask(tunnel, 'GET /figures', 200, query)
+    await ask(inbox, 'GET /figures', 400, '?from=x')
+    await ask(spooling, 'GET /figures', 404, `${query}&project=none/1`)
     await ask(inbox, 'GET /history', 400, '?range=1y')
     await ask(spooling, 'GET /history', 404, '?range=1h&project=none/1')
     await ask(inbox, 'GET /receipts', 400, '?newest=x')
