@@ -20,7 +20,7 @@ const PAGE = 'docs/operations.md'
 const KINDS: readonly SiteKind[] = ['file', 'small-disk', 'nats']
 
 /** All drills, in the order in which they run on one site. */
-export const DRILLS: readonly Drill[] = [
+const DRILLS: readonly Drill[] = [
   ...SENTRY_DRILLS,
   ...CONTAINER_DRILLS,
   DAMAGED_FILE_DRILL,

@@ -11,7 +11,6 @@ const LONGEST = [
   'tests/contract/jetstream/server.test.ts',
   'tests/browser/console-accessibility.test.ts',
   'tests/process/outage/full-disk.test.ts',
-  'tests/contract/sqlite/recovery.test.ts',
   'tests/browser/console-newcomer.test.ts',
   'tests/browser/console-replay.test.ts',
   'tests/contract/sqlite/guarantees.test.ts',
