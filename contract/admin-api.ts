@@ -244,6 +244,16 @@ export type ProjectSdks = {
   unknown_types: (LastSeen & { count: number })[]
 }
 
+/** Envelopes of a project since the replica started. */
+export type ProjectTraffic = {
+  traffic: { category: string; outcome: Outcome; envelopes: number; bytes: number }[]
+  /** Spooled envelopes by final outcome. */
+  final_outcomes: Partial<Record<FinalOutcome, number>>
+}
+
+/** Project in the response of `GET /projects`. */
+export type ProjectActivity = ProjectSdks & ProjectTraffic
+
 /** Last rejected request of a code, sampled once per second; times are in milliseconds since 1970. */
 export type RejectionSample = {
   code: string

@@ -5,11 +5,16 @@ import { describe, expect } from 'vitest'
 import type { ConsoleSite } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
+import { pointAt } from '../support/web/figures.ts'
 
-type Past = { after: number; outcomes: Record<string, number> }[]
+const MINUTE = 60_000
+const FROM = Date.UTC(2026, 10, 22, 9)
+
+/** Counts of the minutes after `FROM` by outcome; `null` for a minute in which no replica ran. The last one is running. */
+type Past = (Record<string, number> | null)[]
 
 describe('A chart of the console', requires('chromium', 'nginx'), () => {
-  /** Shows the overview with given samples: outcomes by seconds after the first sample. */
+  /** Shows the overview with these figures. */
   async function tell(consoleSite: ConsoleSite, page: Page, past: Past): Promise<Locator> {
     const first = await page.evaluate(async () => {
       const response = await fetch('/console/live')
@@ -19,16 +24,15 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
       await reader?.cancel()
       return JSON.parse(text.slice('data: '.length))
     })
-    const { isGap: _, ...sample } = first.overview.point // web may have asked before the tunnel responded
-    const start = Math.floor(Date.now() / 60_000) * 60_000 - 120_000
-    const history = past.map(({ after, outcomes }) => ({
-      ...sample,
-      time: start + after * 1000,
-      outcomes,
-    }))
-    const overview = { ...first.overview, point: history.at(-1) }
-    const body = `data: ${JSON.stringify({ overview, history })}\n\n`
-    await page.route('**/console/live', (route) => route.fulfill({ contentType: 'text/event-stream', body }))
+    const points = past.flatMap((outcomes, minute) =>
+      outcomes ? [pointAt(FROM / MINUTE + minute, { outcomes })] : [],
+    )
+    const to = FROM + (past.length - 0.5) * MINUTE
+    const figures = { from: FROM, to, step: MINUTE, points, pending_before: 0 }
+    const body = `data: ${JSON.stringify({ ...first, figures, since: FROM })}\n\n`
+    await page.route('**/console/live?*', (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body }),
+    )
     await page.goto(`${consoleSite.site.url}/console`)
     const chart = page.getByRole('figure').filter({ hasText: 'Envelopes by outcome' })
     await expect
@@ -60,12 +64,10 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     }, name)
   }
 
-  it('shows a single sample, and its values with their unit', async ({ consoleSite }) => {
+  it('shows a single count, and its value with its unit', async ({ consoleSite }) => {
     await using visitor = await consoleSite.operator()
-    const chart = await tell(consoleSite, visitor.page, [
-      { after: 0, outcomes: { delivered: 100 } },
-      { after: 10, outcomes: { delivered: 130 } },
-    ])
+    const chart = await tell(consoleSite, visitor.page, [null, { delivered: 30 }])
+    await chart.getByText('per minute').waitFor()
     await chart.getByRole('listitem').filter({ hasText: 'delivered 30, 30 in all' }).waitFor()
     await expect.poll(() => pixelsOf(chart, 'text-good')).toBeGreaterThan(4)
     expect(await pixelsOf(chart, 'text-bad')).toBe(0)
@@ -73,41 +75,33 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
 
   it('says that no envelopes arrived, on an axis without repeated zeros', async ({ consoleSite }) => {
     await using visitor = await consoleSite.operator()
-    const chart = await tell(consoleSite, visitor.page, [
-      { after: 0, outcomes: { delivered: 100 } },
-      { after: 10, outcomes: { delivered: 100 } },
-      { after: 20, outcomes: { delivered: 100 } },
-    ])
+    const chart = await tell(consoleSite, visitor.page, [{}, {}, {}])
     await chart.getByText('No envelopes in the last 15 minutes.').waitFor()
     await chart.getByRole('listitem').filter({ hasText: 'delivered 0, 0 in all' }).waitFor()
   })
 
-  it('counts envelopes per 10 s, and shows values by arrow keys', async ({ consoleSite }) => {
-    await using visitor = await consoleSite.operator()
+  it('shows values by arrow keys, and a minute in which no replica ran as a gap', async ({ consoleSite }) => {
+    await using visitor = await consoleSite.operator('', { timezoneId: 'UTC' })
     const { page } = visitor
     const chart = await tell(consoleSite, page, [
-      { after: 0, outcomes: { delivered: 0, rejected: 0 } },
-      { after: 10, outcomes: { delivered: 40, rejected: 0 } },
-      { after: 20, outcomes: { delivered: 100, rejected: 2 } },
+      ...[{ delivered: 40 }, null, { delivered: 50 }],
+      { delivered: 10, 'rejected:too-large': 1, 'rejected:spool-full': 1 },
     ])
-    await chart.getByText('per 10 s').waitFor()
     const lines = () => chart.getByRole('list').getByRole('listitem').allTextContents()
-    await expect.poll(lines).toEqual(['delivered 60, 100 in all', 'rejected 2, 2 in all'])
+    await expect.poll(lines).toEqual(['delivered 10, 100 in all', 'rejected 2, 2 in all'])
     await chart.getByRole('slider').focus()
     await page.keyboard.press('ArrowLeft')
-    await expect.poll(lines).toEqual(['delivered 40, 100 in all', 'rejected 0, 2 in all'])
-    await expect
-      .poll(() => chart.getByRole('slider').getAttribute('aria-valuetext'))
-      .toMatch(/^\d\d:\d\d:10: delivered 40, rejected 0$/)
+    await expect.poll(lines).toEqual(['delivered 50, 100 in all', 'rejected 0, 2 in all'])
+    const spoken = () => chart.getByRole('slider').getAttribute('aria-valuetext')
+    await expect.poll(spoken).toBe('09:02: delivered 50, rejected 0')
+    await page.keyboard.press('ArrowLeft')
+    await expect.poll(spoken).toBe('09:01: delivered –, rejected –')
   })
 
-  it('lists its values by minute', async ({ consoleSite }) => {
+  it('lists its values by minute, without minutes in which no replica ran', async ({ consoleSite }) => {
     await using visitor = await consoleSite.operator()
     const chart = await tell(consoleSite, visitor.page, [
-      { after: 0, outcomes: { delivered: 5, declined: 1 } },
-      { after: 30, outcomes: { delivered: 9, declined: 1 } },
-      { after: 61, outcomes: { delivered: 1_309, declined: 2 } },
-      { after: 110, outcomes: { delivered: 1_310, declined: 2 } },
+      ...[{ delivered: 4 }, null, { delivered: 1_301, declined: 1 }],
     ])
     await chart.getByText('Values by minute').click()
     const figures = async () => {

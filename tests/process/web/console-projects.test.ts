@@ -52,7 +52,7 @@ describe('The projects page of the console, with many projects', () => {
   it('shows 50 active projects, those without envelopes in one line each, and the others on a second page', async () => {
     for (const id of ['2', '55'])
       expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).status).toBe(200)
-    await lookUntil(web.url, cookie, ({ point }) => point.outcomes.delivered === 2)
+    await lookUntil(web.url, cookie, ({ flow }) => flow?.total.outcomes.delivered === 2)
     await expect
       .poll(() => read('/console/projects'))
       .toEqual({

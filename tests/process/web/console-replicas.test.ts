@@ -78,7 +78,7 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
     const earlier = await startFakeTunnel('previous-release', {
       ...inboxOf('of another machine'),
-      'GET /figures': (_, response) => response.writeHead(404).end(),
+      'GET /figures': json({ outcomes: [], process: {} }),
     })
     started.use(earlier)
     web = started.use(await startWebOver(...tunnels, hung, earlier))
@@ -126,7 +126,7 @@ describe('For replicas that share a spool and an inbox, the console', () => {
       const row = rows.filter((each) => each.includes(`>error e${n}<`))
       expect(row).toEqual([expect.stringMatching(/>4 <span[^>]*>envelopes</)])
     }
-    expect(hung.asked.filter((each) => !/^GET \/(status|figures|rejections)$/.test(each))).toEqual([])
+    expect(hung.asked.filter((each) => !/^GET \/(status|rejections)$/.test(each))).toEqual([])
   })
 
   it('reads an envelope from the first replica that returns it', async () => {
@@ -135,8 +135,8 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     expect(await secondEnded.promise).toBe('cut off')
   })
 
-  it('shows a replica without /figures as responding, and says that it reports no figures', async () => {
-    const notice = 'previous-release: an older version that reports no counters'
+  it('shows a replica with figures of an earlier release as responding, and names it', async () => {
+    const notice = 'Figures of previous-release are missing: unknown response.'
     const text = await pageWith(`${web.url}/console/replicas`, cookie, notice)
     expect(text).toMatch(
       /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { Monitor, type Snapshot } from '../../../web/features/console/monitor/replica-monitor.ts'
+import { sumByName } from '../../../web/features/console/figures/figures.ts'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
@@ -46,8 +46,6 @@ describe('The counts of the console', () => {
   let sentry: Sentry
   let tunnels: Tunnel[]
   let web: Web
-  /** Sums the counters as web does, to the byte, because pages round. */
-  let watch: Monitor
   let cookie: string | undefined
   let lateAdminPort: number
   let env: Record<string, string>
@@ -66,17 +64,6 @@ describe('The counts of the console', () => {
     tunnels = await Promise.all([1, 2, 3].map(async () => started.use(await startTunnel({ env }))))
     lateAdminPort = await freePort()
     const all = [...tunnels, { adminUrl: `http://127.0.0.1:${lateAdminPort}` }]
-    watch = new Monitor({
-      origins: async () => all.map(({ adminUrl }) => adminUrl),
-      ask: async (origin) => {
-        const init = { headers: { authorization: `Bearer ${tunnels[0]?.token}` } }
-        const [status, figures] = await Promise.all(
-          ['/status', '/figures'].map(async (path) => (await fetch(origin + path, init)).json()),
-        )
-        return { status, figures }
-      },
-      now: Date.now,
-    })
     web = started.use(await startWebOver(...all))
     cookie = (await signIn(web.url)).cookie
   }, 300_000)
@@ -110,18 +97,6 @@ describe('The counts of the console', () => {
 
   const newError = (id: string) => errorOf(sentry.dsn(id), { event_id: randomUUID().replaceAll('-', '') })
 
-  function booksOf({ totals }: Snapshot): Books {
-    const books: Books = {}
-    const at = (each: { project: string; category: string; outcome: string }) => {
-      const name = `${each.project} ${each.category} ${each.outcome}`
-      books[name] ??= [0, 0]
-      return books[name]
-    }
-    for (const each of totals.outcomes) at(each)[0] += each.count
-    for (const each of totals.bytes) at(each)[1] += each.count
-    return books
-  }
-
   /** Sums the metrics of the running tunnels as Prometheus reads them. */
   async function metricsBooks(): Promise<Books> {
     const books: Books = {}
@@ -150,20 +125,20 @@ describe('The counts of the console', () => {
     return sums
   }
 
-  /** Waits until the overview and the projects page show the counts of all posted envelopes. */
-  async function lookForAll(): Promise<Snapshot> {
-    const { point } = await lookUntil(web.url, cookie, hasAll)
-    expect([point.categories, point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
-    expect(point.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
-    const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
-    expect(envelopesIn(await pageText('/console/projects'))).toEqual(
-      Object.fromEntries(byProject.map(([name, [envelopes]]) => [name, envelopes])),
-    )
-    return watch.refresh()
+  /** Waits until the overview shows the counts of all posted envelopes. */
+  async function lookForAll(): Promise<OverviewSnapshot> {
+    const overview = await lookUntil(web.url, cookie, hasAll)
+    expectAll(overview)
+    return overview
   }
 
-  const hasAll = ({ point }: OverviewSnapshot) =>
-    Object.values(point.outcomes).reduce((sum, count) => sum + count, 0) >= all(sent)
+  function expectAll({ flow }: OverviewSnapshot): void {
+    expect(flow?.total.categories).toEqual(sumsBy(CATEGORY))
+    expect(sumByName(flow?.total.outcomes ?? {})).toEqual(sumsBy(OUTCOME))
+    expect(flow?.total.bytes).toBe(Object.values(sent).reduce((sum, [, bytes]) => sum + bytes, 0))
+  }
+
+  const hasAll = ({ flow }: OverviewSnapshot) => (flow?.total.received ?? 0) >= all(sent)
   const changesOf = ({ changes }: Pick<OverviewSnapshot, 'changes'>) =>
     changes.map(({ text }) => text).join('\n')
 
@@ -176,19 +151,21 @@ describe('The counts of the console', () => {
     for (let n = 0; n < 4; n++)
       await send(errorOf('https://abc@elsewhere.example/9'), 403, ['', 'none', 'rejected'], UNREAD)
     for (let n = 0; n < 3; n++) await send(Buffer.from('not an envelope'), 400, ['', 'none', 'rejected'])
-    const snapshot = await lookForAll()
-    expect(booksOf(snapshot)).toEqual(sent)
+    await lookForAll()
     expect(await metricsBooks()).toEqual(sent)
-    expect(snapshot.projects).toEqual([project('1'), project('2')])
+    const byProject = Object.entries(sent).filter(([name]) => !name.startsWith(' '))
+    expect(envelopesIn(await pageText('/console/projects'))).toEqual(
+      Object.fromEntries(byProject.map(([name, [envelopes]]) => [name, envelopes])),
+    )
   })
 
   it('contain the accepted envelopes of each upstream and its response times', async () => {
     const host = `127.0.0.1:${sentry.port}`
-    const { totals } = await watch.refresh()
-    expect(totals.upstream_durations[sentry.url]?.['+Inf']).toBe(REAL.length * 2 + 1) // and the declined one
-    const { point } = await lookUntil(web.url, cookie, hasAll)
-    expect(Object.keys(point.upstreams)).toEqual([host])
-    expect(point.upstreams[host]?.delivered).toBe(REAL.length * 2)
+    const { flow } = await lookForAll()
+    expect(Object.keys(flow?.total.upstreams ?? {})).toEqual([host])
+    const { delivered, durations } = flow?.total.upstreams[host] ?? {}
+    expect(delivered).toBe(REAL.length * 2)
+    expect(durations?.['+Inf']).toBe(REAL.length * 2 + 1) // and the declined one
   })
 
   it('contain the SDKs and releases of each project, and its share of the spool', async () => {
@@ -261,14 +238,13 @@ describe('The counts of the console', () => {
   it('keep the counts of a killed replica, and show it and one that starts', async () => {
     const third = tunnels[2] as Tunnel
     const { replica } = await (await third.admin('/status')).json()
-    expect(booksOf(await lookForAll())).toEqual(sent)
+    await lookForAll()
     killed = third.pid
     await third.kill()
     const silent = await lookUntil(web.url, cookie, ({ replicas }) =>
       replicas.some(({ name, state }) => name === replica && state === 'unresponsive'),
     )
-    expect([silent.point.categories, silent.point.outcomes]).toEqual([sumsBy(CATEGORY), sumsBy(OUTCOME)])
-    expect(booksOf(await watch.refresh())).toEqual(sent)
+    expectAll(silent)
     expect(changesOf(silent)).toContain(`${replica} does not respond`)
     const codes = ['dsn-unknown', 'envelope-too-large', 'not-an-envelope']
     const withRequest = async () => {
@@ -289,7 +265,7 @@ describe('The counts of the console', () => {
         replicas.filter(({ state }) => state === 'responding').length === 3,
     )
     for (let n = 0; n < 9; n++) await send(newError('1'), 200, ['1', 'error', 'delivered'])
-    expect(booksOf(await lookForAll())).toEqual(sent)
+    await lookForAll()
   })
 
   it('contain an open breaker with its start and its next probe, and when it closed', async () => {
@@ -329,11 +305,11 @@ describe('The counts of the console', () => {
       (overview) =>
         overview.openBreakers.total === 0 &&
         overview.spools[0]?.envelopes === 0 &&
-        overview.point.finalOutcomes.delivered === spooled && // counted by a replica shortly after the spool is empty
+        overview.flow?.total.final_outcomes.delivered === spooled && // counted by a replica shortly after the spool is empty
         hasAll(overview),
     )
     expect(changesOf(back)).toContain(`closed the circuit breaker of ${sentry.url}`)
-    expect(booksOf(await lookForAll())).toEqual(sent)
+    await lookForAll()
   })
 
   /** Expects an envelope delivered, or spooled while its tunnel does not know yet that Sentry is back. */

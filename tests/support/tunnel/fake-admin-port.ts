@@ -3,7 +3,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ReplicaFigures, ReplicaStatus } from '../../../contract/admin-api.ts'
+import type { ReplicaStatus } from '../../../contract/admin-api.ts'
+import { type Figures, MIN_STEP } from '../../../contract/figures.ts'
+import { quietStatus } from '../web/figures.ts'
 
 /** Responses by method and path, like `GET /inbox`. */
 export type Answers = Record<string, (request: IncomingMessage, response: ServerResponse) => void>
@@ -18,8 +20,8 @@ export async function startFakeTunnel(
 ) {
   const asked: string[] = []
   const all: Answers = {
-    'GET /status': (_, response) => response.end(JSON.stringify({ ...QUIET, replica, ...status })),
-    'GET /figures': (_, response) => response.end(JSON.stringify(NO_COUNTS)),
+    'GET /status': (_, response) => response.end(JSON.stringify(quietStatus(replica, status))),
+    'GET /figures': (_, response) => response.end(JSON.stringify(noFigures())),
     ...answers,
   }
   const server = createServer((request, response) => {
@@ -45,21 +47,8 @@ export async function startFakeTunnel(
   }
 }
 
-const QUIET: Omit<ReplicaStatus, 'replica'> = {
-  version: '0.0.0',
-  since: 0,
-  settings: {},
-  dsns: [],
-  projects: [],
-  in_flight: 0,
-  limits: [],
-  upstreams: [],
-  addresses: 0,
-  warnings: [],
-  actions: [],
-}
-
-const NO_COUNTS: ReplicaFigures = {
-  ...{ outcomes: [], items: [], bytes: [], final_outcomes: [], durations: {}, upstream_durations: {} },
-  process: { resident_bytes: 1, cpu_seconds: 0, event_loop_p99_seconds: 0 },
+function noFigures(): Figures {
+  const to = Date.now()
+  const from = Math.floor(to / MIN_STEP - 15) * MIN_STEP
+  return { from, to, step: MIN_STEP, points: [], pending_before: 0, replicas: [] }
 }

@@ -2,8 +2,8 @@
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { expect } from 'vitest'
+import type { LiveEvent } from '../../../web/features/console/figures/live-view.ts'
 import type { OverviewSnapshot } from '../../../web/features/console/monitor/snapshot.ts'
-import type { LiveEvent } from '../../../web/features/console/monitor/use-snapshot.ts'
 import { TOKEN } from '../tunnel/running.ts'
 import { startWeb, type Web } from './web.ts'
 

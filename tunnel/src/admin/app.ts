@@ -1,7 +1,7 @@
 /** Admin port: health, metrics, status, live feed, inbox and spool. */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Rejections, ReplicaStatus } from 'contract/admin-api'
+import type { ProjectActivity, Rejections, ReplicaStatus } from 'contract/admin-api'
 import { HISTORY_RANGES } from 'contract/history'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
@@ -26,6 +26,7 @@ import { readFigures } from './figures.ts'
 import { formerFigures, formerHistory } from './former-figures.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { PolicyExamples } from './policy-example.ts'
+import { trafficByProject } from './project-traffic.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
 
@@ -83,7 +84,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
-  app.get('/projects', (c) => c.json({ projects: deps.sdkInventory.all() }))
+  app.get('/projects', (c) => c.json({ projects: describeProjects(deps) }))
   app.get('/policies/example', createHandler({ run: (c) => policyExamples.read(c) }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
@@ -154,6 +155,11 @@ function findReceipt(c: Context, receipts: Receipts): Response {
 
 function describeRejections({ rejectionSamples, counters, remedies }: AdminDeps): Rejections {
   return { rejections: rejectionSamples.all(), times: counters.times(), settings: remedies }
+}
+
+function describeProjects({ counters, sdkInventory }: AdminDeps): ProjectActivity[] {
+  const trafficOf = trafficByProject(counters)
+  return sdkInventory.all().map((sdks) => ({ ...sdks, ...trafficOf(sdks.project) }))
 }
 
 async function readHistory(c: Context, { snapshots, now }: AdminDeps): Promise<object> {

@@ -5,15 +5,14 @@ import { formatQuantity } from '../../lib/format.ts'
 import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
-import { hostOf } from './monitor/figures.ts'
 import type { SimulatedOutage } from './monitor/simulated-outage.ts'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
+import { hostOf } from './monitor/upstreams.ts'
 
 type Props = Pick<OverviewSnapshot, 'replicas' | 'spools' | 'simulatedOutage'>
 
 export function Notices({ replicas, spools, simulatedOutage }: Props) {
   const unresponsive = replicas.filter(({ state }) => state === 'unresponsive')
-  const withoutFigures = replicas.filter(({ state, process }) => state === 'responding' && !process)
   const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
   const damaged = spools.flatMap((spool) => spool.damaged_files ?? [])
   return (
@@ -33,12 +32,6 @@ export function Notices({ replicas, spools, simulatedOutage }: Props) {
         </Notice>
       ))}
       {simulatedOutage && <Notice state="wait">{describeSimulation(simulatedOutage)}</Notice>}
-      {withoutFigures.length > 0 && (
-        <Notice state="hold">
-          {withoutFigures.map(nameOf).join(', ')}: an older version that reports no counters. Its envelopes
-          are not included here.
-        </Notice>
-      )}
       {[...warnings].map((warning) => (
         <Notice key={warning} state="hold">
           {warning}
@@ -51,8 +44,8 @@ export function Notices({ replicas, spools, simulatedOutage }: Props) {
 function describeUnresponsive(replicas: ReplicaSummary[]): string {
   const [first] = replicas
   return first && replicas.length === 1
-    ? `${nameOf(first)} does not respond; its last known counts are shown. Check its log, and that it is running.`
-    : `${replicas.length} replicas do not respond; their last known counts are shown. Check their logs, and that they are running.`
+    ? `${nameOf(first)} does not respond. Check its log, and that it is running.`
+    : `${replicas.length} replicas do not respond. Check their logs, and that they are running.`
 }
 
 function describeSimulation({ remaining_ms, pending }: SimulatedOutage): string {
@@ -66,7 +59,7 @@ function nameOf({ name, origin }: ReplicaSummary): string {
   return name ?? hostOf(origin)
 }
 
-function Notice({ state, children }: { state: State; children: ReactNode }) {
+export function Notice({ state, children }: { state: State; children: ReactNode }) {
   return (
     <p className="flex max-w-none items-start gap-2.5 rounded-part border border-line bg-surface px-4 py-2.5 text-note">
       <StateMark state={state} className="mt-0.5 size-4" />

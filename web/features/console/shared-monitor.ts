@@ -1,6 +1,6 @@
-/** Monitor of this process. It polls also while no operator is signed in, so that the overview has a history. */
+/** Monitor of this process. It polls also while no operator is signed in, so that the overview knows what has changed and since when. */
 
-import type { Rejections, ReplicaFigures, ReplicaStatus } from 'contract/admin-api'
+import type { Rejections, ReplicaStatus } from 'contract/admin-api'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'
 import { processSingleton } from '../../lib/process-singleton.ts'
 import { Monitor } from './monitor/replica-monitor.ts'
@@ -11,7 +11,12 @@ const EVERY_MS = 10_000
 export function sharedMonitor(access: AdminAccess): Monitor {
   return processSingleton('monitor', () => {
     const origins = () => replicaOrigins(access)
-    return new Monitor({ origins, ask: (origin) => readReplica(access, origin), now: Date.now })
+    return new Monitor({
+      origins,
+      ask: (origin) => readStatus(access, origin),
+      askFigures: async (origin, path) => (await fetchOk(access, origin + path)).json(),
+      now: Date.now,
+    })
   })
 }
 
@@ -39,25 +44,14 @@ async function recordRejections(access: AdminAccess): Promise<void> {
   await Promise.allSettled(origins.map(record))
 }
 
-async function readReplica(access: AdminAccess, origin: string) {
-  const [status, figures] = await Promise.all([readStatus(access, origin), readFigures(access, origin)])
-  return { status, figures }
-}
-
 export async function readStatus(access: AdminAccess, origin: string): Promise<ReplicaStatus> {
   return (await fetchOk(access, `${origin}/status`)).json() as Promise<ReplicaStatus>
 }
 
-/** Returns `undefined` for a replica of a release that has no `/figures`. */
-async function readFigures(access: AdminAccess, origin: string): Promise<ReplicaFigures | undefined> {
-  const response = await fetchAdmin(access, `${origin}/figures`)
-  if (response.status === 404) return undefined
-  if (!response.ok) throw new Error(`${origin}/figures responded with ${response.status}`)
-  return response.json() as Promise<ReplicaFigures>
-}
-
+/** Rejects with the reason that the replica gives. */
 async function fetchOk(access: AdminAccess, url: string): Promise<Response> {
   const response = await fetchAdmin(access, url)
-  if (!response.ok) throw new Error(`${url} responded with ${response.status}`)
-  return response
+  if (response.ok) return response
+  const { detail }: { detail?: unknown } = await response.json().catch(() => ({}))
+  throw new Error(typeof detail === 'string' ? detail : `status ${response.status}`)
 }

@@ -1,35 +1,34 @@
-/** Streams a summary of all replicas every 2 s as server-sent events, the first with the history. */
+/** Streams the state of all replicas and the figures of a range every 2 s as server-sent events, after the first one only what has changed. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ConsoleData, getConsoleData } from '../../../features/console/data-access/data-access.ts'
-import type { Point } from '../../../features/console/monitor/replica-monitor.ts'
-import { summarise } from '../../../features/console/monitor/snapshot.ts'
-import type { LiveEvent } from '../../../features/console/monitor/use-snapshot.ts'
+import { eventAfter, type LiveView } from '../../../features/console/figures/live-view.ts'
+import { type Range, readRange } from '../../../features/console/figures/range.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 const EVERY_MS = 2_000
 
-export async function GET(): Promise<Response> {
+export async function GET(request: Request): Promise<Response> {
   const data = await getConsoleData()
-  return data ? events(streamSnapshots(data, await data.history())) : notSignedIn()
+  const range = readRange(new URL(request.url).searchParams.get('range') ?? undefined)
+  return data ? events(streamViews(data, range)) : notSignedIn()
 }
 
-/** Takes a snapshot only after the one before was read. */
-function streamSnapshots(data: ConsoleData, history: Point[]): ReadableStream<Uint8Array> {
+/** Reads a view only after the one before was read. */
+function streamViews(data: ConsoleData, range: Range): ReadableStream<Uint8Array> {
   const text = new TextEncoder()
   const closed = new AbortController()
-  let isFirst = true
+  let last: LiveView | undefined
   return new ReadableStream(
     {
       async pull(controller) {
-        if (!isFirst) await wait(EVERY_MS, undefined, { signal: closed.signal }).catch(() => {})
+        if (last) await wait(EVERY_MS, undefined, { signal: closed.signal }).catch(() => {})
         if (closed.signal.aborted) return
         if (!data.isSignedIn()) return controller.close()
-        const overview = summarise(await data.snapshot())
+        const view = await data.live(range)
         if (closed.signal.aborted) return
-        const event: LiveEvent = { overview, ...(isFirst && { history }) }
-        isFirst = false
-        controller.enqueue(text.encode(`data: ${JSON.stringify(event)}\n\n`))
+        controller.enqueue(text.encode(`data: ${JSON.stringify(eventAfter(last, view))}\n\n`))
+        last = view
       },
       cancel: () => closed.abort(),
     },

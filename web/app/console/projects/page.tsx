@@ -6,6 +6,7 @@ import { NoReplica } from '../../../features/console/notices.tsx'
 import { IdleProjects, ProjectPanel } from '../../../features/console/projects/project-panel.tsx'
 import { describeProjects, isIdle } from '../../../features/console/projects/projects.ts'
 import { type Query, readOffset, withQuery } from '../../../features/console/routes.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { Pages } from '../../../ui/pagination.tsx'
 
 export const metadata = { title: 'Projects · Console' }
@@ -19,17 +20,24 @@ const MAX_UNFOLDED = 3 // projects: with more, the page shows their traffic firs
 export default async function ProjectsPage({ searchParams }: Props) {
   const query = await searchParams
   const data = await requireConsoleData(withQuery(PROJECTS, query))
-  const [snapshot, sdks] = await Promise.all([data.snapshot(), data.sdks()])
+  const [snapshot, { reports, failed }] = await Promise.all([data.snapshot(), data.projects()])
   const { tunnelPath } = data.settings
   const { projects: names } = snapshot
   const from = readOffset(query.from)
-  const projects = describeProjects(snapshot, sdks, names.slice(from, from + PAGE))
+  const projects = describeProjects(snapshot, reports, names.slice(from, from + PAGE))
   const shows = projects.length <= MAX_UNFOLDED ? 'configuration' : 'traffic'
   const idle = projects.filter(isIdle)
   const active = projects.filter((project) => !isIdle(project))
   return (
     <ConsoleShell at="projects" title="Projects">
       {names.length === 0 && <NoReplica />}
+      {names.length > 0 && (
+        <p role="status" className="mb-4 max-w-prose text-note text-quiet">
+          Envelopes since the running replicas started.
+          {failed > 0 &&
+            ` ${formatQuantity(failed, 'replica')} did not respond or failed: the counts are incomplete.`}
+        </p>
+      )}
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {active.map((project, index) => {
           const isAlone = shows === 'configuration' && active.length % 2 === 1 && index === active.length - 1

@@ -2,7 +2,7 @@
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
-import { summarise } from '../../../features/console/monitor/snapshot.ts'
+import { RECENT } from '../../../features/console/figures/range.ts'
 import { ReplicaList } from '../../../features/console/replicas/replica-list.tsx'
 
 export const metadata = { title: 'Replicas · Console' }
@@ -11,7 +11,7 @@ export default async function ReplicasPage() {
   const data = await requireConsoleData('/console/replicas')
   return (
     <ConsoleShell at="replicas" title="Replicas">
-      <ReplicaList first={summarise(await data.snapshot())} />
+      <ReplicaList first={await data.live(RECENT)} />
     </ConsoleShell>
   )
 }

@@ -29,7 +29,7 @@ export default async function SpoolPage({ searchParams }: Props) {
     <ConsoleShell at="spool" title="Spool">
       <AutoRefresh />
       <div className="grid grid-cols-1 gap-4">
-        <Notices {...summarise(snapshot)} />
+        <Notices {...summarise(snapshot, {})} />
         <ActionResult query={query} />
         {spools.length === 0 && (hasResponse(snapshot) ? <NoSentry {...snapshot} /> : <NoReplica />)}
         {spools.map((spool, index) => (

@@ -4,6 +4,8 @@ import 'server-only'
 import { headers } from 'next/headers'
 import { fetchAdmin } from '../../../lib/admin-client.ts'
 import type { Config } from '../../../lib/config.ts'
+import type { Range } from '../figures/range.ts'
+import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import type { ReplicaView } from '../monitor/replicas.ts'
 import { sharedMonitor } from '../shared-monitor.ts'
@@ -32,6 +34,10 @@ export class AdminRequests {
 
   snapshot(): Promise<Snapshot> {
     return sharedMonitor(this.#settings).snapshot(MAX_AGE_MS)
+  }
+
+  figures(range: Range): Promise<FiguresReading> {
+    return sharedMonitor(this.#settings).figures(range)
   }
 
   /** Polls all replicas, after an action. */

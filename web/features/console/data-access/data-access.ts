@@ -1,28 +1,27 @@
 /** Data of the console, for signed-in operators only. Every page and route of the console goes through this file. */
 
 import 'server-only'
-import type { ProjectSdks, Receipt, Rejections } from 'contract/admin-api'
-import type { HistoryRange } from 'contract/history'
+import type { ProjectActivity, Receipt, Rejections } from 'contract/admin-api'
+import type { Figures } from 'contract/figures'
 import type { ScrubExample } from 'contract/policies'
 import { redirect } from 'next/navigation'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
 import { READ_BYTES } from '../bounds.ts'
+import type { RangeFigures } from '../figures/figures.ts'
+import type { LiveView } from '../figures/live-view.ts'
+import { type Range, WEEK } from '../figures/range.ts'
+import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
-import type { Point, Snapshot } from '../monitor/replica-monitor.ts'
-import { continueWith } from '../monitor/stored-history.ts'
-import { estimateReach, type Reach } from '../overview/reach/reach.ts'
-import { mergeSdks } from '../projects/projects.ts'
+import type { Snapshot } from '../monitor/replica-monitor.ts'
+import { summarise } from '../monitor/snapshot.ts'
 import { returnPath, SIGN_IN } from '../routes.ts'
 import { currentSession, isSessionOpen } from '../session/session.ts'
-import { readStatus, rejectionHistory, sharedMonitor } from '../shared-monitor.ts'
+import { readStatus, rejectionHistory } from '../shared-monitor.ts'
 import { AdminRequests, jsonWithin } from './admin-requests.ts'
-import { type HistoryOfRange, readHistory } from './history.ts'
 import { InboxData } from './inbox.ts'
 import { SpoolData } from './spool.ts'
-
-const LIVE_MS = 14 * 60_000
 
 /** Returns `undefined` without a session. */
 export async function getConsoleData(): Promise<ConsoleData | undefined> {
@@ -61,25 +60,24 @@ export class ConsoleData {
     return this.#requests.snapshot()
   }
 
-  /** Returns the points of the last 15 minutes: those of this process, and stored ones of the time before it started. */
-  async history(): Promise<Point[]> {
-    const live = sharedMonitor(this.settings).history()
-    const [first] = live
-    if (first && first.time < Date.now() - LIVE_MS) return live
-    const { stored } = await this.storedHistory('15m')
-    return stored ? continueWith(stored.points, live) : live
+  /** Returns the figures of all stores, at most some seconds old. */
+  figures(range: Range): Promise<FiguresReading> {
+    return this.#requests.figures(range)
   }
 
-  storedHistory(range: HistoryRange): Promise<HistoryOfRange> {
-    return readHistory(this.#requests, range)
-  }
-
-  /** Returns the reach of the last 7 days, `off` while no browser tests it; `undefined` in inbox mode, or when no replica responds. */
-  async reach(): Promise<Reach | 'off' | undefined> {
-    if (this.settings.sentryHost === undefined) return undefined
-    if (this.settings.reachTestUrl === undefined) return 'off'
-    const { stored } = await this.storedHistory('7d')
-    return stored && estimateReach(stored.reach, stored.browserErrors)
+  /** Returns the state of all replicas and the figures of a range. */
+  async live(range: Range): Promise<LiveView> {
+    const [snapshot, week, { figures, missing }] = await Promise.all([
+      this.snapshot(),
+      this.figures(WEEK),
+      this.figures(range),
+    ])
+    return {
+      overview: summarise(snapshot, week),
+      range: range.key,
+      ...(figures && { figures: withoutUpstreams(figures) }),
+      ...(missing !== undefined && { missing }),
+    }
   }
 
   /** Streams the receipts of all replicas as server-sent events. */
@@ -121,12 +119,16 @@ export class ConsoleData {
     return results
   }
 
-  /** Returns the SDKs that sent recently, by project. */
-  async sdks(): Promise<ProjectSdks[]> {
-    const { results } = await this.#requests.each(
+  /** Returns the traffic and the recent SDKs of each project, from each replica. */
+  async projects(): Promise<{ reports: ProjectActivity[]; failed: number }> {
+    const { results, failed } = await this.#requests.each(
       () => '/projects',
-      async (response) => ((await response.json()) as { projects: ProjectSdks[] }).projects,
+      async (response) => ((await response.json()) as { projects: ProjectActivity[] }).projects,
     )
-    return mergeSdks(results.flat())
+    return { reports: results.flat(), failed }
   }
+}
+
+function withoutUpstreams({ replicas: _, points, ...rest }: Figures): RangeFigures {
+  return { ...rest, points: points.map(({ upstreams: __, ...point }) => point) }
 }

@@ -3,14 +3,15 @@
 import type { LimitInForce } from 'contract/admin-api'
 import type { SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { type LossCounts, sumLosses } from './losses.ts'
+import { type LossCounts, recentLosses, sumLosses } from '../figures/losses.ts'
+import type { FiguresReading } from '../figures/read-figures.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
 export type Problem =
   | { kind: 'no-replica'; since?: number }
-  /** Losses of the last 2 minutes. */
+  /** Losses of the last 3 minutes. */
   | { kind: 'losing'; losses: LossCounts }
   /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
   | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
@@ -20,6 +21,8 @@ export type Problem =
   /** Projects whose envelopes get a 4xx that is not Sentry's; the first of them. */
   | { kind: 'refused'; refusal: ProjectRefusal; others: number }
   | { kind: 'damaged-file'; files: number }
+  /** It is not known whether envelopes were lost. */
+  | { kind: 'figures-missing'; text: string }
   | { kind: 'replicas-away'; name: string; others: number; since: number }
   /** `project` is absent when everything is paused. */
   | { kind: 'paused'; project?: string; others: number; since: number }
@@ -50,7 +53,8 @@ type ReplicaSet = {
   upstreams: readonly UpstreamView[]
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
-  recentLosses: LossCounts
+  /** Of the last minutes. */
+  figures: FiguresReading
   now: number
 }
 
@@ -59,17 +63,19 @@ const PROBE_DELAY_MS = 15_000
 
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { replicas, upstreams, spools, limits, recentLosses, now } = set
+  const { replicas, upstreams, spools, limits, figures, now } = set
   if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
+  const losses = figures.figures && recentLosses(figures.figures)
   const upstream = findUpstreamProblem(upstreams, now)
   const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
   return [
-    ...(sumLosses(recentLosses) > 0 ? [{ kind: 'losing', losses: recentLosses } as const] : []),
+    ...(losses && sumLosses(losses) > 0 ? [{ kind: 'losing', losses } as const] : []),
     ...spools.flatMap((spool) => findSpoolProblem(spool, upstream) ?? []),
     ...(upstream ? [upstream] : []),
     ...findRefusals(upstreams, now),
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
     ...findAwayReplicas(replicas),
+    ...(figures.missing === undefined ? [] : [{ kind: 'figures-missing', text: figures.missing } as const]),
     ...findPauses(spools),
     ...findLimits(limits),
   ]

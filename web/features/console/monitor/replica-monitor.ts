@@ -1,43 +1,14 @@
-/** Polls every replica, adds up their counters, and keeps the last 15 minutes. */
+/** Polls the status of every replica, and finds problems. Reads figures, and counts nothing. */
 
-import type { LimitInForce } from 'contract/admin-api'
+import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
 import type { SpoolStatus } from 'contract/spool'
-import {
-  countBy,
-  type DurationPercentiles,
-  type Figures,
-  NO_FIGURES,
-  percentilesOf,
-  sumCounts,
-} from './figures.ts'
+import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
+import { type AskFigures, type FiguresReading, readFigures } from '../figures/read-figures.ts'
 import { describeAction } from './operator-actions.ts'
 import { findProblems, type Problem } from './problems.ts'
-import { type ReplicaResponse, Replicas, type ReplicaView } from './replicas.ts'
+import { Replicas, type ReplicaView } from './replicas.ts'
 import { type SimulatedOutage, simulatedOutageOf } from './simulated-outage.ts'
-import {
-  groupUpstreams,
-  type UpstreamGroup,
-  type UpstreamPoint,
-  type UpstreamView,
-  upstreamPoints,
-  upstreamsOf,
-} from './upstreams.ts'
-
-/** Totals at one time. They never fall: the counters of stopped replicas stay in them. */
-export type Point = {
-  time: number
-  outcomes: Record<string, number>
-  categories: Record<string, number>
-  items: Record<string, number>
-  finalOutcomes: Record<string, number>
-  bytes: number
-  /** Envelopes pending in the spools, or for the end of a simulated outage. */
-  pending: number
-  /** By the name of the group. */
-  upstreams: Record<string, UpstreamPoint>
-  /** No replica responded: nothing is known of the time since the point before. */
-  isGap?: true
-} & DurationPercentiles
+import { groupUpstreams, type UpstreamGroup, type UpstreamView, upstreamsOf } from './upstreams.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
 export type Change = { time: number; text: string }
@@ -45,7 +16,6 @@ export type Change = { time: number; text: string }
 export type Snapshot = {
   time: number
   replicas: ReplicaView[]
-  totals: Figures
   spools: SpoolStatus[]
   /** Absent unless one is on or envelopes of one are pending. */
   simulatedOutage?: SimulatedOutage
@@ -59,20 +29,23 @@ export type Snapshot = {
   problems: Problem[]
   /** First poll without problems since the last one with some. */
   okSince?: number
-  point: Point
+  /** Figures of the last 15 minutes. */
+  recent: FiguresReading
 }
 
 export type MonitorDeps = {
   origins: () => Promise<string[]>
   /** Rejects when the replica does not respond. */
-  ask: (origin: string) => Promise<ReplicaResponse>
+  ask: (origin: string) => Promise<ReplicaStatus>
+  askFigures: AskFigures
   /** Milliseconds since 1970. */
   now: () => number
 }
 
-const HISTORY_MS = 15 * 60 * 1000 // 15 min
-const MAX_POINTS = 500
 const MAX_CHANGES = 50
+const FIGURES_WAIT_MS = 3_000 // a tunnel answers within 1 s
+/** Operators share readings. */
+const FIGURES_AGE_MS = 3_000
 
 export class Monitor {
   readonly #deps: MonitorDeps
@@ -80,10 +53,7 @@ export class Monitor {
     this.#changes = [{ time, text }, ...this.#changes].slice(0, MAX_CHANGES)
   })
   #changes: Change[] = []
-  #points: Point[] = []
-  /** The last known ones: their totals stay in the history while no replica responds. */
-  #groups: UpstreamGroup[] = []
-  #totalsBefore = NO_FIGURES
+  readonly #readings = new Map<RangeKey, { time: number; reading: Promise<FiguresReading> }>()
   #okSince: number | undefined
   #last: Snapshot | undefined
   #polling: Promise<Snapshot> | undefined
@@ -107,9 +77,20 @@ export class Monitor {
     return this.snapshot(0)
   }
 
-  /** Returns the points of the last 15 minutes, oldest first. */
-  history(): Point[] {
-    return this.#points
+  /** Returns the figures of a range, at most some seconds old. */
+  async figures(range: Range): Promise<FiguresReading> {
+    if (range.key === RECENT.key) return (await this.snapshot(FIGURES_AGE_MS)).recent
+    const now = this.#deps.now()
+    const last = this.#readings.get(range.key)
+    if (last && now - last.time < FIGURES_AGE_MS) return last.reading
+    const reading = this.snapshot(FIGURES_AGE_MS).then(({ replicas }) => this.#read(replicas, range))
+    this.#readings.set(range.key, { time: now, reading })
+    return reading
+  }
+
+  #read(replicas: readonly ReplicaView[], range: Range): Promise<FiguresReading> {
+    const { askFigures: ask, now } = this.#deps
+    return readFigures(replicas, { range, now: now(), ask, waitMs: FIGURES_WAIT_MS })
   }
 
   async #poll(): Promise<Snapshot> {
@@ -120,31 +101,26 @@ export class Monitor {
     const responses = new Map(await Promise.all(asked))
     const time = now()
     this.#replicas.update(responses, time)
-    this.#last = this.#describe(time)
+    this.#last = this.#describe(time, await this.#read(this.#replicas.views(), RECENT))
     return this.#last
   }
 
-  #describe(time: number): Snapshot {
+  #describe(time: number, recent: FiguresReading): Snapshot {
     const replicas = this.#replicas.views()
     const responding = replicas.filter(({ state }) => state === 'responding')
-    const totals = this.#replicas.totals()
     const spools = spoolsOf(responding)
     const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
-    const pending = spools.reduce((sum, { envelopes = 0 }) => sum + envelopes, simulatedOutage?.pending ?? 0)
     const upstreams = upstreamsOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
-    if (upstreams.length > 0) this.#groups = upstreamGroups
     const limits = limitsOf(responding)
-    const recentLosses = this.#replicas.recentLosses(time)
-    const problems = findProblems({ replicas, upstreams, spools, limits, recentLosses, now: time })
+    const problems = findProblems({ replicas, upstreams, spools, limits, figures: recent, now: time })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
-      ...{ time, replicas, totals, spools, upstreams, upstreamGroups, limits, problems },
+      ...{ time, replicas, spools, upstreams, upstreamGroups, limits, problems, recent },
       ...(this.#okSince !== undefined && { okSince: this.#okSince }),
       ...(simulatedOutage && { simulatedOutage }),
       changes: this.#changesWith(replicas),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
-      point: this.#addPoint(time, totals, pending, responding.length === 0),
     }
   }
 
@@ -157,26 +133,6 @@ export class Monitor {
     ]
       .toSorted((a, b) => b.time - a.time)
       .slice(0, MAX_CHANGES)
-  }
-
-  #addPoint(time: number, totals: Figures, pending: number, isGap: boolean): Point {
-    const before = this.#points.length === 0 ? totals : this.#totalsBefore
-    const point: Point = {
-      time,
-      outcomes: countBy(totals.outcomes, ({ outcome }) => outcome),
-      categories: countBy(totals.outcomes, ({ category }) => category),
-      items: countBy(totals.items, ({ type }) => type),
-      finalOutcomes: countBy(totals.final_outcomes, ({ final_outcome }) => final_outcome),
-      bytes: sumCounts(totals.bytes),
-      pending,
-      ...percentilesOf(before.durations, totals.durations),
-      upstreams: upstreamPoints(this.#groups, totals, before),
-      ...(isGap && { isGap }),
-    }
-    if (this.#replicas.isEmpty) return point // unknown totals are no zeros: the first known ones would look like growth
-    this.#totalsBefore = totals
-    this.#points = [...this.#points, point].filter((each) => each.time > time - HISTORY_MS).slice(-MAX_POINTS)
-    return point
   }
 }
 

@@ -1,19 +1,24 @@
 /** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
 import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
+import type { FigureCounts, Figures } from 'contract/figures'
 import type { SpoolPause, SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
-import { hostOf } from './figures.ts'
-import { countLosses, type Losses } from './losses.ts'
+import { type RecentCounts, recentCounts, sumFigures } from '../figures/figures.ts'
+import { type LossCounts, lossesOf } from '../figures/losses.ts'
+import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Problem } from './problems.ts'
-import type { Change, Point, Snapshot } from './replica-monitor.ts'
+import type { Change, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
 import type { SimulatedOutage } from './simulated-outage.ts'
-import type { UpstreamGroup, UpstreamView } from './upstreams.ts'
+import { figuresOfGroups, hostOf, type UpstreamGroup, type UpstreamView } from './upstreams.ts'
 
 export type ReplicaSummary = Omit<ReplicaView, 'status'> &
-  Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings' | 'in_flight'>>
+  Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings' | 'in_flight' | 'process'>> & {
+    /** In the last 15 minutes; absent while the figures are missing. */
+    envelopes?: number
+  }
 
 export type SpoolOverview = Omit<SpoolStatus, 'partitions' | 'project_max_bytes' | 'attempts' | 'paused'> & {
   paused: Listed<SpoolPause>
@@ -35,6 +40,15 @@ export type OpenBreaker = { origin: string; by: number; of: number } & Pick<
   'since' | 'nextProbe' | 'error'
 >
 
+/** Figures of the last 15 minutes, with those of upstreams by the names of the diagram. */
+export type Flow = { total: FigureCounts; now: RecentCounts }
+
+/** Figures of the last 7 days. `missing` describes what they lack. */
+export type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_errors'>> & {
+  losses?: LossCounts
+  missing?: string
+}
+
 export type OverviewSnapshot = {
   time: number
   replicas: ReplicaSummary[]
@@ -51,26 +65,38 @@ export type OverviewSnapshot = {
   problems: Problem[]
   /** First poll without problems since the last one with some. */
   okSince?: number
-  losses: Losses
-  point: Point
+  /** Damaged spool files. The number of their envelopes is unknown. */
+  damagedFiles: number
+  /** Absent while the figures are missing. */
+  flow?: Flow
+  /** Description of the figures that are missing. */
+  missing?: string
+  week: WeekSummary
 }
 
 const MAX_LISTED = 20
 const RECENT_MS = 60_000
 
-export function summarise(snapshot: Snapshot): OverviewSnapshot {
-  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes, point } = snapshot
-  const { problems, okSince, totals, simulatedOutage } = snapshot
+export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSnapshot {
+  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes } = snapshot
+  const { problems, okSince, simulatedOutage } = snapshot
+  const { figures, missing } = snapshot.recent
+  const counted = new Map(figures?.replicas.map(({ name, envelopes }) => [name, envelopes]))
   const openBreakers = upstreams.flatMap(
     ({ open, closed, lastProbe: _, refusals: __, hasResponded: ___, ...rest }) =>
       open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
-    ...{ time, changes, problems, point },
+    ...{ time, changes, problems, week: summariseWeek(week) },
+    ...(figures && { flow: flowOf(figures, upstreamGroups) }),
+    ...(missing !== undefined && { missing }),
     ...(okSince !== undefined && { okSince }),
     ...(simulatedOutage && { simulatedOutage }),
-    losses: countLosses(totals, spools),
-    replicas: replicas.map(summariseReplica),
+    damagedFiles: spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0),
+    replicas: replicas.map((replica) => {
+      const envelopes = counted.get(replica.name ?? '') ?? (missing === undefined ? 0 : undefined)
+      return { ...summariseReplica(replica), ...(envelopes !== undefined && { envelopes }) }
+    }),
     spools: spools.map(summariseSpool),
     limits: firstOf(
       limits.toSorted((a, b) => Number(isStanding(a)) - Number(isStanding(b)) || a.until - b.until),
@@ -94,8 +120,24 @@ export function summariseSpool(spool: SpoolStatus): SpoolOverview {
 
 function summariseReplica({ status, ...view }: ReplicaView): ReplicaSummary {
   if (!status) return view
-  const { version, since, warnings, in_flight } = status
-  return { ...view, version, since, warnings, in_flight }
+  const { version, since, warnings, in_flight, process } = status
+  return { ...view, version, since, warnings, in_flight, ...(process && { process }) }
+}
+
+function flowOf(figures: Figures, groups: readonly UpstreamGroup[]): Flow {
+  const grouped = (counts: FigureCounts) => ({
+    ...{ ...counts, upstreams: figuresOfGroups(groups, counts.upstreams) },
+  })
+  const { counts, seconds } = recentCounts(figures)
+  return { total: grouped(sumFigures(figures.points)), now: { counts: grouped(counts), seconds } }
+}
+
+function summariseWeek({ figures, missing }: FiguresReading): WeekSummary {
+  const incomplete = missing === undefined ? {} : { missing }
+  if (!figures) return incomplete
+  const counts = sumFigures(figures.points)
+  const { received, reach, browser_errors } = counts
+  return { received, reach, browser_errors, losses: lossesOf(counts), ...incomplete }
 }
 
 function summariseUpstreams(

@@ -1,8 +1,9 @@
-/** Sentry servers of all replicas: circuit breakers, delivered envelopes and durations. */
+/** Sentry servers of all replicas: circuit breakers, errors and refusals. */
 
 import type { ReplicaStatus } from 'contract/admin-api'
+import type { FigureCounts } from 'contract/figures'
 import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { countBy, type DurationPercentiles, type Figures, hostOf, percentilesOf } from './figures.ts'
+import { sumUpstreams } from '../figures/figures.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
 export type UpstreamView = {
@@ -25,13 +26,15 @@ export type UpstreamView = {
 /** One server, named by its host, or several together. */
 export type UpstreamGroup = { name: string; hosts: string[] }
 
-/** Envelopes delivered at once; percentiles only for a single server. */
-export type UpstreamPoint = { delivered: number } & DurationPercentiles
-
 /** Name of the group of all further servers. */
 export const OTHERS = '*'
 
 const MAX_GROUPS = 4
+
+/** Returns the host of an origin, or of a project's name, which begins with it. */
+export function hostOf(text: string): string {
+  return text.replace(/^https?:\/\//, '').replace(/\/.*/, '')
+}
 
 export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
@@ -80,24 +83,13 @@ export function groupUpstreams(upstreams: readonly UpstreamView[]): UpstreamGrou
   ]
 }
 
-/** Returns the figures of each group by its name; percentiles cover the time since `before`. */
-export function upstreamPoints(
+/** Returns the figures of each group by its name. */
+export function figuresOfGroups(
   groups: readonly UpstreamGroup[],
-  figures: Figures,
-  before: Figures,
-): Record<string, UpstreamPoint> {
-  const delivered = countBy(
-    figures.outcomes.filter(({ outcome }) => outcome === 'delivered'),
-    ({ project }) => hostOf(project),
+  upstreams: FigureCounts['upstreams'],
+): FigureCounts['upstreams'] {
+  const nameOf = new Map(groups.flatMap(({ name, hosts }) => hosts.map((host) => [host, name])))
+  return sumUpstreams(
+    Object.entries(upstreams).map(([origin, counts]) => [nameOf.get(hostOf(origin)) ?? OTHERS, counts]),
   )
-  const point = ({ name, hosts }: UpstreamGroup): UpstreamPoint => ({
-    delivered: hosts.reduce((sum, host) => sum + (delivered[host] ?? 0), 0),
-    ...(name !== OTHERS && percentilesOf(durationsOf(name, before), durationsOf(name, figures))),
-  })
-  return Object.fromEntries(groups.map((group) => [group.name, point(group)]))
-}
-
-function durationsOf(host: string, { upstream_durations }: Figures) {
-  const found = Object.entries(upstream_durations).find(([origin]) => hostOf(origin) === host)
-  return found?.[1] ?? {}
 }

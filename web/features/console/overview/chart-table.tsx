@@ -1,19 +1,37 @@
-/** Table of a chart's values by minute, or by the span of its range. */
+/** Table of a chart's values by span. */
 
-import { type ReactNode, useState } from 'react'
-import { formatMinute } from '../../../lib/format.ts'
+import { useState } from 'react'
 import { Table } from '../../../ui/table.tsx'
-import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
+import type { Span } from '../figures/figures.ts'
+import { feedOf, formatPosition, type Range } from '../figures/range.ts'
+import type { Line } from './plot.ts'
 
-/** `time` in milliseconds since 1970; a cell for each column. */
-export type MinuteRow = { time: number; cells: ReactNode[] }
+type Props = {
+  title: string
+  spans: Span[]
+  /** A value for each span. */
+  lines: Line[]
+  range: Range
+  format: (value: number) => string
+}
 
-type Props = { title: string; columns: string[]; rows: MinuteRow[]; range: Range }
-
-/** Renders the table only while it is open: it changes with every refresh. */
-export function ChartTable({ title, columns, rows, range }: Props) {
+/** Renders the table only while it is open: it changes with every refresh. Newest first, without spans in which no replica ran. */
+export function ChartTable({ title, spans, lines, range, format }: Props) {
   const { step, stepMs } = range
   const [isOpen, setOpen] = useState(false)
+  const rows = () =>
+    spans.flatMap(({ time, point }, index) => {
+      if (!point) return []
+      const from = (
+        <a key="from" href={feedOf(time, time + stepMs)} className="inline-flex min-h-6 items-center">
+          {formatPosition(time, range)}
+        </a>
+      )
+      const cells = lines.map(({ values: { [index]: value } }) =>
+        value === null || value === undefined ? '–' : format(value),
+      )
+      return [{ key: time, cells: [from, ...cells] }]
+    })
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by {step}</summary>
@@ -25,16 +43,11 @@ export function ChartTable({ title, columns, rows, range }: Props) {
         >
           <Table
             label={`${title}, by ${step}`}
-            columns={[{ name: 'From' }, ...columns.map((name) => ({ name, className: 'text-right' }))]}
-            rows={rows.map(({ time, cells }) => ({
-              key: time,
-              cells: [
-                <a key="from" href={feedOf(time, time + stepMs)} className="inline-flex min-h-6 items-center">
-                  {range.key === LIVE_RANGE.key ? formatMinute(time) : formatPosition(time, range)}
-                </a>,
-                ...cells,
-              ],
-            }))}
+            columns={[
+              { name: 'From' },
+              ...lines.map(({ label }) => ({ name: label, className: 'text-right' })),
+            ]}
+            rows={rows().reverse()}
           />
         </div>
       )}

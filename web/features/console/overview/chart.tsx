@@ -4,21 +4,20 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { ChartTable, type MinuteRow } from './chart-table.tsx'
+import type { Span } from '../figures/figures.ts'
+import { feedOf, formatPosition, type Range } from '../figures/range.ts'
+import { ChartTable } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
 import { loadPlotLibrary } from './plot-library.ts'
-import { feedOf, formatPosition, LIVE_RANGE, type Range } from './range/range.ts'
 
 type Props = {
   title: string
   kind: PlotKind
   range: Range
-  /** Length of the span before each time. */
-  spanMs: number
   /** Unit of the values, in words. */
   unit: string
-  /** Milliseconds since 1970. */
-  times: number[]
+  spans: Span[]
+  /** A value for each span. */
   lines: Line[]
   /** Formats a value with its unit. */
   format: (value: number) => string
@@ -26,20 +25,19 @@ type Props = {
   formatTick: (value: number) => string
   /** Text shown while there is no data. */
   emptyText: string
-  minutes: MinuteRow[]
 }
 
 export function Chart(props: Props) {
-  const { title, range, spanMs, unit, times, lines, format, emptyText, minutes } = props
+  const { title, range, unit, spans, lines, format, emptyText } = props
   const { holder, plot, pointed, hasFailed } = usePlot(props)
-  const index = pointed !== undefined && pointed < times.length ? pointed : undefined
-  const last = times.length - 1
+  const index = pointed !== undefined && pointed < spans.length ? pointed : undefined
+  const last = spans.length - 1
   const shown = index ?? last
   const isEmpty = lines.every(({ values }) => values.every((value) => !value))
 
   function openFeed(): void {
-    const end = times[shown]
-    if (end !== undefined) location.assign(feedOf(end - spanMs, end))
+    const span = spans[shown]
+    if (span) location.assign(feedOf(span.time, span.time + range.stepMs))
   }
 
   function moveCursor(event: KeyboardEvent): void {
@@ -47,8 +45,8 @@ export function Chart(props: Props) {
     const to = KEYS[event.key]?.(shown, last)
     if (to === undefined || last < 0) return
     event.preventDefault()
-    const time = times[Math.max(0, Math.min(last, to))] ?? 0
-    plot.current?.setCursor({ left: plot.current.valToPos(time / 1000, 'x'), top: 0 })
+    const { end = 0 } = spans[Math.max(0, Math.min(last, to))] ?? {}
+    plot.current?.setCursor({ left: plot.current.valToPos(end / 1000, 'x'), top: 0 })
   }
 
   return (
@@ -58,7 +56,7 @@ export function Chart(props: Props) {
           <strong className="font-semibold">{title}</strong> <span className="text-quiet">{unit}</span>
         </span>
         <span className="text-quiet tabular-nums">
-          {index === undefined ? describeLast(range) : formatPosition(times[index] ?? 0, range)}
+          {index === undefined ? `this ${range.step}` : formatPosition(spans[index]?.time ?? 0, range)}
         </span>
       </figcaption>
       <Legend title={title} lines={lines} index={shown} format={format} />
@@ -71,7 +69,7 @@ export function Chart(props: Props) {
           aria-valuemin={0}
           aria-valuemax={Math.max(0, last)}
           aria-valuenow={Math.max(0, shown)}
-          aria-valuetext={describePoint(times[shown], lines, shown, props)}
+          aria-valuetext={describeSpan(spans[shown], shown, props)}
           aria-keyshortcuts="Enter"
           onKeyDown={moveCursor}
           onClick={() => matchMedia('(hover: hover)').matches && openFeed()} // a touch only shows the values
@@ -84,7 +82,7 @@ export function Chart(props: Props) {
           </p>
         )}
       </div>
-      <ChartTable title={title} columns={lines.map(({ label }) => label)} rows={minutes} range={range} />
+      <ChartTable {...{ title, spans, lines, range, format }} />
     </figure>
   )
 }
@@ -109,13 +107,13 @@ function Legend({ title, lines, index, format }: LegendProps) {
 }
 
 /** Draws the plot into `holder` once uPlot is loaded, and tracks the index under the pointer. */
-function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
+function usePlot({ kind, range, unit, spans, lines, formatTick }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [library, setLibrary] = useState<typeof uPlot>()
   const [hasFailed, setFailed] = useState(false)
   const [pointed, setPointed] = useState<number>()
-  const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...lines.map(({ values }) => values)]
+  const data = plotData(kind, spans, lines)
   const newest = useRef(data)
   newest.current = data
   const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit, range.key])
@@ -134,7 +132,8 @@ function usePlot({ kind, range, unit, times, lines, formatTick }: Props) {
     const draw = () => {
       plot.current?.destroy()
       const options = plotOptions(library, element, {
-        ...{ kind, range, lines, formatTick, onPoint: setPointed },
+        ...{ kind, range, lines, formatTick },
+        onPoint: (index) => setPointed(index === undefined ? index : Math.max(0, index - leadOf(kind))),
         onSelect: (from, to) => location.assign(feedOf(from, to)),
       })
       plot.current = new library(options, newest.current, element)
@@ -172,21 +171,26 @@ const KEYS: Record<string, (index: number, last: number) => number> = {
   End: (_, last) => last,
 }
 
+/** Returns the value of each span at its end. Counts are drawn as steps, so that the first span needs a start. */
+function plotData(kind: PlotKind, spans: readonly Span[], lines: readonly Line[]): uPlot.AlignedData {
+  const lead = leadOf(kind)
+  return [
+    [...spans.slice(0, lead).map(({ time }) => time), ...spans.map(({ end }) => end)].map((ms) => ms / 1000),
+    ...lines.map(({ values }) => [...values.slice(0, lead), ...values]),
+  ]
+}
+
+/** Returns how many points of a plot come before those of the spans. */
+function leadOf(kind: PlotKind): 0 | 1 {
+  return kind === 'counts' ? 1 : 0
+}
+
 function formatOrDash(value: number | null | undefined, format: Props['format']): string {
   return value === null || value === undefined ? '–' : format(value)
 }
 
-function describePoint(
-  time: number | undefined,
-  lines: Line[],
-  index: number,
-  { format, range }: Props,
-): string {
-  if (time === undefined) return 'no data yet'
+function describeSpan(span: Span | undefined, index: number, { lines, format, range }: Props): string {
+  if (!span) return 'no data yet'
   const words = lines.map(({ label, values }) => `${label} ${formatOrDash(values[index], format)}`)
-  return `${formatPosition(time, range)}: ${words.join(', ')}`
-}
-
-function describeLast({ key, step }: Range): string {
-  return key === LIVE_RANGE.key ? 'now' : `last ${step}`
+  return `${formatPosition(span.time, range)}: ${words.join(', ')}`
 }

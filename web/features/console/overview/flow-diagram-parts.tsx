@@ -4,7 +4,10 @@ import type { Outcome } from 'contract/admin-api'
 import type { ReactNode } from 'react'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
-import type { DurationPercentiles } from '../monitor/figures.ts'
+import type { DurationPercentiles } from '../figures/figures.ts'
+
+/** Shown for numbers while the figures are missing. */
+export const UNKNOWN = 'unknown'
 
 /** Formats a rate in the unit that the whole diagram uses. */
 export type FormatRate = (perSecond: number) => string
@@ -20,10 +23,16 @@ export function Stop({ isForked, children }: { isForked?: true; children: ReactN
   )
 }
 
-type EdgeProps = { rate: number; tone: string; above: ReactNode; isFork?: true; children?: ReactNode }
+type EdgeProps = {
+  rate: number | undefined
+  tone: string
+  above: ReactNode
+  isFork?: true
+  children?: ReactNode
+}
 
 /** Arrow with a rate, wider for a higher one; vertical on a phone, horizontal on wide screens. */
-export function Edge({ rate, tone, above, isFork, children }: EdgeProps) {
+export function Edge({ rate = 0, tone, above, isFork, children }: EdgeProps) {
   const colour = rate > 0 ? tone : 'text-quiet/50'
   return (
     <li className="flex min-w-0 flex-wrap items-center gap-x-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:flex-nowrap desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
@@ -56,8 +65,7 @@ function widthFor(perSecond: number): number {
 }
 
 /** Durations of the slow envelopes: p95 and p99. */
-export function Slowest({ point }: { point: DurationPercentiles | undefined }) {
-  const { p95, p99 } = point ?? {}
+export function Slowest({ durations: { p95, p99 } }: { durations: DurationPercentiles }) {
   if (p95 === undefined || p99 === undefined) return null
   return (
     <>
@@ -69,15 +77,15 @@ export function Slowest({ point }: { point: DurationPercentiles | undefined }) {
 
 type OutcomeRateProps = {
   outcome: Outcome
-  rate: number
-  /** Number since the replicas started. */
-  count: number
+  /** Absent, like the number, while the figures are missing. */
+  rate: number | undefined
+  count: number | undefined
   format: FormatRate
 }
 
-/** Current rate of an outcome; without one, the number so far. */
-export function OutcomeRate({ outcome, rate, count, format }: OutcomeRateProps) {
-  const total = count > 0 ? `${formatCount(count)} in all` : 'none'
+/** Current rate of an outcome; without one, the number. */
+export function OutcomeRate({ outcome, rate = 0, count, format }: OutcomeRateProps) {
+  const total = count === undefined ? UNKNOWN : count > 0 ? `${formatCount(count)} in all` : 'none'
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}

@@ -5,32 +5,31 @@ import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
-import { rateNow } from '../monitor/rates.ts'
-import type { Point } from '../monitor/replica-monitor.ts'
-import type { UpstreamSummary } from '../monitor/snapshot.ts'
+import { percentilesOf } from '../figures/figures.ts'
+import type { Flow, UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstreams.ts'
 import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagram-parts.tsx'
 
-type Props = { upstream: UpstreamSummary; points: Point[]; format: FormatRate }
+type Props = { upstream: UpstreamSummary; flow: Flow | undefined; format: FormatRate }
 
-export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, points, format }: Props) {
-  const deliveredAt = ({ upstreams }: Point) => upstreams[name]?.delivered ?? 0
-  const rate = rateNow(points, deliveredAt)
-  const last = points.at(-1)
-  const recent = points.slice(-8).map(({ upstreams }) => upstreams[name])
-  const timed = recent.findLast((point) => point?.p50 !== undefined)
-  const p50 = timed?.p50
+export function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, flow, format }: Props) {
+  const count = flow && (flow.total.upstreams[name]?.delivered ?? 0)
+  const recent = flow?.now.counts.upstreams[name]
+  const rate = flow && (recent?.delivered ?? 0) / flow.now.seconds
+  const durations = name === OTHERS ? {} : percentilesOf(recent?.durations ?? {}) // only of a single server
   return (
     <>
       <Edge
         isFork
         rate={rate}
         tone="text-good"
-        above={<OutcomeRate outcome="delivered" {...{ rate, format }} count={last ? deliveredAt(last) : 0} />}
+        above={<OutcomeRate outcome="delivered" {...{ rate, count, format }} />}
       >
-        {p50 !== undefined && <span className="whitespace-nowrap">p50 {formatDuration(p50 * 1000)}</span>}{' '}
-        <Slowest point={timed} />
+        {durations.p50 !== undefined && (
+          <span className="whitespace-nowrap">p50 {formatDuration(durations.p50 * 1000)}</span>
+        )}{' '}
+        <Slowest durations={durations} />
       </Edge>
       <Stop>
         <strong>{name === OTHERS ? `${formatCount(hosts)} more Sentry servers` : 'Sentry'}</strong>

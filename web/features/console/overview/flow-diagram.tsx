@@ -11,12 +11,11 @@ import {
   rateUnit,
 } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
-import { hostOf } from '../monitor/figures.ts'
-import { rateNow } from '../monitor/rates.ts'
-import type { Point } from '../monitor/replica-monitor.ts'
-import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
-import { OUTCOMES } from '../outcomes.ts'
-import { Edge, type FormatRate, OutcomeRate, Slowest, Stop } from './flow-diagram-parts.tsx'
+import { percentilesOf, sumByName } from '../figures/figures.ts'
+import { RECENT } from '../figures/range.ts'
+import type { Flow, OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
+import { hostOf } from '../monitor/upstreams.ts'
+import { Edge, type FormatRate, OutcomeRate, Slowest, Stop, UNKNOWN } from './flow-diagram-parts.tsx'
 import { UpstreamBranch } from './flow-diagram-upstream.tsx'
 
 /** Outcomes without delivery. */
@@ -24,82 +23,94 @@ const NOT_DELIVERED: readonly Outcome[] = [
   ...(['deferred', 'rate_limited', 'filtered', 'rejected', 'declined', 'aborted'] as const),
 ]
 
-export function FlowDiagram({ overview, points }: { overview: OverviewSnapshot; points: Point[] }) {
-  const rates = ratesNow(points)
-  const { per, seconds } = rateUnit(rates.envelopes)
+/** Numbers of the last 15 minutes by outcome, and current rates; absent while the figures are missing. */
+type Numbers = { counts: Record<string, number>; rates: Record<string, number> } | undefined
+
+export function FlowDiagram({ overview }: { overview: OverviewSnapshot }) {
+  const { flow } = overview
+  const numbers = flow && numbersOf(flow)
+  const rate = flow && flow.now.counts.received / flow.now.seconds
+  const { per, seconds } = rateUnit(rate ?? 0)
   const format: FormatRate = (perSecond) => `${formatNumber(perSecond * seconds)}${per}`
-  const recent = points.slice(-8).findLast(({ p50 }) => p50 !== undefined)
+  const recent = percentilesOf(flow?.now.counts.durations ?? {})
   return (
     <section aria-label="Envelope flow" className="panel mt-0">
       <ol className="grid grid-cols-1 desk:grid-cols-[auto_minmax(6rem,1fr)_auto_minmax(8rem,1fr)_minmax(12rem,auto)_minmax(23rem,2.4fr)] desk:items-stretch">
         <Stop>
           <strong>Browsers</strong>
           <p className="text-note text-quiet">
-            {formatQuantity(
-              Object.values(overview.point.outcomes).reduce((sum, count) => sum + count, 0),
-              'envelope',
-            )}
+            {flow ? formatQuantity(flow.total.received, 'envelope') : UNKNOWN}
           </p>
         </Stop>
-        <Edge rate={rates.envelopes} tone="text-ink" above={<strong>{format(rates.envelopes)}</strong>}>
-          {formatBytes(rates.bytes)}/s
+        <Edge
+          rate={rate}
+          tone="text-ink"
+          above={<strong>{rate === undefined ? UNKNOWN : format(rate)}</strong>}
+        >
+          {flow && `${formatBytes(flow.now.counts.bytes / flow.now.seconds)}/s`}
         </Edge>
         <Stop>
           <strong>nginx</strong>
         </Stop>
         <Edge
-          rate={rates.envelopes}
+          rate={rate}
           tone="text-ink"
           above={
-            recent?.p50 === undefined ? (
-              <span className="text-quiet">no traffic</span>
+            recent.p50 === undefined ? (
+              <span className="text-quiet">{flow ? 'no traffic' : UNKNOWN}</span>
             ) : (
               `p50 ${formatDuration(recent.p50 * 1000)}`
             )
           }
         >
-          <Slowest point={recent} />
+          <Slowest durations={recent} />
         </Edge>
-        <Replicas replicas={overview.replicas} format={format} />
+        <Replicas replicas={overview.replicas} />
         <li className="desk:self-stretch">
           <ol className="ml-2 grid grid-cols-1 border-l-2 border-line pt-2 desk:m-0 desk:h-full desk:border-0 desk:p-0 desk:grid-cols-[minmax(9rem,1fr)_minmax(13rem,1.2fr)] desk:gap-y-2">
-            <Branches overview={overview} points={points} rates={rates} format={format} />
+            <Branches overview={overview} numbers={numbers} format={format} />
           </ol>
         </li>
       </ol>
+      <p className="mt-3 text-note text-quiet">
+        {flow
+          ? `Counts of the last ${RECENT.words}. Rates and response times are those of the last one to two minutes.`
+          : overview.missing}
+      </p>
     </section>
   )
 }
 
-type BranchesProps = {
-  overview: OverviewSnapshot
-  points: Point[]
-  rates: Rates
-  format: FormatRate
-}
+type BranchesProps = { overview: OverviewSnapshot; numbers: Numbers; format: FormatRate }
 
-function Branches({ overview, points, rates, format }: BranchesProps) {
-  const { replicas, upstreams, spools, simulatedOutage, point } = overview
+function Branches({ overview, numbers, format }: BranchesProps) {
+  const { replicas, upstreams, spools, simulatedOutage, flow } = overview
   const isResponding = replicas.some(({ state }) => state === 'responding')
   const isInbox = isResponding && upstreams.length === 0 && spools.length === 0
+  const sumOf = (read: 'counts' | 'rates') =>
+    numbers && NOT_DELIVERED.reduce((sum, outcome) => sum + (numbers[read][outcome] ?? 0), 0)
   return (
     <>
       {isInbox && (
-        <OutcomeBranch outcome="delivered" tone="text-good" {...{ point, rates, format }}>
+        <OutcomeBranch outcome="delivered" tone="text-good" {...{ numbers, format }}>
           <strong>Inbox</strong>
           <p className="text-note text-quiet">No SENTRY_DSN is set.</p>
         </OutcomeBranch>
       )}
       {upstreams.map((upstream) => (
-        <UpstreamBranch key={upstream.name} upstream={upstream} points={points} format={format} />
+        <UpstreamBranch key={upstream.name} {...{ upstream, flow, format }} />
       ))}
       {spools.length > 0 && (
-        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ point, rates, format }}>
-          <Spools spools={spools} deliveredRate={rates.deliveredLater} format={format} />
+        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ numbers, format }}>
+          <Spools
+            spools={spools}
+            deliveredRate={flow ? (flow.now.counts.final_outcomes.delivered ?? 0) / flow.now.seconds : 0}
+            format={format}
+          />
         </OutcomeBranch>
       )}
       {simulatedOutage && (
-        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ point, rates, format }}>
+        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ numbers, format }}>
           <strong>Spool</strong>
           <p className="text-note text-quiet tabular-nums">
             {formatCount(simulatedOutage.pending)} pending in a simulated outage
@@ -108,17 +119,14 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
       )}
       <Edge
         isFork
-        rate={NOT_DELIVERED.reduce((sum, outcome) => sum + (rates.outcomes[outcome] ?? 0), 0)}
+        rate={sumOf('rates')}
         tone="text-drop"
-        above={<NotDeliveredRates {...{ point, rates, format }} />}
+        above={<NotDeliveredRates {...{ numbers, format }} />}
       />
       <Stop>
         <strong>Not delivered</strong>
         <p className="text-note text-quiet">
-          {formatQuantity(
-            NOT_DELIVERED.reduce((sum, outcome) => sum + (point.outcomes[outcome] ?? 0), 0),
-            'envelope',
-          )}{' '}
+          {numbers ? formatQuantity(sumOf('counts') ?? 0, 'envelope') : UNKNOWN}{' '}
           <a href="/console/rejections" className="link inline-flex min-h-6 items-center whitespace-nowrap">
             View reasons
           </a>
@@ -131,31 +139,26 @@ function Branches({ overview, points, rates, format }: BranchesProps) {
 type OutcomeBranchProps = {
   outcome: Outcome
   tone: string
-  point: Point
-  rates: Rates
+  numbers: Numbers
   format: FormatRate
   children: ReactNode
 }
 
-function OutcomeBranch({ outcome, tone, point, rates, format, children }: OutcomeBranchProps) {
-  const rate = rates.outcomes[outcome] ?? 0
+function OutcomeBranch({ outcome, tone, numbers, format, children }: OutcomeBranchProps) {
+  const rate = numbers && (numbers.rates[outcome] ?? 0)
+  const count = numbers && (numbers.counts[outcome] ?? 0)
   return (
     <>
-      <Edge
-        isFork
-        rate={rate}
-        tone={tone}
-        above={<OutcomeRate {...{ outcome, rate, format }} count={point.outcomes[outcome] ?? 0} />}
-      />
+      <Edge isFork rate={rate} tone={tone} above={<OutcomeRate {...{ outcome, rate, count, format }} />} />
       <Stop>{children}</Stop>
     </>
   )
 }
 
-type NotDeliveredProps = { point: Point; rates: Rates; format: FormatRate }
-
-function NotDeliveredRates({ point, rates: { outcomes }, format }: NotDeliveredProps) {
-  const occurring = NOT_DELIVERED.filter((outcome) => (outcomes[outcome] ?? 0) > 0)
+function NotDeliveredRates({ numbers, format }: { numbers: Numbers; format: FormatRate }) {
+  if (!numbers) return <span className="text-quiet">{UNKNOWN}</span>
+  const { rates, counts } = numbers
+  const occurring = NOT_DELIVERED.filter((outcome) => (rates[outcome] ?? 0) > 0)
   if (occurring.length === 0) return <span className="text-quiet">none now</span>
   return (
     <span className="inline-grid justify-items-start">
@@ -163,8 +166,8 @@ function NotDeliveredRates({ point, rates: { outcomes }, format }: NotDeliveredP
         <OutcomeRate
           key={outcome}
           {...{ outcome, format }}
-          rate={outcomes[outcome] ?? 0}
-          count={point.outcomes[outcome] ?? 0}
+          rate={rates[outcome] ?? 0}
+          count={counts[outcome] ?? 0}
         />
       ))}
     </span>
@@ -173,19 +176,23 @@ function NotDeliveredRates({ point, rates: { outcomes }, format }: NotDeliveredP
 
 const MAX_REPLICAS = 6
 
-function Replicas({ replicas, format }: { replicas: ReplicaSummary[]; format: FormatRate }) {
+function Replicas({ replicas }: { replicas: ReplicaSummary[] }) {
   const present = replicas.filter(({ state }) => state !== 'stopped')
   const more = present.length - MAX_REPLICAS
   return (
     <Stop isForked>
       <strong>{formatQuantity(present.length, 'replica')}</strong>
       <ul className="mt-1 grid gap-0.5 text-note">
-        {present.slice(0, MAX_REPLICAS).map(({ name, origin, state, rate }) => (
+        {present.slice(0, MAX_REPLICAS).map(({ name, origin, state, envelopes }) => (
           <li key={name ?? origin} className="flex items-center gap-1.5">
             <StateMark state={state === 'responding' ? 'good' : 'bad'} className="size-3.5" />
             <span className="wrap-anywhere">{name ?? hostOf(origin)}</span>
             <span className="ml-auto pl-2 whitespace-nowrap text-quiet tabular-nums">
-              {state === 'responding' ? format(rate) : 'not responding'}
+              {state !== 'responding'
+                ? 'not responding'
+                : envelopes === undefined
+                  ? UNKNOWN
+                  : formatCount(envelopes)}
             </span>
           </li>
         ))}
@@ -232,17 +239,10 @@ function Spools({ spools, deliveredRate, format }: SpoolsProps) {
   )
 }
 
-type Rates = ReturnType<typeof ratesNow>
-
-/** Returns the current rates per second. */
-function ratesNow(points: Point[]) {
-  const outcomes: Partial<Record<Outcome, number>> = Object.fromEntries(
-    OUTCOMES.map((outcome) => [outcome, rateNow(points, (point) => point.outcomes[outcome] ?? 0)]),
-  )
+function numbersOf({ total, now: { counts, seconds } }: Flow): NonNullable<Numbers> {
+  const recent = Object.entries(sumByName(counts.outcomes))
   return {
-    outcomes,
-    envelopes: Object.values(outcomes).reduce((sum, rate) => sum + rate, 0),
-    bytes: rateNow(points, ({ bytes }) => bytes),
-    deliveredLater: rateNow(points, ({ finalOutcomes }) => finalOutcomes.delivered ?? 0),
+    counts: sumByName(total.outcomes),
+    rates: Object.fromEntries(recent.map(([outcome, count]) => [outcome, count / seconds])),
   }
 }

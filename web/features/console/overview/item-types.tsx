@@ -3,11 +3,9 @@
 import { formatCount, formatNumber, rateUnit } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { rateNow, ratesOf } from '../monitor/rates.ts'
-import type { Point } from '../monitor/replica-monitor.ts'
+import { type RangeFigures, type RecentCounts, type Span, spansOf, sumByName } from '../figures/figures.ts'
+import type { Range } from '../figures/range.ts'
 import { SETUP } from '../routes.ts'
-import { growthOf, shownFrom } from './history.ts'
-import type { Range } from './range/range.ts'
 
 const COLUMNS = [
   { name: 'Type' },
@@ -17,26 +15,25 @@ const COLUMNS = [
 ]
 
 type Props = {
-  points: Point[]
-  /** Points of the last minutes. */
-  live: Point[]
+  figures: RangeFigures
+  /** Counts of the last one to two minutes; absent while they are missing. */
+  now: RecentCounts | undefined
   range: Range
 }
 
-export function ItemTypes({ points, live, range }: Props) {
-  const types = Object.keys({ ...points[0]?.items, ...points.at(-1)?.items })
+export function ItemTypes({ figures, now, range }: Props) {
+  const spans = spansOf(figures)
+  const items = new Map(figures.points.map((point) => [point.time, sumByName(point.items)]))
+  const recent = now && sumByName(now.counts.items)
+  const types = [...new Set([...items.values()].flatMap(Object.keys))]
     .map((type) => {
-      const totalOf = ({ items }: Point) => items[type] ?? 0
-      return {
-        ...{ type, count: growthOf(points, totalOf) },
-        ...{ rate: rateNow(live, totalOf), rates: ratesOf(points, totalOf) },
-      }
+      const values = spans.map(({ time }) => items.get(time)?.[type] ?? 0)
+      const count = values.reduce((sum, value) => sum + value, 0)
+      return { type, count, values, rate: now && (recent?.[type] ?? 0) / now.seconds }
     })
-    .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count)
-  const { per, seconds } = rateUnit(Math.max(0, ...types.map(({ rate }) => rate)))
-  const shown = points.slice(1)
-  const rows = types.map(({ type, count, rate, rates }) => ({
+  const { per, seconds } = rateUnit(Math.max(0, ...types.map(({ rate = 0 }) => rate)))
+  const rows = types.map(({ type, count, rate, values }) => ({
     key: type,
     cells: [
       <a
@@ -46,8 +43,8 @@ export function ItemTypes({ points, live, range }: Props) {
       >
         {type}
       </a>,
-      <Sparkline key="rates" points={shown} values={rates} range={range} />,
-      formatNumber(rate * seconds) + per,
+      <Sparkline key="counts" spans={spans} values={values} />,
+      rate === undefined ? '–' : formatNumber(rate * seconds) + per,
       formatCount(count),
     ],
   }))
@@ -70,20 +67,15 @@ export function ItemTypes({ points, live, range }: Props) {
 
 const [WIDTH, HEIGHT] = [100, 20]
 
-type SparklineProps = { points: Point[]; values: number[]; range: Range }
-
 /** Line over the range without axes. */
-function Sparkline({ points, values, range }: SparklineProps) {
-  const last = points.at(-1)?.time ?? 0
-  const from = shownFrom(points[0]?.time ?? 0, last, range)
+function Sparkline({ spans, values }: { spans: Span[]; values: number[] }) {
   const max = Math.max(...values, Number.MIN_VALUE)
-  const path = points.map(({ time, isGap }, index) => {
-    if (isGap) return ''
-    const x = (WIDTH * (time - from)) / (last - from)
+  const path = spans.map(({ point }, index) => {
+    if (!point) return ''
+    const x = (WIDTH * index) / Math.max(1, spans.length - 1)
     const y = HEIGHT - 1 - ((HEIGHT - 2) * (values[index] ?? 0)) / max
-    const isFirst = index === 0 || points[index - 1]?.isGap
     const position = `${x.toFixed(1)} ${y.toFixed(1)}`
-    return isFirst ? `M${position}h.1` : `L${position}`
+    return spans[index - 1]?.point ? `L${position}` : `M${position}h.1`
   })
   return (
     <svg

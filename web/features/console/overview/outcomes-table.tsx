@@ -1,13 +1,12 @@
-/** Envelopes by result, since the replicas started or in a time range: each is counted once, by what became of it in the end. */
+/** Envelopes by result in a time range: each is counted once, by what became of it in the end. */
 
 import type { ReactNode } from 'react'
-import { formatCount, formatPercent } from '../../../lib/format.ts'
+import { formatCount, formatPercent, formatQuantity } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
 import { Table } from '../../../ui/table.tsx'
-import type { Losses } from '../monitor/losses.ts'
-import type { Point } from '../monitor/replica-monitor.ts'
+import type { RangeFigures } from '../figures/figures.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { countResults, type ResultName } from './results.ts'
 
@@ -39,18 +38,26 @@ const ROWS: Record<ResultName, Row> = {
   declined: { outcome: 'declined', label: 'declined', href: `${FEED}declined` },
   aborted: { outcome: 'aborted', label: 'aborted', href: `${FEED}aborted` },
   purged: { outcome: 'purged', label: 'purged', href: `${FEED}purged` },
+  evicted: {
+    ...{ outcome: 'evicted', label: 'lost for want of space', href: `${FEED}evicted` },
+    meaning: 'It made room for more important envelopes, because the spool was full. Sentry was notified.',
+  },
   lost: {
     ...{ outcome: 'expired', label: 'lost', href: '/console/rejections' },
     meaning:
       'Expired in the spool, answered with 503 and not kept by the browser, or lost by the store of the spool.',
   },
+  unknown: {
+    ...{ outcome: 'aborted', label: 'outcome unknown', href: '/console/replicas' },
+    meaning: 'A replica was killed before it could write down what became of the envelope.',
+  },
 }
 
-type Props = { point: Pick<Point, 'outcomes' | 'finalOutcomes' | 'pending'>; losses: Losses; note: string }
+type Props = { figures: RangeFigures; note: string }
 
-export function OutcomesTable({ point, losses, note }: Props) {
-  const results = countResults(point, losses)
-  const total = results.reduce((sum, { count }) => sum + count, 0)
+export function OutcomesTable({ figures, note }: Props) {
+  const { results, received, pendingBefore } = countResults(figures)
+  const total = received + pendingBefore
   const rows = results.map(({ name, count }) => {
     const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
     const cells: ReactNode[] = [
@@ -62,6 +69,7 @@ export function OutcomesTable({ point, losses, note }: Props) {
     ]
     return { key: name, title: meaning, cells }
   })
+  const isSomeUnknown = results.some(({ name }) => name === 'unknown')
   return (
     <Panel title="Results" note={note}>
       <Table
@@ -71,6 +79,18 @@ export function OutcomesTable({ point, losses, note }: Props) {
         rows={rows}
         total={['all envelopes', formatCount(total), '']}
       />
+      {pendingBefore > 0 && (
+        <p className="mt-2 text-note text-quiet">
+          {formatCount(received)} received, and {formatQuantity(pendingBefore, 'envelope')} that{' '}
+          {pendingBefore === 1 ? 'was' : 'were'} already pending at the beginning.
+        </p>
+      )}
+      {isSomeUnknown && (
+        <p className="mt-2 text-note text-quiet">
+          Outcome unknown: {ROWS.unknown.meaning} It was delivered, spooled or lost, and its sender may have
+          sent it again.
+        </p>
+      )}
     </Panel>
   )
 }

@@ -7,14 +7,14 @@ import { useNow } from '../../../lib/use-now.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { AutoRefresh } from '../auto-refresh.tsx'
 import type { Listed } from '../bounds.ts'
+import type { LiveView } from '../figures/live-view.ts'
+import { readRange } from '../figures/range.ts'
+import { useLive } from '../figures/use-live.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
-import { hostOf } from '../monitor/figures.ts'
-import type { Change, Point } from '../monitor/replica-monitor.ts'
+import type { Change } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
-import type { StoredHistory } from '../monitor/stored-history.ts'
-import { useLive } from '../monitor/use-snapshot.ts'
+import { hostOf } from '../monitor/upstreams.ts'
 import { Notices } from '../notices.tsx'
 import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
@@ -22,63 +22,52 @@ import { describeUpstreamError } from '../upstream-errors.ts'
 import { FlowDiagram } from './flow-diagram.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
-import { LIVE_RANGE, readRange } from './range/range.ts'
-import { RangeCharts } from './range/range-charts.tsx'
-import type { Reach } from './reach/reach.ts'
-import { ReachOff, ReachPanel } from './reach/reach-panel.tsx'
+import { RangeCharts } from './range-charts.tsx'
+import { estimateReach } from './reach.ts'
+import { ReachOff, ReachPanel } from './reach-panel.tsx'
 import { StatusBanner } from './status-banner.tsx'
 
 type Props = {
-  first: OverviewSnapshot
-  /** Points of the last 15 minutes. */
-  history: Point[]
-  rangeKey: string
-  /** History of a longer range; absent when no replica returned it. */
-  stored?: StoredHistory
-  /** Description of what the stored history lacks. */
-  missing?: string
-  /** `off`: no browser tests whether it reaches Sentry. Absent in inbox mode. */
-  reach: Reach | 'off' | undefined
+  first: LiveView
+  /** Whether browsers test if they reach Sentry. Absent in inbox mode. */
+  reachTest: 'on' | 'off' | undefined
 }
 
-export function Overview({ first, history, rangeKey, stored, missing, reach }: Props) {
-  const { overview, points: live, state } = useLive(first, history)
-  const range = readRange(rangeKey)
-  const isLive = range === LIVE_RANGE
-  const points = isLive ? live : stored?.points
-  const hasSpool = overview.spools.length > 0
-  const hasPending = hasSpool || points?.some(({ pending }) => pending > 0) === true
-  const items = <ItemTypes points={points ?? []} live={live} range={range} />
+export function Overview({ first, reachTest }: Props) {
+  const { overview, figures, missing, state } = useLive(first)
+  const range = readRange(first.range)
+  const { spools, upstreams, changes, week, flow } = overview
+  const hasSpool = spools.length > 0
+  const hasPending = hasSpool || figures?.points.some(({ pending }) => pending > 0) === true
+  const items = figures && <ItemTypes figures={figures} now={flow?.now} range={range} />
   return (
     <div className="grid grid-cols-1 gap-4">
-      {!isLive && <AutoRefresh everyMs={60_000} />}
       <StatusBanner overview={overview} stream={state} />
       <Tools>
         <LiveIndicator state={state} />
       </Tools>
       <Notices {...overview} />
       {isUnused(overview) && <FirstStep />}
-      <FlowDiagram overview={overview} points={live} />
+      <FlowDiagram overview={overview} />
       <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <RangeCharts {...{ range, points, missing, hasPending }} />
+          <RangeCharts {...{ range, figures, missing, hasPending }} />
           {hasSpool && <div className="order-last desk:order-none">{items}</div>}
         </div>
         <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          {stored && !isLive ? (
+          {figures && (
             <OutcomesTable
-              point={{ ...stored.totals, pending: overview.point.pending }}
-              losses={{ ...stored.losses, damagedFiles: overview.losses.damagedFiles }}
+              figures={figures}
               note={missing === undefined ? `last ${range.words}` : `last ${range.words}, incomplete`}
             />
-          ) : (
-            <OutcomesTable {...overview} note="since the replicas started" />
           )}
-          {reach && reach !== 'off' && <ReachPanel reach={reach} />}
-          {overview.upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
-          {hasSpool && <Spools spools={overview.spools} />}
-          <Changes changes={overview.changes} />
-          {reach === 'off' && <ReachOff />}
+          {reachTest === 'on' && week.reach && (
+            <ReachPanel reach={estimateReach(week.reach, week.browser_errors ?? 0)} />
+          )}
+          {upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
+          {hasSpool && <Spools spools={spools} />}
+          <Changes changes={changes} />
+          {reachTest === 'off' && <ReachOff />}
           {!hasSpool && items}
         </div>
       </div>
@@ -86,10 +75,9 @@ export function Overview({ first, history, rangeKey, stored, missing, reach }: P
   )
 }
 
-/** Reports whether replicas respond, and none has received an envelope. */
-function isUnused({ point, replicas }: OverviewSnapshot): boolean {
-  const isResponding = replicas.some(({ state }) => state === 'responding')
-  return isResponding && Object.values(point.outcomes).every((count) => count === 0)
+/** Reports whether no envelope has arrived within 7 days, as far as the figures are complete. */
+function isUnused({ week: { received, missing } }: OverviewSnapshot): boolean {
+  return received === 0 && missing === undefined
 }
 
 function FirstStep() {

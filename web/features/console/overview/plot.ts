@@ -1,8 +1,7 @@
 /** Options of the plots that uPlot draws. */
 
 import type uPlot from 'uplot'
-import { shownFrom } from './history.ts'
-import { formatTimeTick, type Range } from './range/range.ts'
+import { formatTimeTick, type Range } from '../figures/range.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
 type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
@@ -12,6 +11,7 @@ export type Line = {
   label: string
   tone: Tone
   dash?: number[]
+  /** `null`: nothing was counted. */
   values: (number | null)[]
   /** Number over the whole chart. */
   total?: string
@@ -59,7 +59,7 @@ export function plotOptions(
   { kind, range, lines, formatTick, onPoint, onSelect }: PlotSettings,
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
-  const paths = kind === 'counts' ? drawings.stepped?.({ align: -1 }) : undefined
+  const paths = kind === 'counts' ? drawings.stepped?.({ align: -1, alignGaps: -1 }) : undefined
   const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
   return {
     width: element.clientWidth,
@@ -120,11 +120,11 @@ function alone(plot: uPlot, series: number): number[] {
   return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
 }
 
-/** Returns the time range in seconds, with room for a dot at its end. For a single sample, uPlot would show a day. */
-function rangeOf({ data: [times] }: uPlot, range: Range): [number, number] {
-  const [first = 0, last = 0] = [times[0], times.at(-1)]
-  const from = shownFrom(first * 1000, last * 1000, range) / 1000
-  return [from, last + (last - from) / 100]
+/** Returns the time range in seconds, with room for a dot at its end. */
+function rangeOf({ data: [times] }: uPlot, { ms }: Range): [number, number] {
+  const last = times.at(-1) ?? 0
+  const first = Math.min(times[0] ?? last, last - ms / 1000)
+  return [first, last + (last - first) / 100]
 }
 
 /** Keeps only the zero of a scale when all values are zero. */

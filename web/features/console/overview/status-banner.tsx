@@ -6,7 +6,8 @@ import { formatCount, formatWhen } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { sumLosses } from '../monitor/losses.ts'
+import { sumLosses } from '../figures/losses.ts'
+import { WEEK } from '../figures/range.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { DOCS } from '../routes.ts'
 import type { StreamState } from '../use-event-stream.ts'
@@ -38,9 +39,9 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
     stream === 'broken'
       ? describeDisconnection(overview, clock, overview.time)
       : describeSituation(overview, clock)
-  const { losses } = overview
+  const { week, damagedFiles } = overview
   const entry = stream === 'broken' ? undefined : findRunbookEntry(overview)
-  const lost = sumLosses(losses)
+  const lost = week.losses && sumLosses(week.losses)
   useTab(state)
   return (
     <section
@@ -68,15 +69,17 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
         )}
       </div>
       <a
-        href={linkTo(losses)}
+        href={linkTo(week.losses)}
         className="flex flex-wrap items-baseline gap-x-2 rounded-part text-ink no-underline hover:text-accent wide:grid wide:justify-items-center wide:px-2"
       >
         <span className="text-note text-quiet">Lost</span>
-        <strong className={`text-hero font-semibold tabular-nums ${lost > 0 ? 'text-bad' : ''}`}>
-          {formatCount(lost)}
+        <strong className={`text-hero font-semibold tabular-nums ${lost ? 'text-bad' : ''}`}>
+          {lost === undefined ? 'unknown' : formatCount(lost)}
         </strong>
         <span className="text-note text-quiet">
-          {losses.damagedFiles > 0 ? 'and those in a damaged file' : 'since the replicas started'}
+          {damagedFiles > 0
+            ? 'and those in a damaged file'
+            : `in the last ${WEEK.words}${week.missing === undefined ? '' : ', incomplete'}`}
         </span>
       </a>
     </section>

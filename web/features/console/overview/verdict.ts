@@ -1,8 +1,7 @@
 /** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
 
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
-import { hostOf } from '../monitor/figures.ts'
-import { type LossCounts, sumLosses } from '../monitor/losses.ts'
+import { type LossCounts, sumLosses } from '../figures/losses.ts'
 import {
   type CategoryLimit,
   concernsErrors,
@@ -10,6 +9,7 @@ import {
   type UpstreamProblem,
 } from '../monitor/problems.ts'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { hostOf } from '../monitor/upstreams.ts'
 import { NOT_SENTRY, nameUpstreamError, remedyOfStatus } from '../upstream-errors.ts'
 
 /** `unknown`: the browser is not connected to the console. */
@@ -23,7 +23,8 @@ export type Verdict = {
   others: string[]
 }
 
-export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'losses' | 'simulatedOutage'> & {
+export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'simulatedOutage'> & {
+  week: Pick<OverviewSnapshot['week'], 'losses'>
   spools: readonly Pick<
     OverviewSnapshot['spools'][number],
     'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'
@@ -80,11 +81,15 @@ function describeCalm(situation: Situation, clock: Clock): string {
   return [`No problems${since}.`, describeSafety(situation), ...describeExpiry(situation, clock)].join(' ')
 }
 
+const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
+
 /** Explains past losses. */
-function findHint({ losses: { expired, unavailable, vanished } }: Situation): string {
+function findHint({ week: { losses } }: Situation): string {
+  const { expired, evicted, unavailable, vanished } = losses ?? NO_LOSSES
   const hints = [
     ...(unavailable > 0 ? ['Rejections lists the reasons.'] : []),
-    ...(expired > 0 ? ['Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.'] : []),
+    ...(expired > 0 ? ['Envelopes expired in the spool: raise SPOOL_HOURS.'] : []),
+    ...(evicted > 0 ? ['The spool had no space for all envelopes: raise SPOOL_BYTES.'] : []),
     ...(vanished > 0 ? ['The store of the spool lost envelopes: see CulvertSpoolLost in the runbook.'] : []),
   ]
   return hints.length > 0 ? hints.join(' ') : 'No action needed.'
@@ -99,6 +104,7 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   upstream: 'CulvertBreakerOpen',
   refused: undefined,
   'damaged-file': 'CulvertSpoolDamaged',
+  'figures-missing': undefined,
   'replicas-away': 'CulvertReplicaDown',
   paused: 'CulvertSpoolPaused',
   'rate-limited': undefined,
@@ -106,13 +112,13 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
 const LOST_BY_STORE = 'CulvertSpoolLost'
 
 /** Returns the entry of the runbook for the first problem, or for past losses of the spool's store. */
-export function findRunbookEntry({ problems, losses }: Situation): string | undefined {
+export function findRunbookEntry({ problems, week: { losses } }: Situation): string | undefined {
   const [problem] = problems
-  if (!problem) return losses.vanished > 0 ? LOST_BY_STORE : undefined
+  if (!problem) return losses && losses.vanished > 0 ? LOST_BY_STORE : undefined
   const cause = (problem.kind === 'losing' && findSpoolProblem(problems)) || problem
   if (cause.kind !== 'losing') return RUNBOOK[cause.kind]
-  const { expired, unavailable, vanished } = cause.losses
-  return vanished > Math.max(expired, unavailable) ? LOST_BY_STORE : RUNBOOK.losing
+  const { vanished, ...others } = cause.losses
+  return vanished > Math.max(...Object.values(others)) ? LOST_BY_STORE : RUNBOOK.losing
 }
 
 function findSpoolProblem(problems: readonly Problem[]): Problem | undefined {
@@ -120,15 +126,17 @@ function findSpoolProblem(problems: readonly Problem[]): Problem | undefined {
 }
 
 /** Returns the page that shows most of these losses. */
-export function linkTo({ expired, unavailable, vanished }: LossCounts): string {
-  const most = Math.max(expired, unavailable, vanished)
+export function linkTo(losses = NO_LOSSES): string {
+  const { expired, evicted, unavailable, vanished } = losses
+  const most = Math.max(expired, evicted, unavailable, vanished)
   if (most === unavailable) return '/console/rejections'
+  if (most === evicted) return '/console/live-feed?outcome=evicted'
   return most === expired ? '/console/live-feed?outcome=expired' : '/console/spool'
 }
 
 /** Counts pending and lost envelopes. In inbox mode there is only the spool of a simulated outage. */
-function describeSafety({ spools, losses, simulatedOutage }: Situation): string {
-  const lost = `${formatCount(sumLosses(losses))} lost`
+function describeSafety({ spools, week: { losses }, simulatedOutage }: Situation): string {
+  const lost = losses ? `${formatCount(sumLosses(losses))} lost` : 'number of lost envelopes unknown'
   if (simulatedOutage)
     return `${formatCount(simulatedOutage.pending)} spooled in a simulated outage of Sentry, ${lost}.`
   if (spools.length === 0) return `${lost}.`
@@ -162,7 +170,7 @@ function describeProblem(problem: Problem, { format }: Clock): string {
     case 'no-replica':
       return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`
     case 'losing':
-      return `${formatQuantity(sumLosses(problem.losses), 'envelope')} lost in the last 2 min.`
+      return `${formatQuantity(sumLosses(problem.losses), 'envelope')} lost in the last 3 min.`
     case 'spool-failing': {
       const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
       const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
@@ -180,6 +188,8 @@ function describeProblem(problem: Problem, { format }: Clock): string {
     }
     case 'damaged-file':
       return `${formatQuantity(problem.files, 'damaged spool file')} set aside, with an unknown number of envelopes.`
+    case 'figures-missing':
+      return `${problem.text} It is not known whether envelopes were lost.`
     case 'replicas-away': {
       const others =
         problem.others > 0 ? ` and ${formatCount(problem.others)} more do not respond` : ' does not respond'
@@ -236,6 +246,8 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return `Act within an hour of their arrival, or they are declined: ${remedyOfStatus(problem.refusal.status)}`
     case 'damaged-file':
       return 'Act: put its envelopes back as described below.'
+    case 'figures-missing':
+      return 'Act if it lasts: check the disk or the NATS server of SPOOL_URL.'
     case 'replicas-away':
       return 'Act: check that all tunnels run, and their logs.'
     case 'paused': {
@@ -265,12 +277,11 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
 }
 
 /** Returns what ends the most frequent kind of these losses. */
-function remedyOf({ expired, unavailable, vanished }: LossCounts): string {
-  const most = Math.max(expired, unavailable, vanished)
+function remedyOf({ expired, evicted, unavailable, vanished }: LossCounts): string {
+  const most = Math.max(expired, evicted, unavailable, vanished)
   if (most === unavailable) return `see Rejections; if the spool is full, raise SPOOL_BYTES ${DEPLOY}.`
-  return most === expired
-    ? `raise SPOOL_HOURS or SPOOL_BYTES ${DEPLOY}.`
-    : 'see CulvertSpoolLost in the runbook.'
+  if (most === evicted) return `raise SPOOL_BYTES ${DEPLOY}.`
+  return most === expired ? `raise SPOOL_HOURS ${DEPLOY}.` : 'see CulvertSpoolLost in the runbook.'
 }
 
 function findUpstreamAction(

@@ -1,21 +1,20 @@
 /** Projects: traffic by category and outcome, share of the spool, limits and SDKs. */
 
 import type {
-  ByteCount,
   FinalOutcome,
   LastSeen,
   LimitInForce,
   Outcome,
-  OutcomeCount,
+  ProjectActivity,
   ProjectSdks,
+  ProjectTraffic,
 } from 'contract/admin-api'
 import { formatDsn, parseDsn } from 'contract/dsn'
 import type { SpoolPartition } from 'contract/spool'
 import type { ProjectRefusal } from 'contract/upstream'
 import { ROWS } from '../bounds.ts'
-import { countBy, type Figures, hostOf } from '../monitor/figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
-import { upstreamsOf } from '../monitor/upstreams.ts'
+import { hostOf, upstreamsOf } from '../monitor/upstreams.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
 
@@ -52,20 +51,16 @@ export type ProjectView = {
   dsns: string[]
 }
 
-/** Describes the projects named. A site may have a thousand, with dozens of counters each. */
+/** Describes the projects named, from what each replica reports. A site may have a thousand. */
 export function describeProjects(
-  snapshot: Snapshot,
-  sdks: readonly ProjectSdks[],
+  snapshot: Pick<Snapshot, 'limits' | 'replicas' | 'spools'>,
+  reports: readonly ProjectActivity[],
   names: readonly string[],
 ): ProjectView[] {
-  const { totals } = snapshot
   const byProject = {
-    outcomes: groupByProject(totals.outcomes),
-    bytes: groupByProject(totals.bytes),
-    finalOutcomes: groupByProject(totals.final_outcomes),
+    reports: groupByProject(reports),
     limits: groupByProject(snapshot.limits),
     dsns: groupByProject(dsnsOf(snapshot)),
-    sdks: groupByProject(sdks),
     refusals: groupByProject(upstreamsOf(snapshot.replicas).flatMap(({ refusals }) => refusals)),
   }
   const cspEndpoints = new Set(
@@ -74,15 +69,17 @@ export function describeProjects(
       .flatMap(({ origin, csp_reports }) => (csp_reports === 'endpoint' ? hostOf(origin) : [])),
   )
   return names.map((name) => {
-    const traffic = trafficOf(byProject.outcomes.get(name) ?? [], byProject.bytes.get(name) ?? [])
+    const its = byProject.reports.get(name) ?? []
+    const traffic = mergeTraffic(its.flatMap((report) => report.traffic))
     const sums = sumTraffic(traffic)
-    const [senders] = byProject.sdks.get(name) ?? []
     const [refusal] = byProject.refusals.get(name) ?? []
     return {
-      ...{ name, traffic, totals: sums, sdks: senders?.sdks ?? [], releases: senders?.releases ?? [] },
-      unknownTypes: senders?.unknown_types ?? [],
+      ...{ name, traffic, totals: sums },
+      sdks: mergeNames(its.flatMap(({ sdks }) => sdks)),
+      releases: mergeNames(its.flatMap(({ releases }) => releases)),
+      unknownTypes: mergeCounts(its.flatMap(({ unknown_types: types }) => types)),
       outcomes: OUTCOMES.filter((outcome) => sums[outcome]),
-      finalOutcomes: countFinalOutcomes(byProject.finalOutcomes.get(name) ?? []),
+      finalOutcomes: countFinalOutcomes(its),
       shares: sharesOf(snapshot, name),
       limits: byProject.limits.get(name) ?? [],
       dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
@@ -103,17 +100,12 @@ function groupByProject<T extends { project: string }>(all: readonly T[]): Map<s
   return Map.groupBy(all, ({ project }) => project)
 }
 
-function trafficOf(outcomes: readonly OutcomeCount[], bytes: readonly ByteCount[]): Traffic[] {
-  const byCategory = new Map<string, Traffic>()
-  const amountOf = (category: string, outcome: Outcome): Amount => {
-    const traffic = byCategory.get(category) ?? { category, amounts: {} }
-    byCategory.set(category, traffic)
-    traffic.amounts[outcome] ??= { envelopes: 0, bytes: 0 }
-    return traffic.amounts[outcome]
-  }
-  for (const { category, outcome, count } of outcomes) amountOf(category, outcome).envelopes += count
-  for (const { category, outcome, count } of bytes) amountOf(category, outcome).bytes += count
-  return [...byCategory.values()].sort((a, b) => countEnvelopes(b) - countEnvelopes(a))
+function mergeTraffic(all: ProjectTraffic['traffic']): Traffic[] {
+  const byCategory = Map.groupBy(all, ({ category }) => category)
+  return Array.from(byCategory, ([category, same]) => ({
+    category,
+    amounts: sumAmounts(same.map(({ outcome, ...amount }) => [outcome, amount])),
+  })).sort((a, b) => countEnvelopes(b) - countEnvelopes(a))
 }
 
 function countEnvelopes({ amounts }: Traffic): number {
@@ -121,23 +113,30 @@ function countEnvelopes({ amounts }: Traffic): number {
 }
 
 function sumTraffic(traffic: readonly Traffic[]): Amounts {
+  return sumAmounts(
+    traffic.flatMap(({ amounts }) =>
+      OUTCOMES.flatMap((outcome) => (amounts[outcome] ? [[outcome, amounts[outcome]] as const] : [])),
+    ),
+  )
+}
+
+function sumAmounts(all: readonly (readonly [Outcome, Amount])[]): Amounts {
   const sums: Amounts = {}
-  for (const { amounts } of traffic)
-    for (const outcome of OUTCOMES) {
-      const amount = amounts[outcome]
-      if (!amount) continue
-      const { envelopes, bytes } = sums[outcome] ?? { envelopes: 0, bytes: 0 }
-      sums[outcome] = { envelopes: envelopes + amount.envelopes, bytes: bytes + amount.bytes }
-    }
+  for (const [outcome, { envelopes, bytes }] of all) {
+    const { envelopes: before, bytes: bytesBefore } = sums[outcome] ?? { envelopes: 0, bytes: 0 }
+    sums[outcome] = { envelopes: before + envelopes, bytes: bytesBefore + bytes }
+  }
   return sums
 }
 
-function countFinalOutcomes(all: Figures['final_outcomes']): ProjectView['finalOutcomes'] {
-  const counts = countBy(all, ({ final_outcome }) => final_outcome)
-  return FINAL_OUTCOMES.flatMap((outcome) => (counts[outcome] ? [{ outcome, count: counts[outcome] }] : []))
+function countFinalOutcomes(reports: readonly ProjectTraffic[]): ProjectView['finalOutcomes'] {
+  return FINAL_OUTCOMES.map((outcome) => ({
+    outcome,
+    count: reports.reduce((sum, { final_outcomes }) => sum + (final_outcomes[outcome] ?? 0), 0),
+  })).filter(({ count }) => count > 0)
 }
 
-function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {
+function sharesOf({ spools }: Pick<Snapshot, 'spools'>, name: string): SpoolShare[] {
   return spools.flatMap(({ id, partitions: all, project_max_bytes: maxBytes }) => {
     if (!all) return [] // the spool does not respond
     const partitions = all.filter(({ project }) => project === name)
@@ -146,23 +145,13 @@ function sharesOf({ spools }: Snapshot, name: string): SpoolShare[] {
   })
 }
 
-function dsnsOf({ replicas }: Snapshot): { dsn: string; project: string }[] {
+function dsnsOf({ replicas }: Pick<Snapshot, 'replicas'>): { dsn: string; project: string }[] {
   const all = new Set(replicas.flatMap(({ status }) => status?.dsns ?? []))
   return [...all].flatMap((text) => {
     const parsed = parseDsn(text)
     if (!parsed) return []
     return [{ dsn: formatDsn(parsed), project: projectName(parsed) }]
   })
-}
-
-/** Merges the lists of several replicas. */
-export function mergeSdks(lists: readonly ProjectSdks[]): ProjectSdks[] {
-  return [...groupByProject(lists)].map(([project, same]) => ({
-    project,
-    sdks: mergeNames(same.flatMap(({ sdks }) => sdks)),
-    releases: mergeNames(same.flatMap(({ releases }) => releases)),
-    unknown_types: mergeCounts(same.flatMap(({ unknown_types: types }) => types)),
-  }))
 }
 
 function mergeCounts(types: readonly UnknownType[]): UnknownType[] {

@@ -3,7 +3,7 @@
 import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'contract/admin-api'
 import { parseDsn } from 'contract/dsn'
 import { Fragment } from 'react'
-import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { formatQuantity } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
@@ -18,7 +18,7 @@ type Props = { rejection: RejectionCount; details: Rejections }
 
 /** Rejections with one outcome and reason: their meaning, what to do, and the settings concerned. */
 export function RejectionCard({ rejection, details }: Props) {
-  const { stage, outcome, reason, count, projects } = rejection
+  const { stage, outcome, reason, count } = rejection
   const explained = explain(outcome, reason)
   const isRejected = outcome === 'rejected' || outcome === 'deferred'
   const sample = isRejected ? details.rejections.find(({ code }) => code === reason) : undefined
@@ -61,9 +61,6 @@ export function RejectionCard({ rejection, details }: Props) {
       )}
       <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />
       {sample && <Sample sample={sample} />}
-      {projects.length > 0 && (
-        <p className="mt-2 text-note text-quiet wrap-anywhere">Projects: {formatProjects(projects)}</p>
-      )}
       <a
         href={`/console/live-feed?${new URLSearchParams({ outcome, ...(reason && { reason }) })}`}
         className="link-block mt-3 text-note"
@@ -88,14 +85,6 @@ function Since({ time }: { time: OutcomeTime | undefined }) {
       First <Ago time={time.first} />, last <Ago time={time.last} />.
     </p>
   )
-}
-
-const MAX_PROJECTS = 10
-
-function formatProjects(projects: readonly string[]): string {
-  const more = projects.length - MAX_PROJECTS
-  const first = projects.slice(0, MAX_PROJECTS).join(', ')
-  return more > 0 ? `${first} and ${formatCount(more)} more` : first
 }
 
 /** Last rejected request; the tunnel removed values that may be secret. */

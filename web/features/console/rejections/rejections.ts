@@ -1,32 +1,27 @@
 /** Envelopes that were not delivered, by reason. */
 
 import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'contract/admin-api'
-import type { Figures } from '../monitor/figures.ts'
+import type { FigureCounts } from 'contract/figures'
 
 /** Names an outcome and its reason, at once or after spooling. */
 type Cause = Pick<OutcomeTime, 'stage' | 'outcome' | 'reason'>
 
-export type RejectionCount = Cause & { count: number; projects: string[] }
+export type RejectionCount = Cause & { count: number }
 
 const ACCEPTED = new Set<OutcomeTime['outcome']>(['delivered', 'spooled'])
 
-/** Counts rejections by cause, the most frequent first. */
-export function countRejections({ outcomes, final_outcomes }: Figures): RejectionCount[] {
-  const all = [
-    ...outcomes.map((each) => ({ ...each, stage: 'answered' as const })),
-    ...final_outcomes.map(({ final_outcome: outcome, ...each }) => ({
-      ...{ ...each, stage: 'waited' as const, outcome, reason: '' },
-    })),
-  ].filter(({ outcome, count }) => !ACCEPTED.has(outcome) && count > 0)
-  return [...Map.groupBy(all, causeKey).values()]
-    .flatMap((same) => {
-      const [first] = same
-      if (!first) return []
-      const { stage, outcome, reason } = first
-      const count = same.reduce((sum, each) => sum + each.count, 0)
-      const projects = [...new Set(same.flatMap(({ project }) => project || []))]
-      return [{ stage, outcome, reason, count, projects }]
+/** Lists rejections by cause, the most frequent first. */
+export function countRejections({
+  outcomes,
+  final_outcomes,
+}: Pick<FigureCounts, 'outcomes' | 'final_outcomes'>): RejectionCount[] {
+  const causes = (stage: Cause['stage'], counts: Record<string, number>) =>
+    Object.entries(counts).map(([name, count]) => {
+      const [outcome, reason = ''] = name.split(':')
+      return { stage, outcome: outcome as Cause['outcome'], reason, count }
     })
+  return [...causes('answered', outcomes), ...causes('waited', final_outcomes)]
+    .filter(({ outcome, count }) => !ACCEPTED.has(outcome) && count > 0)
     .sort((a, b) => b.count - a.count)
 }
 

@@ -1,20 +1,22 @@
 /** Replicas with their state and load. */
 'use client'
 
-import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../../../lib/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../../../lib/format.ts'
 import { Fact, Facts } from '../../../ui/facts.tsx'
 import { Tools } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { Copyable } from '../../copyable.tsx'
+import type { LiveView } from '../figures/live-view.ts'
+import { RECENT } from '../figures/range.ts'
+import { useLive } from '../figures/use-live.ts'
 import { LiveIndicator } from '../live-indicator.tsx'
-import { hostOf } from '../monitor/figures.ts'
-import type { OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
-import { useLive } from '../monitor/use-snapshot.ts'
-import { Notices } from '../notices.tsx'
+import type { ReplicaSummary } from '../monitor/snapshot.ts'
+import { hostOf } from '../monitor/upstreams.ts'
+import { Notice, Notices } from '../notices.tsx'
 
-export function ReplicaList({ first }: { first: OverviewSnapshot }) {
+export function ReplicaList({ first }: { first: LiveView }) {
   const { overview, state } = useLive(first)
   return (
     <>
@@ -23,6 +25,7 @@ export function ReplicaList({ first }: { first: OverviewSnapshot }) {
       </Tools>
       <div className="mt-4 mb-4 wide:mt-0">
         <Notices {...overview} />
+        {overview.missing !== undefined && <Notice state="bad">{overview.missing}</Notice>}
       </div>
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-2 desk:grid-cols-3">
         {overview.replicas.map((replica) => (
@@ -40,7 +43,7 @@ const BADGES: Record<ReplicaSummary['state'], { shape: State; word: string }> = 
 }
 
 function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
-  const { name, origin, state, lastResponse, unresponsiveSince, version, since, rate, envelopes } = replica
+  const { name, origin, state, lastResponse, unresponsiveSince, version, since, envelopes } = replica
   const { shape, word } = BADGES[state]
   const isResponding = state === 'responding'
   return (
@@ -51,9 +54,7 @@ function ReplicaCard({ replica }: { replica: ReplicaSummary }) {
       </div>
       <Facts>
         <Fact name="Envelopes">
-          {envelopes === undefined
-            ? 'unknown'
-            : `${formatCount(envelopes)}${isResponding ? `, now ${formatRate(rate)}` : ''}`}
+          {envelopes === undefined ? 'unknown' : `${formatCount(envelopes)} in the last ${RECENT.words}`}
         </Fact>
         {!isResponding && <TimeFact name="Not responding since" time={unresponsiveSince} />}
         <TimeFact name="Last response" time={lastResponse} />

@@ -1,47 +1,43 @@
-/** Totals and rates of the monitor while replicas start, stop and return. */
+/** Replicas that start, stop and return, and what the monitor says about them. */
 
 import { describe, expect, it } from 'vitest'
-import type { OperatorAction, ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
-import { rateNow } from '../../../../../web/features/console/monitor/rates.ts'
+import type { OperatorAction } from '../../../../../contract/admin-api.ts'
+import type { Figures } from '../../../../../contract/figures.ts'
+import { WEEK } from '../../../../../web/features/console/figures/range.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { figuresOf, MINUTE, pointAt, quietStatus } from '../../../../support/web/figures.ts'
 
-const statusOf = (replica: string, actions: OperatorAction[] = []): ReplicaStatus => ({
-  ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], in_flight: 0, limits: [] },
-  ...{ upstreams: [], addresses: 0, warnings: [], actions },
-})
-
-const figuresOf = (count: number): ReplicaFigures => ({
-  outcomes: [{ outcome: 'delivered', reason: '', project: 'p/1', category: 'error', count }],
-  items: [{ type: 'event', outcome: 'delivered', count }],
-  bytes: [{ outcome: 'delivered', project: 'p/1', category: 'error', count: count * 10 }],
-  final_outcomes: [{ final_outcome: 'delivered', project: 'p/1', count }],
-  durations: { '+Inf': count },
-  upstream_durations: { 'https://p': { '+Inf': count } },
-  process: { resident_bytes: 1, cpu_seconds: count / 100, event_loop_p99_seconds: 0 },
-})
-
-/** Replicas by their names, with the number of envelopes that each has counted; `undefined` for a release without figures, `dead` for no response. */
+/** Replicas by their names, with the CPU seconds of each; `dead` for no response. All share a store. */
 function startMonitor() {
-  const living = new Map<string, number | 'dead' | undefined>()
+  const living = new Map<string, number | 'dead'>()
   const actions = new Map<string, OperatorAction[]>()
+  let figures: Figures | Error = figuresOf()
+  const asked: string[] = []
   let time = 0
   const monitor = new Monitor({
     origins: async () => [...living.keys()].map((name) => `http://${name}`),
     ask: async (origin) => {
       const name = origin.slice('http://'.length)
-      const count = living.get(name)
-      if (count === 'dead') throw new Error('no response')
-      return {
-        status: statusOf(name, actions.get(name)),
-        figures: count === undefined ? undefined : figuresOf(count),
-      }
+      const seconds = living.get(name)
+      if (seconds === 'dead' || seconds === undefined) throw new Error('no response')
+      const process = { resident_bytes: 1, cpu_seconds: seconds, event_loop_p99_seconds: 0 }
+      return quietStatus(name, { process, history_store: 'shared', actions: actions.get(name) ?? [] })
+    },
+    askFigures: async (_, path) => {
+      asked.push(path)
+      if (figures instanceof Error) throw figures
+      return figures
     },
     now: () => time,
   })
   return {
     living,
     actions,
-    history: () => monitor.history(),
+    asked,
+    monitor,
+    answer: (with_: Figures | Error) => {
+      figures = with_
+    },
     look: (afterMs = 10_000) => {
       time += afterMs
       return monitor.snapshot(0)
@@ -50,75 +46,6 @@ function startMonitor() {
 }
 
 describe('Monitor', () => {
-  it('returns rates of replicas that add up to the total rate, also on a quiet site', async () => {
-    const { living, look, history } = startMonitor()
-    living.set('first', 100).set('second', 100)
-    await look()
-    for (const [first, second] of [
-      [105, 100],
-      [105, 100],
-      [105, 102],
-      [105, 102],
-    ] as const) {
-      living.set('first', first).set('second', second)
-      const { replicas } = await look(2_000)
-      const all = rateNow(history(), ({ outcomes }) => outcomes.delivered ?? 0)
-      expect(all).toBeGreaterThan(0)
-      expect(replicas.reduce((sum, { rate }) => sum + rate, 0)).toBeCloseTo(all)
-    }
-  })
-
-  it('does not count totals from before the first response as growth', async () => {
-    const { living, look, history } = startMonitor()
-    await look()
-    expect(history()).toEqual([])
-    living.set('first', 1_000)
-    await look()
-    living.set('first', 1_003)
-    await look()
-    expect(history().map(({ outcomes }) => outcomes)).toEqual([{ delivered: 1_000 }, { delivered: 1_003 }])
-  })
-
-  it('adds a gap to the history while no replica responds', async () => {
-    const { living, look, history } = startMonitor()
-    living.set('first', 1).set('second', 1)
-    await look()
-    living.set('first', 'dead')
-    await look()
-    living.set('second', 'dead')
-    await look()
-    living.set('first', 1)
-    await look()
-    expect(history().map(({ isGap }) => isGap)).toEqual([undefined, undefined, true, undefined])
-  })
-
-  it('counts a replica once when it returns after many others have stopped', async () => {
-    const { living, look } = startMonitor()
-    living.set('first', 100)
-    await look()
-    living.delete('first')
-    for (let n = 0; n < 30; n++) {
-      living.set(`n${n}`, 1)
-      await look()
-      living.delete(`n${n}`)
-    }
-    const without = await look()
-    expect(without.replicas.map(({ name }) => name)).not.toContain('first')
-    expect(without.totals.outcomes).toMatchObject([{ count: 130 }])
-    living.set('first', 101)
-    const { totals, replicas } = await look()
-    expect(replicas.find(({ name }) => name === 'first')?.state).toBe('responding')
-    expect(totals).toEqual({
-      outcomes: [{ outcome: 'delivered', reason: '', project: 'p/1', category: 'error', count: 131 }],
-      items: [{ type: 'event', outcome: 'delivered', count: 131 }],
-      bytes: [{ outcome: 'delivered', project: 'p/1', category: 'error', count: 1_310 }],
-      final_outcomes: [{ final_outcome: 'delivered', project: 'p/1', count: 131 }],
-      durations: { '+Inf': 131 },
-      upstream_durations: { 'https://p': { '+Inf': 131 } },
-      vanished: 0,
-    })
-  })
-
   it('shows a killed replica once while its address is still listed', async () => {
     const { living, look } = startMonitor()
     living.set('fixed', 100)
@@ -159,26 +86,52 @@ describe('Monitor', () => {
     ])
   })
 
-  it('keeps the counts of all stopped replicas, and shows the last 20', async () => {
+  it('shows the last 20 stopped replicas', async () => {
     const { living, look } = startMonitor()
-    for (let n = 0; n < 300; n++) {
+    for (let n = 0; n < 30; n++) {
       living.set(`n${n}`, 1)
       await look()
       living.delete(`n${n}`)
     }
-    const { totals, replicas } = await look()
-    expect(totals.outcomes).toMatchObject([{ count: 300 }])
-    expect(replicas).toHaveLength(20)
+    const { replicas } = await look()
+    expect(replicas.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, n) => `n${n + 10}`))
   })
 
-  it('reports a replica without figures as responding, and adds nothing for it to the totals', async () => {
+  it('returns the CPU time of a replica per second since the response before', async () => {
     const { living, look } = startMonitor()
-    living.set('new', 7).set('earlier', undefined)
-    const { replicas, totals } = await look()
-    expect(replicas.map(({ name, state, envelopes }) => [name, state, envelopes])).toEqual([
-      ['new', 'responding', 7],
-      ['earlier', 'responding', undefined],
-    ])
-    expect(totals.outcomes).toMatchObject([{ count: 7 }])
+    living.set('first', 1)
+    expect((await look()).replicas[0]).not.toHaveProperty('cpu')
+    living.set('first', 3)
+    expect((await look()).replicas[0]?.cpu).toBeCloseTo(0.2)
+  })
+
+  it('reports losses of the last minutes as a problem, and the time since which there are none', async () => {
+    const { living, look, answer } = startMonitor()
+    living.set('first', 1)
+    expect(await look()).toMatchObject({ problems: [], okSince: 10_000 })
+    answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })]))
+    const losses = { expired: 0, evicted: 0, unavailable: 3, vanished: 0 }
+    const losing = await look()
+    expect(losing.problems).toEqual([{ kind: 'losing', losses }])
+    expect(losing).not.toHaveProperty('okSince')
+    answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })], { to: 13 * MINUTE }))
+    expect(await look()).toMatchObject({ problems: [], okSince: 30_000 })
+  })
+
+  it('reports missing figures as a problem: they are no zeros', async () => {
+    const { living, look, answer } = startMonitor()
+    living.set('first', 1)
+    answer(new Error('disk full'))
+    const { problems, recent } = await look()
+    expect(problems).toEqual([{ kind: 'figures-missing', text: 'Figures of first are missing: disk full.' }])
+    expect(recent).not.toHaveProperty('figures')
+  })
+
+  it('asks for the figures of a range once for operators that ask at the same time', async () => {
+    const { living, asked, monitor } = startMonitor()
+    living.set('first', 1)
+    const [one, other] = await Promise.all([monitor.figures(WEEK), monitor.figures(WEEK)])
+    expect(one).toBe(other)
+    expect(asked.filter((path) => path.includes(`step=${WEEK.stepMs}`))).toHaveLength(1)
   })
 })

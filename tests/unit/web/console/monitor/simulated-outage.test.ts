@@ -1,10 +1,10 @@
 /** Simulated outage of Sentry in the figures of the console. */
 
 import { expect, it } from 'vitest'
-import type { ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { simulatedOutageOf } from '../../../../../web/features/console/monitor/simulated-outage.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
+import { figuresOf, quietStatus } from '../../../../support/web/figures.ts'
 
 const outageIn = (inbox: string, remaining_ms: number, pending: number) => ({
   history_store: inbox,
@@ -20,18 +20,15 @@ it('is absent with a Sentry, and when nothing of it is left', () => {
   expect(simulatedOutageOf([{}, outageIn('a', 0, 0)])).toBeUndefined()
 })
 
-it('is part of the pending envelopes of the overview', async () => {
-  const status: ReplicaStatus = {
-    ...{ version: '0.0.0', replica: 'r', since: 0, settings: {}, dsns: [], projects: [], in_flight: 0 },
-    ...{ limits: [], upstreams: [], addresses: 0, warnings: [], actions: [], ...outageIn('a', 9_000, 5) },
-  }
+it('is part of the overview', async () => {
   const monitor = new Monitor({
     origins: async () => ['http://tunnel'],
-    ask: async () => ({ status, figures: undefined }),
+    ask: async () => quietStatus('r', outageIn('a', 9_000, 5)),
+    askFigures: async () => figuresOf(),
     now: () => 0,
   })
-  expect(summarise(await monitor.snapshot(0))).toMatchObject({
-    simulatedOutage: { remaining_ms: 9_000, pending: 5 },
-    point: { pending: 5 },
+  expect(summarise(await monitor.snapshot(0), {}).simulatedOutage).toEqual({
+    remaining_ms: 9_000,
+    pending: 5,
   })
 })

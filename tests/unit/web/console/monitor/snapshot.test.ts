@@ -1,26 +1,35 @@
 /** Size and totals of the summary that an open console receives every two seconds. */
 
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Outcome, ReplicaFigures, ReplicaStatus } from '../../../../../contract/admin-api.ts'
+import type { ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
 import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'
+import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
 
 const KINDS = ['error', 'transaction', 'session']
-const OUTCOME_NAMES: Outcome[] = ['delivered', 'spooled', 'rate_limited', 'rejected']
+const DURATIONS = Object.fromEntries(
+  [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 1, '+Inf'].map((at) => [at, 9]),
+)
 const MOST_BYTES = 20_000
 
 /** Builds three replicas with `count` projects each, every project with rate limits and an own Sentry with an open breaker. */
 async function summaryOf(projects: number) {
   const names = Array.from({ length: projects }, (_, n) => `o${n}.ingest.sentry.example/${n}`)
   const partitions = names.flatMap((project) => KINDS.map((category) => ({ project, category })))
-  const figures: ReplicaFigures = {
-    outcomes: partitions.flatMap((partition) =>
-      OUTCOME_NAMES.map((outcome, n) => ({ ...partition, outcome, reason: '', count: n + 1 })),
-    ),
-    ...{ items: [], bytes: [], final_outcomes: [], durations: {}, upstream_durations: {} },
-    process: { resident_bytes: 1, cpu_seconds: 1, event_loop_p99_seconds: 0 },
-  }
+  const minutes = [1, 9, 10].map((minute) =>
+    pointAt(minute, {
+      ...{
+        received: 10_000,
+        outcomes: { delivered: 9_000, 'rejected:spool-full': 1_000 },
+        durations: DURATIONS,
+      },
+      upstreams: Object.fromEntries(
+        names.map((name) => [`https://${name.split('/')[0]}`, { delivered: 3, durations: DURATIONS }]),
+      ),
+    }),
+  )
+  const figures = figuresOf(minutes, { replicas: [{ name: 'http://a', envelopes: 7, last: 1 }] })
   const statusOf = (replica: string): ReplicaStatus => ({
     ...{ version: '0.0.0', replica, since: 0, projects: names, in_flight: 0, addresses: 0 },
     warnings: [],
@@ -44,11 +53,12 @@ async function summaryOf(projects: number) {
   let time = 0
   const monitor = new Monitor({
     origins: async () => ['http://a', 'http://b', 'http://c'],
-    ask: async (origin) => ({ status: statusOf(origin), figures }),
+    ask: async (origin) => statusOf(origin),
+    askFigures: async () => figures,
     now: () => (time += 2_000),
   })
   await monitor.refresh()
-  return { overview: summarise(await monitor.refresh()), history: monitor.history() }
+  return summarise(await monitor.refresh(), { figures })
 }
 
 describe('summarise', () => {
@@ -58,14 +68,12 @@ describe('summarise', () => {
     many = await summaryOf(1_000)
   })
 
-  it('stays below 20,000 characters with a thousand projects, and each point of the history below 1,000', () => {
-    const { overview, history } = many
-    expect(JSON.stringify(overview).length).toBeLessThan(MOST_BYTES)
-    for (const point of history) expect(JSON.stringify(point).length).toBeLessThan(1_000)
+  it('stays below 20,000 characters with a thousand projects', () => {
+    expect(JSON.stringify(many).length).toBeLessThan(MOST_BYTES)
   })
 
   it('returns the first 20 of each list and its length', () => {
-    const { limits, openBreakers, spools, upstreams, point } = many.overview
+    const { limits, openBreakers, spools, upstreams, flow } = many
     expect([limits.total, openBreakers.total, spools[0]?.paused.total]).toEqual([3_000, 1_000, 1_000])
     expect(limits.shown.map(({ until }) => until)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
     expect(openBreakers.shown[0]).toEqual({
@@ -78,24 +86,24 @@ describe('summarise', () => {
       ['o2.ingest.sentry.example', 1, 3, 1],
       [OTHERS, 997, 997 * 3, 997],
     ])
-    expect(point.outcomes).toEqual({
-      delivered: 9_000,
-      spooled: 18_000,
-      rate_limited: 27_000,
-      rejected: 36_000,
-    })
-    const delivered = Object.values(point.upstreams).map((upstream) => upstream.delivered)
+    const delivered = Object.values(flow?.total.upstreams ?? {}).map((upstream) => upstream.delivered)
     expect(delivered).toEqual([9, 9, 9, 997 * 9])
   })
 
+  it('returns the envelopes of each replica, those of the last minutes, and the losses of the week', () => {
+    expect(many.replicas.map(({ envelopes }) => envelopes)).toEqual([7, 0, 0])
+    expect(many.flow?.now).toMatchObject({ counts: { received: 20_000 }, seconds: 90 })
+    expect(many.week).toMatchObject({ received: 30_000, losses: { unavailable: 3_000 } })
+  })
+
   it('returns four servers separately', async () => {
-    const { overview } = await summaryOf(4)
-    expect(overview.upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
+    const { upstreams } = await summaryOf(4)
+    expect(upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
   })
   it('returns the error of each server, counted over all replicas', async () => {
-    const { overview } = await summaryOf(5)
-    const [first] = overview.upstreams
+    const { upstreams } = await summaryOf(5)
+    const [first] = upstreams
     expect(first?.error).toEqual({ class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 12 })
-    expect(overview.upstreams.at(-1)).not.toHaveProperty('error')
+    expect(upstreams.at(-1)).not.toHaveProperty('error')
   })
 })

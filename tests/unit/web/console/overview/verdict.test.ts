@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SpoolStatus } from '../../../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../contract/upstream.ts'
-import type { LossCounts, Losses } from '../../../../../web/features/console/monitor/losses.ts'
+import type { LossCounts } from '../../../../../web/features/console/figures/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
   type Clock,
@@ -18,23 +18,24 @@ import {
 import { NOT_SENTRY } from '../../../../../web/features/console/upstream-errors.ts'
 import { formatWhen } from '../../../../../web/lib/format.ts'
 import { ROOT } from '../../../../support/node.ts'
+import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
 
 const RUNBOOK = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
 const HOUR = 3_600_000
 const NOW = new Date(2026, 10, 22, 9, 30).getTime()
 const SEVEN = new Date(2026, 10, 22, 7, 9).getTime()
 const CLOCK: Clock = { now: NOW, format: (time) => formatWhen(time, NOW) }
-const NO_LOSSES: Losses = { expired: 0, unavailable: 0, vanished: 0, damagedFiles: 0 }
+const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
 
 const losing = (losses: Partial<LossCounts>): Problem => ({
-  ...{ kind: 'losing', losses: { expired: 0, unavailable: 0, vanished: 0, ...losses } },
+  ...{ kind: 'losing', losses: { ...NO_LOSSES, ...losses } },
 })
 
 type Spool = Situation['spools'][number]
 
 function situationOf(problems: Problem[], spool: Partial<Spool> = {}, losses = NO_LOSSES): Situation {
   const spools = [{ envelopes: 0, max_age_ms: 24 * HOUR, ...spool }]
-  return { problems, losses, spools, ...(problems.length === 0 && { okSince: SEVEN }) }
+  return { problems, week: { losses }, spools, ...(problems.length === 0 && { okSince: SEVEN }) }
 }
 
 const describeFor = (...given: Parameters<typeof situationOf>) =>
@@ -76,8 +77,13 @@ describe('describeSituation', () => {
     [{ unavailable: 1_000 }, '1,000 lost. Rejections lists the reasons.', '/console/rejections'],
     [
       { expired: 2 },
-      '2 lost. Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.',
+      '2 lost. Envelopes expired in the spool: raise SPOOL_HOURS.',
       '/console/live-feed?outcome=expired',
+    ],
+    [
+      { evicted: 2 },
+      '2 lost. The spool had no space for all envelopes: raise SPOOL_BYTES.',
+      '/console/live-feed?outcome=evicted',
     ],
     [
       { vanished: 1 },
@@ -86,7 +92,7 @@ describe('describeSituation', () => {
     ],
     [
       { unavailable: 1, expired: 3 },
-      '4 lost. Rejections lists the reasons. Envelopes expired in the spool: raise SPOOL_HOURS or SPOOL_BYTES.',
+      '4 lost. Rejections lists the reasons. Envelopes expired in the spool: raise SPOOL_HOURS.',
       '/console/live-feed?outcome=expired',
     ],
     [{}, '0 lost. No action needed.', '/console/rejections'],
@@ -201,13 +207,14 @@ describe('describeSituation', () => {
     const situation = [losing({ unavailable: 12 }), unreachable({ class: 'timeout' })]
     expect(describeFor(situation, SPOOLED, { ...NO_LOSSES, unavailable: 12 })).toEqual({
       state: 'outage',
-      text: '12 envelopes lost in the last 2 min. 90 spooled, 12 lost. First expiry tomorrow 07:09. Act now: see Rejections; if the spool is full, raise SPOOL_BYTES in .env, and run npm run deploy.',
+      text: '12 envelopes lost in the last 3 min. 90 spooled, 12 lost. First expiry tomorrow 07:09. Act now: see Rejections; if the spool is full, raise SPOOL_BYTES in .env, and run npm run deploy.',
       others: ['Sentry unreachable since 07:09 (timeout).'],
     })
   })
 
   it.each([
-    [{ expired: 2, unavailable: 1 }, 'raise SPOOL_HOURS or SPOOL_BYTES in .env, and run npm run deploy.'],
+    [{ expired: 2, unavailable: 1 }, 'raise SPOOL_HOURS in .env, and run npm run deploy.'],
+    [{ evicted: 2 }, 'raise SPOOL_BYTES in .env, and run npm run deploy.'],
     [{ vanished: 1 }, 'see CulvertSpoolLost in the runbook.'],
   ])('names the remedy of the recent losses %j', (losses, remedy) => {
     expect(describeFor([losing(losses)]).text.endsWith(` Act now: ${remedy}`)).toBe(true)
@@ -216,7 +223,7 @@ describe('describeSituation', () => {
   it('asks for a check of the disk when envelopes are lost because the spool fails', () => {
     const failing: Problem = { kind: 'spool-failing', since: SEVEN, isLosing: true }
     expect(describeFor([losing({ unavailable: 1 }), failing]).text).toMatch(
-      /^1 envelope lost in the last 2 min\..* Act now: check the disk or the NATS server of SPOOL_URL\.$/,
+      /^1 envelope lost in the last 3 min\..* Act now: check the disk or the NATS server of SPOOL_URL\.$/,
     )
   })
 
@@ -302,7 +309,7 @@ describe('findRunbookEntry', () => {
   })
 
   it('returns an entry after the store lost envelopes, and none after other losses', () => {
-    const past = (losses: Partial<Losses>) => situationOf([], {}, { ...NO_LOSSES, ...losses })
+    const past = (losses: Partial<LossCounts>) => situationOf([], {}, { ...NO_LOSSES, ...losses })
     expect(findRunbookEntry(past({ vanished: 1 }))).toBe('CulvertSpoolLost')
     expect(findRunbookEntry(past({ expired: 1 }))).toBeUndefined()
   })
@@ -336,13 +343,13 @@ describe('describeDisconnection', () => {
 })
 
 describe('findProblems', () => {
-  const replica = { name: 'a', origin: 'http://a', state: 'responding', rate: 0 } as const
+  const replica = { name: 'a', origin: 'http://a', state: 'responding' } as const
   const none = {
     replicas: [replica],
     upstreams: [],
     spools: [],
     limits: [],
-    recentLosses: NO_LOSSES,
+    figures: { figures: figuresOf() },
     now: NOW,
   }
   const closed = { origin: 'https://s', open: [], closed: ['a'], hasResponded: true, refusals: [] }
@@ -416,11 +423,22 @@ describe('findProblems', () => {
   })
 
   it('reports recent losses first', () => {
-    const recentLosses = { expired: 0, unavailable: 3, vanished: 0 }
-    expect(findProblems({ ...none, upstreams: [open], recentLosses })).toMatchObject([
-      { kind: 'losing', losses: recentLosses },
+    const figures = { figures: figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })]) }
+    expect(findProblems({ ...none, upstreams: [open], figures })).toMatchObject([
+      { kind: 'losing', losses: { ...NO_LOSSES, unavailable: 3 } },
       { kind: 'upstream' },
     ])
+  })
+
+  it('reports missing figures', () => {
+    const figures = { missing: 'Figures of b are missing: timeout.' }
+    const problems = findProblems({ ...none, figures })
+    expect(problems).toEqual([{ kind: 'figures-missing', text: figures.missing }])
+    const { state, text } = describeSituation({ ...situationOf(problems), week: {} }, CLOCK)
+    expect(state).toBe('degraded')
+    expect(text).toBe(
+      'Figures of b are missing: timeout. It is not known whether envelopes were lost. 0 spooled, number of lost envelopes unknown. Act if it lasts: check the disk or the NATS server of SPOOL_URL.',
+    )
   })
 
   it('reports a total outage only when all breakers of all servers are open, with the time of the first error', () => {

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest'
 import type { OutcomeTime, Rejections } from '../../../../../contract/admin-api.ts'
-import { NO_FIGURES } from '../../../../../web/features/console/monitor/figures.ts'
 import { explain } from '../../../../../web/features/console/reasons.ts'
 import {
   countRejections,
@@ -34,27 +33,16 @@ describe('Rejected, filtered and lost envelopes', () => {
     expect(explain('delivered', undefined)).toBeUndefined()
   })
 
-  it('are counted by outcome and reason over all projects, most frequent first, including final outcomes', () => {
-    const category = 'error'
+  it('are counted by outcome and reason, most frequent first, including final outcomes', () => {
     const rejections = countRejections({
-      ...NO_FIGURES,
-      outcomes: [
-        { outcome: 'delivered', reason: '', project: 'p/1', category, count: 9 },
-        { outcome: 'rate_limited', reason: 'throttled', project: 'p/1', category, count: 1 },
-        { outcome: 'rate_limited', reason: 'throttled', project: 'p/2', category, count: 2 },
-        { outcome: 'declined', reason: '', project: 'p/1', category, count: 1 },
-      ],
-      final_outcomes: [
-        { final_outcome: 'delivered', project: 'p/1', count: 9 },
-        { final_outcome: 'declined', project: 'p/2', count: 2 },
-        { final_outcome: 'expired', project: 'p/1', count: 7 },
-      ],
+      outcomes: { delivered: 9, spooled: 9, 'rejected:dsn-unknown': 2, declined: 4, 'filtered:empty': 0 },
+      final_outcomes: { delivered: 9, expired: 3, evicted: 1 },
     })
     expect(rejections).toEqual([
-      { stage: 'waited', outcome: 'expired', reason: '', count: 7, projects: ['p/1'] },
-      { stage: 'answered', outcome: 'rate_limited', reason: 'throttled', count: 3, projects: ['p/1', 'p/2'] },
-      { stage: 'waited', outcome: 'declined', reason: '', count: 2, projects: ['p/2'] },
-      { stage: 'answered', outcome: 'declined', reason: '', count: 1, projects: ['p/1'] },
+      { stage: 'answered', outcome: 'declined', reason: '', count: 4 },
+      { stage: 'waited', outcome: 'expired', reason: '', count: 3 },
+      { stage: 'answered', outcome: 'rejected', reason: 'dsn-unknown', count: 2 },
+      { stage: 'waited', outcome: 'evicted', reason: '', count: 1 },
     ])
   })
 

@@ -3,8 +3,8 @@
 
 import { useRouter } from 'next/navigation'
 import type { MouseEvent } from 'react'
-import { CONSOLE } from '../../routes.ts'
-import { LIVE_RANGE, RANGES, type Range } from './range.ts'
+import { RANGES, type Range, RECENT } from '../figures/range.ts'
+import { CONSOLE } from '../routes.ts'
 
 export function RangePicker({ range }: { range: Range }) {
   const router = useRouter()
@@ -21,7 +21,7 @@ export function RangePicker({ range }: { range: Range }) {
       {RANGES.map((each) => (
         <a
           key={each.key}
-          href={each === LIVE_RANGE ? CONSOLE : `${CONSOLE}?range=${each.key}`}
+          href={each.key === RECENT.key ? CONSOLE : `${CONSOLE}?range=${each.key}`}
           onClick={pick}
           aria-current={each.key === range.key ? 'true' : undefined}
           className="inline-flex min-h-9 items-center rounded-part border border-quiet/45 px-3 text-ink no-underline hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent aria-[current]:text-on-accent"

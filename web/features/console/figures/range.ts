@@ -1,16 +1,17 @@
-/** Time ranges of the overview. */
+/** Time ranges of the figures. */
 
-import type { HistoryRange } from 'contract/history'
-import { formatMinute, formatTime } from '../../../../lib/format.ts'
-import type { Query } from '../../routes.ts'
+import { formatMinute } from '../../../lib/format.ts'
+import type { Query } from '../routes.ts'
+
+export type RangeKey = '15m' | '1h' | '24h' | '7d'
 
 export type Range = {
-  key: HistoryRange
+  key: RangeKey
   label: string
   /** For a sentence, after "last". */
   words: string
   ms: number
-  /** Span of a row in tables, and of a point of stored history. */
+  /** Length of the span of a point. */
   stepMs: number
   /** Name of this span. */
   step: string
@@ -20,26 +21,29 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Range of the points that the console streams. The others are stored by the tunnels. */
-export const LIVE_RANGE: Range = {
+/** Default, which rates and recent losses come from too. */
+export const RECENT: Range = {
   ...{ key: '15m', label: '15 min', words: '15 minutes', ms: 15 * MINUTE_MS },
   ...{ stepMs: MINUTE_MS, step: 'minute' },
 }
 
+export const WEEK: Range = {
+  ...{ key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS, step: 'hour' },
+}
+
 export const RANGES: readonly Range[] = [
-  LIVE_RANGE,
+  RECENT,
   { key: '1h', label: '1 h', words: 'hour', ms: HOUR_MS, stepMs: MINUTE_MS, step: 'minute' },
   { key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS, step: '10 minutes' },
-  { key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS, step: 'hour' },
+  WEEK,
 ]
 
 export function readRange(given: Query[string]): Range {
-  return RANGES.find(({ key }) => key === given) ?? LIVE_RANGE
+  return RANGES.find(({ key }) => key === given) ?? RECENT
 }
 
-/** Formats a position on a chart in the reader's time zone. */
-export function formatPosition(time: number, { ms, stepMs }: Range): string {
-  if (ms === LIVE_RANGE.ms) return formatTime(time)
+/** Formats the start of a span in the reader's time zone. */
+export function formatPosition(time: number, { stepMs }: Range): string {
   return stepMs === MINUTE_MS ? formatMinute(time) : `${formatDay(time)}, ${formatMinute(time)}`
 }
 

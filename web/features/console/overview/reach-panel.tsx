@@ -1,8 +1,8 @@
 /** Visitors whose browsers do not reach Sentry, and the errors that would have been lost. */
 
-import { formatCount, formatQuantity } from '../../../../lib/format.ts'
-import { CodeBlock } from '../../../../ui/code-block.tsx'
-import { Empty, Panel } from '../../../../ui/panel.tsx'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Empty, Panel } from '../../../ui/panel.tsx'
 import { isUncertain, type Reach } from './reach.ts'
 
 export function ReachPanel({ reach }: { reach: Reach }) {

@@ -1,0 +1,33 @@
+/** Lost envelopes, and those of the last minutes. */
+
+import { describe, expect, it } from 'vitest'
+import { lossesOf, recentLosses, sumLosses } from '../../../../../web/features/console/figures/losses.ts'
+import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
+
+const NO_LOSSES = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
+
+describe('Lost envelopes', () => {
+  it('are those that expired, made room in the spool, or were lost by its store', () => {
+    const final_outcomes = { expired: 3, evicted: 2, delivered: 9, purged: 1, declined: 1 }
+    const losses = lossesOf(pointAt(1, { final_outcomes, vanished: 4 }))
+    expect(losses).toEqual({ expired: 3, evicted: 2, unavailable: 0, vanished: 4 })
+    expect(sumLosses(losses)).toBe(9)
+  })
+
+  it.each(['spool-full', 'spool-unwritable', 'inbox-full', 'tunnel-failed', 'tunnel-busy'])(
+    'are those that got 503 with %s, unless their senders keep them',
+    (reason) => {
+      const outcomes = {
+        ...{ [`rejected:${reason}`]: 2, 'rejected:dsn-unknown': 5 },
+        [`deferred:${reason}`]: 7,
+      }
+      expect(lossesOf(pointAt(1, { outcomes }))).toEqual({ ...NO_LOSSES, unavailable: 2 })
+    },
+  )
+})
+
+it('recentLosses are those of the last two complete minutes and of the running one', () => {
+  const lost = [7, 8, 9, 10].map((minute) => pointAt(minute, { vanished: 10 ** (minute - 7) }))
+  expect(recentLosses(figuresOf(lost))).toEqual({ ...NO_LOSSES, vanished: 1_110 })
+  expect(recentLosses(figuresOf([]))).toEqual(NO_LOSSES)
+})

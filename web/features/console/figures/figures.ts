@@ -1,0 +1,144 @@
+/** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here from `FiguresPoint`s. */
+
+import type { DurationCounts, FigureCounts, Figures, FiguresPoint, UpstreamCounts } from 'contract/figures'
+
+type Counts = Record<string, number>
+
+/** Figures of a range without those of upstreams, which no chart shows. */
+export type RangeFigures = Omit<Figures, 'points' | 'replicas'> & { points: RangePoint[] }
+export type RangePoint = Omit<FiguresPoint, 'upstreams'>
+
+export const NO_COUNTS: FigureCounts = {
+  ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, bytes: 0, durations: {} },
+  ...{ upstreams: {}, vanished: 0, reach: {}, browser_errors: 0 },
+}
+
+/** Adds up the figures of stores that share no replica. Returns `undefined` without any. */
+export function mergeFigures([first, ...others]: readonly Figures[]): Figures | undefined {
+  return first && others.reduce(mergeTwo, first)
+}
+
+function mergeTwo(a: Figures, b: Figures): Figures {
+  const times = [...new Set([...a.points, ...b.points].map(({ time }) => time))].sort((x, y) => x - y)
+  const [its, others] = [pointsAt(a, times), pointsAt(b, times)]
+  return {
+    ...{ from: Math.min(a.from, b.from), to: Math.max(a.to, b.to), step: a.step },
+    points: times.map((time, index) => addPoints(time, its[index], others[index])),
+    pending_before: a.pending_before + b.pending_before,
+    replicas: [...a.replicas, ...b.replicas],
+  }
+}
+
+/** Returns a point for each time. What is pending stays so while no replica counts. */
+function pointsAt({ points, pending_before }: Figures, times: readonly number[]): FiguresPoint[] {
+  const byTime = new Map(points.map((point) => [point.time, point]))
+  let pending = pending_before
+  return times.map((time) => {
+    const point = byTime.get(time) ?? { ...NO_COUNTS, time, replicas: 0, unknown: 0, pending }
+    pending = point.pending
+    return point
+  })
+}
+
+function addPoints(time: number, a: FiguresPoint | undefined, b: FiguresPoint | undefined): FiguresPoint {
+  const both = [a, b].filter((point) => point !== undefined)
+  const sum = (read: (point: FiguresPoint) => number) => both.reduce((all, point) => all + read(point), 0)
+  return {
+    ...sumFigures(both),
+    ...{ time, replicas: sum(({ replicas }) => replicas) },
+    ...{ pending: sum(({ pending }) => pending), unknown: sum(({ unknown }) => unknown) },
+  }
+}
+
+/** Returns the sum of several spans. */
+export function sumFigures(all: readonly FigureCounts[]): FigureCounts {
+  const number = (read: (counts: FigureCounts) => number) => all.reduce((sum, each) => sum + read(each), 0)
+  const counts = (read: (counts: FigureCounts) => Counts) => sumRecords(all.map(read))
+  return {
+    received: number(({ received }) => received),
+    outcomes: counts(({ outcomes }) => outcomes),
+    categories: counts(({ categories }) => categories),
+    items: counts(({ items }) => items),
+    final_outcomes: counts((each) => each.final_outcomes),
+    bytes: number(({ bytes }) => bytes),
+    durations: counts(({ durations }) => durations),
+    upstreams: sumUpstreams(all.flatMap(({ upstreams }) => Object.entries(upstreams))),
+    vanished: number(({ vanished }) => vanished),
+    reach: counts(({ reach }) => reach),
+    browser_errors: number((each) => each.browser_errors),
+  }
+}
+
+/** Returns the sums by name. */
+export function sumUpstreams(all: readonly (readonly [string, UpstreamCounts])[]): FigureCounts['upstreams'] {
+  const byName = Map.groupBy(all, ([name]) => name)
+  return Object.fromEntries(
+    Array.from(byName, ([name, same]) => [
+      name,
+      {
+        delivered: same.reduce((sum, [, { delivered }]) => sum + delivered, 0),
+        durations: sumRecords(same.map(([, { durations }]) => durations)),
+      },
+    ]),
+  )
+}
+
+function sumRecords(records: readonly Counts[]): Counts {
+  const sums: Counts = {}
+  for (const record of records)
+    for (const [key, value] of Object.entries(record)) sums[key] = (sums[key] ?? 0) + value
+  return sums
+}
+
+/** Sums up counts by the part of their names before the colon: outcomes without reasons, or types of items. */
+export function sumByName(counts: Counts): Counts {
+  return sumRecords(Object.entries(counts).map(([name, count]) => ({ [name.split(':')[0] ?? '']: count })))
+}
+
+/** Counts of the last complete minute and of the running one. */
+export type RecentCounts = { counts: FigureCounts; seconds: number }
+
+/** Returns what rates are made of; from figures in steps of a minute. */
+export function recentCounts({ points, to, step }: Figures): RecentCounts {
+  const running = Math.floor(to / step) * step
+  const recent = points.filter(({ time }) => time >= running - step)
+  return { counts: sumFigures(recent), seconds: Math.max(1, (to - (recent[0]?.time ?? running)) / 1000) }
+}
+
+/** Span of a range, with its point; without one where no replica ran. */
+export type Span = { time: number; end: number; point?: RangePoint }
+
+export function spansOf({ from, to, step, points }: RangeFigures): Span[] {
+  const byTime = new Map(points.map((point) => [point.time, point]))
+  return Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => {
+    const time = from + index * step
+    const point = byTime.get(time)
+    return { time, end: Math.min(time + step, to), ...(point && { point }) }
+  })
+}
+
+/** Last bound of the tunnel's histograms. */
+const LONGEST_SECONDS = 10
+
+/** Percentiles in seconds; absent when there was no response. A response that took longer than the last bound counts as that bound. */
+export type DurationPercentiles = { p50?: number; p95?: number; p99?: number }
+
+export function percentilesOf(durations: DurationCounts): DurationPercentiles {
+  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => quantile(share, durations))
+  return p50 === undefined || p95 === undefined || p99 === undefined ? {} : { p50, p95, p99 }
+}
+
+function quantile(share: number, durations: DurationCounts): number | undefined {
+  const bounds = Object.keys(durations).sort((a, b) => toSeconds(a) - toSeconds(b))
+  const counts = bounds.map((bound) => durations[bound] ?? 0)
+  const total = counts.at(-1) ?? 0
+  if (total <= 0) return undefined
+  const bound = toSeconds(bounds[counts.findIndex((count) => count >= total * share)] ?? '')
+  if (Number.isFinite(bound)) return bound
+  const longest = bounds.at(-2) // empty buckets are left out
+  return longest === undefined ? LONGEST_SECONDS : toSeconds(longest)
+}
+
+function toSeconds(bound: string): number {
+  return bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound)
+}
