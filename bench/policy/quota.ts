@@ -2,11 +2,9 @@
 
 import { parseDsn } from 'contract/dsn'
 import { capture } from '../../tests/support/sdk-captures.ts'
-import { Quotas } from '../../tunnel/src/policy/quota/quotas.ts'
+import { Quotas, quotaStage } from '../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../tunnel/src/policy/quota/settings.ts'
-import { quotaStage } from '../../tunnel/src/policy/quota/stage.ts'
-import { stormStage } from '../../tunnel/src/policy/storm/stage.ts'
-import { Storms } from '../../tunnel/src/policy/storm/storms.ts'
+import { Storms, stormStage } from '../../tunnel/src/policy/storms.ts'
 import { createProjects } from '../../tunnel/src/projects.ts'
 import { printCosts, type Variant } from './measure.ts'
 
@@ -34,7 +32,7 @@ function createQuotas(): Quotas {
 
 function createVariant(storms: Storms | undefined, quotas: Quotas | undefined): Variant {
   const keep = (type: string) => [storms, quotas].some((policy) => policy?.reads(type))
-  return { stages: [stormStage(storms), quotaStage(quotas)], keep }
+  return { stages: [...(storms ? [stormStage(storms)] : []), ...(quotas ? [quotaStage(quotas)] : [])], keep }
 }
 
 printCosts(

@@ -34,7 +34,7 @@ function withSecrets(body: Buffer): Buffer {
 function createVariant(settings?: Pick<ScrubSettings, 'level' | 'selected'>): Variant {
   const more = { mode: 'enforce', attachments: 'pass', users: { kind: 'remove' } } as const
   const scrubbing = settings && new Scrubbing({ ...settings, ...more }, () => {})
-  return { stages: [scrubStage(scrubbing)], keep: (type) => scrubbing?.reads(type) === true }
+  return { stages: scrubbing ? [scrubStage(scrubbing)] : [], keep: (type) => scrubbing?.reads(type) === true }
 }
 
 printCosts('parsing and scrubbing', BODIES, {

@@ -4,7 +4,7 @@ import type { PolicyStatus } from 'contract/policies'
 import type { Config } from '../config/config.ts'
 import { describeQuotas } from '../policy/quota/forecast.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
-import type { Storms } from '../policy/storm/storms.ts'
+import type { Storms } from '../policy/storms.ts'
 import type { Projects } from '../projects.ts'
 import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
 

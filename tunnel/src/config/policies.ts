@@ -9,7 +9,7 @@ import { parseQuota, type QuotaLimit, type QuotaSettings } from '../policy/quota
 import { FileProblem } from '../policy/scrub/located-json.ts'
 import { readRulesFile } from '../policy/scrub/rules-file.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
-import type { StormSettings } from '../policy/storm/storms.ts'
+import type { StormSettings } from '../policy/storms.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   const level = settings.read('SCRUB')

@@ -17,12 +17,10 @@ import { type AddressMode, reduceAddressStage } from '../policy/client-address.t
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
-import type { Quotas } from '../policy/quota/quotas.ts'
-import { quotaStage } from '../policy/quota/stage.ts'
+import { type Quotas, quotaStage } from '../policy/quota/quotas.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
-import { stormStage } from '../policy/storm/stage.ts'
-import type { Storms } from '../policy/storm/storms.ts'
+import { type Storms, stormStage } from '../policy/storms.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
@@ -68,9 +66,12 @@ type IngestServices = OutcomeServices &
     now: () => number
   }
 
-/** Lists the stages in order. Stages that remove items stand before `removedItemsStage`. */
+/** Lists the stages in order, without those that are off. Stages that remove items stand before `removedItemsStage`. */
 function listStages(services: IngestServices): Stage[] {
-  const { allowedOrigins, filters, limits, throttle, scrubbing, sentry } = services
+  const { allowedOrigins, filters, limits, throttle, storms, quotas, scrubbing, clientAddress, sentry } =
+    services
+  const chargeScrubbing = (address: string | undefined, bytes: number) =>
+    void throttle.chargeDecompressed(address, bytes, Infinity)
   return [
     checkOriginStage(allowedOrigins),
     receiveBodyStage(services),
@@ -81,16 +82,16 @@ function listStages(services: IngestServices): Stage[] {
     checkItemsStage(services),
     filterStage(filters),
     upstreamLimitsStage(limits),
-    stormStage(services.storms),
+    storms && stormStage(storms),
     throttleStage(throttle),
-    quotaStage(services.quotas),
-    scrubStage(scrubbing, (address, bytes) => throttle.chargeDecompressed(address, bytes, Infinity)),
-    reduceAddressStage(services.clientAddress),
+    quotas && quotaStage(quotas),
+    scrubbing && scrubStage(scrubbing, chargeScrubbing),
+    clientAddress === 'forward' ? undefined : reduceAddressStage(clientAddress),
     dropPayloads,
     removedItemsStage(limits, sentry && services.reports),
     ...listInboxStages(services),
     sentry ? forwardStage({ ...services, sentry }) : acceptInInboxMode,
-  ]
+  ].filter((stage) => stage !== undefined)
 }
 
 function listInboxStages({ inbox, outage, memory, sentry, onBug }: IngestServices): Stage[] {

@@ -7,10 +7,9 @@ import type { Stage } from '../pipeline.ts'
 export type AddressMode = 'forward' | 'truncate' | 'omit'
 
 /** Reduces the client address, after the stages that limit its rate. */
-export function reduceAddressStage(mode: AddressMode): Stage {
+export function reduceAddressStage(mode: Exclude<AddressMode, 'forward'>): Stage {
   return function reduceAddress(ctx) {
-    if (mode !== 'forward')
-      ctx.client = { ...ctx.client, address: mode === 'omit' ? undefined : truncate(ctx.client.address) }
+    ctx.client = { ...ctx.client, address: mode === 'omit' ? undefined : truncate(ctx.client.address) }
     return undefined
   }
 }

@@ -155,12 +155,11 @@ const MIN_CHARGE = 256 * 1024
  * exceeds that of ordinary payloads to the client address, as bytes.
  */
 export function scrubStage(
-  scrubbing: Scrubbing | undefined,
+  scrubbing: Scrubbing,
   charge?: (address: string | undefined, bytes: number) => void,
 ): Stage {
-  const isEnforced = scrubbing?.mode === 'enforce'
+  const isEnforced = scrubbing.mode === 'enforce'
   return function scrub(ctx) {
-    if (!scrubbing) return undefined
     if (isEnforced) ctx.scrubPage = (url) => scrubbing.scrubPage(url)
     const { trace, items } = ctx.remaining()
     const { address } = ctx.client

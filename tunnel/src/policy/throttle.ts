@@ -7,6 +7,7 @@ import { THROTTLE_SECONDS } from 'contract/rate-limits'
 import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Context, Outcome, Stage } from '../pipeline.ts'
+import { LimitCounters } from './limit-counters.ts'
 import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'
 
@@ -52,7 +53,8 @@ export function addressLimited(
   return rateLimited(ctx, 'throttled', cause, [all])
 }
 
-const MAX_NETWORKS = 50_000
+const NETWORKS = 25_000
+const PROJECTS = 5_000
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
 /** Share of the limit that must be left for an item to pass. Errors, feedback and check-ins pass until it is used up. */
@@ -70,25 +72,23 @@ const RESERVED: Readonly<Record<string, number>> = {
   session: 0.1,
 }
 
-/** `factor` multiplies rate and burst. */
-type Bucket = { level: number; byteLevel: number; time: number; factor: number }
-
 /** Token buckets of client networks and projects. An address counts for each network around it. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
 export class Throttle {
   readonly #settings: ThrottleSettings
-  readonly #clock: () => number
   readonly #byteBurst: number
-  // Two generations: a network seen again moves to the young one, and the old one is dropped as a whole.
-  #young = new Map<string, Bucket>()
-  #old = new Map<string, Bucket>()
-  readonly #byProject = new Map<string, Bucket>() // bounded by the configured projects
+  readonly #envelopes: LimitCounters
+  readonly #bytes: LimitCounters
+  readonly #byProject: LimitCounters
   readonly #proxyDetection = new ProxyDetection()
 
-  /** `clock` is in milliseconds. */
-  constructor(settings: ThrottleSettings, clock: () => number) {
+  /** `now` is in milliseconds of a monotonic clock. */
+  constructor(settings: ThrottleSettings, now: () => number) {
+    const { addressRate, addressBytes, projectRate } = settings
     this.#settings = settings
-    this.#clock = clock
-    this.#byteBurst = settings.addressBytes * 10
+    this.#byteBurst = addressBytes * 10
+    this.#envelopes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressRate })
+    this.#bytes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressBytes })
+    this.#byProject = new LimitCounters({ now, keys: PROJECTS, perSecond: projectRate })
   }
 
   /**
@@ -96,7 +96,7 @@ export class Throttle {
    * `reserved` share is not charged: the limit counts as used up for it.
    */
   charge(address: string | undefined, wireBytes: number, host?: string, reserved = 0): number {
-    const { addressRate, addressBurst, addressBytes } = this.#settings
+    const { addressRate, addressBytes } = this.#settings
     if (address === undefined || addressRate + addressBytes === 0) return 1
     const network = networkOf(address)
     if (network === '') {
@@ -104,9 +104,11 @@ export class Throttle {
       return 1
     }
     this.#proxyDetection.noteVisitor()
-    const buckets = this.#bucketsOf(network)
-    const left = addressRate === 0 ? 1 : spend(buckets, addressBurst, reserved)
-    return Math.min(left, this.#spendBytes(buckets, wireBytes, reserved))
+    const networks = networksAround(network)
+    return Math.min(
+      this.#chargeEnvelope(networks, reserved),
+      this.#chargeBytes(networks, wireBytes, reserved),
+    )
   }
 
   /**
@@ -115,9 +117,8 @@ export class Throttle {
    */
   chargeDecompressed(address: string | undefined, bytes: number, overdraftBytes: number): boolean {
     if (this.#settings.addressBytes === 0) return true
-    const buckets = this.#bucketsOf(networkOf(address))
-    for (const bucket of buckets) bucket.byteLevel -= bytes
-    return buckets.every(({ byteLevel, factor }) => byteLevel > -overdraftBytes * factor)
+    const used = this.#bytes.addToAll(networksAround(networkOf(address)), bytes)
+    return used < this.#byteBurst + overdraftBytes
   }
 
   /** Charges an envelope to its project and returns the items to remove. `addressLeft` is the result of `charge`. */
@@ -132,7 +133,7 @@ export class Throttle {
 
   /** Client networks in memory. */
   addresses(): number {
-    return this.#young.size + this.#old.size
+    return Math.max(this.#envelopes.size, this.#bytes.size)
   }
 
   /** Address of a proxy that hides the visitors: the sign of a missing `TRUSTED_PROXIES`. */
@@ -143,59 +144,28 @@ export class Throttle {
   #chargeProject(project: string): number {
     const { projectRate, projectBurst } = this.#settings
     if (projectRate === 0) return 1
-    const bucket = this.#byProject.get(project) ?? this.#newBucket(projectBurst, 1)
-    this.#byProject.set(project, bucket)
-    this.#refill(bucket, projectRate, projectBurst)
-    return spend([bucket], projectBurst)
+    if ((this.#byProject.read(project) ?? 0) + 1 > projectBurst) return -1
+    return shareLeft(this.#byProject.add(project, 1), projectBurst)
   }
 
-  /** Returns the refilled buckets of a network and of those around it. */
-  #bucketsOf(network: string): Bucket[] {
+  #chargeEnvelope(networks: readonly CountedNetwork[], reserved: number): number {
     const { addressRate, addressBurst } = this.#settings
-    const buckets = networksAround(network).map((each) => this.#bucketOf(each))
-    for (const bucket of buckets) this.#refill(bucket, addressRate, addressBurst)
-    return buckets
+    if (addressRate === 0) return 1
+    if (this.#envelopes.wouldExceed(networks, 1, addressBurst * (1 - reserved))) return -1
+    return shareLeft(this.#envelopes.addToAll(networks, 1), addressBurst)
   }
 
-  #bucketOf({ name, factor }: CountedNetwork): Bucket {
-    const known = this.#young.get(name)
-    if (known) return known
-    const bucket = this.#old.get(name) ?? this.#newBucket(this.#settings.addressBurst, factor)
-    this.#old.delete(name)
-    if (this.#young.size >= MAX_NETWORKS / 2) {
-      this.#old = this.#young
-      this.#young = new Map()
-    }
-    this.#young.set(name, bucket)
-    return bucket
-  }
-
-  #newBucket(burst: number, factor: number): Bucket {
-    return { level: burst * factor, byteLevel: this.#byteBurst * factor, time: this.#clock(), factor }
-  }
-
-  #refill(bucket: Bucket, rate: number, burst: number): void {
-    const time = this.#clock()
-    const seconds = ((time - bucket.time) / 1000) * bucket.factor
-    const bytes = bucket.byteLevel + this.#settings.addressBytes * seconds
-    bucket.level = Math.min(burst * bucket.factor, bucket.level + rate * seconds)
-    bucket.byteLevel = Math.min(this.#byteBurst * bucket.factor, bytes)
-    bucket.time = time
-  }
-
-  #spendBytes(buckets: readonly Bucket[], bytes: number, reserved: number): number {
+  /** One large envelope may exceed the limit, since it has arrived. */
+  #chargeBytes(networks: readonly CountedNetwork[], bytes: number, reserved: number): number {
     const burst = this.#byteBurst
     if (burst === 0) return 1
-    if (buckets.some(({ byteLevel, factor }) => byteLevel <= burst * factor * reserved)) return -1
-    for (const bucket of buckets) bucket.byteLevel -= bytes // one large envelope may overdraw, since it has arrived
-    return Math.max(0, Math.min(...buckets.map(({ byteLevel, factor }) => byteLevel / (burst * factor))))
+    if (this.#bytes.largest(networks) >= burst * (1 - reserved)) return -1
+    return Math.max(0, shareLeft(this.#bytes.addToAll(networks, bytes), burst))
   }
 }
 
-function spend(buckets: readonly Bucket[], burst: number, reserved = 0): number {
-  if (buckets.some(({ level, factor }) => level < 1 + burst * factor * reserved)) return -1
-  for (const bucket of buckets) bucket.level -= 1
-  return Math.min(...buckets.map(({ level, factor }) => level / (burst * factor)))
+function shareLeft(used: number, burst: number): number {
+  return (burst - used) / burst
 }
 
 function passes(item: Item, left: number): boolean {

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { PERIODS, type QuotaUse, sumUses } from '../policy/quota/counters.ts'
+import { PERIODS, type QuotaUse, sumUses } from '../policy/quota/quota-use.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { SharedState } from './shared-state.ts'
 

@@ -1,7 +1,7 @@
 /** Use of quotas, and when they end, for operators. */
 
 import type { QuotaPeriod, QuotaStatus } from 'contract/policies'
-import { PERIOD_MS, PERIODS, startOf } from './counters.ts'
+import { PERIOD_MS, PERIODS, startOf } from './quota-use.ts'
 import { endOf, type Quotas } from './quotas.ts'
 
 /** Lists the quotas of these projects. `now` is in milliseconds since 1970. */

@@ -1,13 +1,39 @@
 /** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
 
+import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
 import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from 'contract/policies'
 import type { RateLimit } from 'contract/rate-limits'
 import { type Item, withDependants } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
-import { type CounterKey, PERIOD_MS, PERIODS, QuotaCounters, startOf } from './counters.ts'
-import { NetworkShares } from './network-shares.ts'
+import type { Stage } from '../../pipeline.ts'
+import { LimitCounters } from '../limit-counters.ts'
+import { type CounterKey, nameOf, PERIOD_MS, PERIODS, QuotaUses, startOf } from './quota-use.ts'
 import { hasReplayError, positionOf, type Quantity, quotaQuantitiesOf } from './sampling.ts'
 import { limitsOf, type QuotaSettings } from './settings.ts'
+
+const COUNTED = new Set<string | undefined>(['delivered', 'spooled'])
+
+/**
+ * Removes the items that exceed a quota, and counts the others. The outcome takes back those that Sentry does not get. A spooled
+ * envelope counts once. In the mode `observe` it only counts.
+ */
+export function quotaStage(quotas: Quotas): Stage {
+  return function applyQuotas(ctx) {
+    const envelope = ctx.remaining()
+    const sender = { project: ctx.project.name, network: networkOf(ctx.client.address) }
+    const { removed, limits, checks } = quotas.judge(sender, envelope)
+    const charged = [...checks].filter(([item]) => !removed.has(item))
+    for (const item of removed.keys()) quotas.countRemoved(sender.project, checks.get(item) ?? [])
+    ctx.onOutcome(({ outcome }) => {
+      for (const [item, its] of charged)
+        if (!COUNTED.has(outcome) || ctx.removed.has(item)) quotas.count(its, -1)
+    })
+    if (quotas.mode === 'observe') return undefined
+    for (const [item, reason] of removed) ctx.remove([item], reason)
+    ctx.ownLimits.push(...limits)
+    return undefined
+  }
+}
 
 export type RemovalReason = QuotaReason | Extract<SamplingReason, 'quota-sampled'>
 
@@ -35,8 +61,8 @@ export type Judgement = {
   checks: ReadonlyMap<Item, readonly Check[]>
 }
 
-/** Counter of an item, and what the item adds to it. */
-type Check = { key: CounterKey; limit: number; quantity: number; network: string }
+/** Counter of an item, what the item adds to it, and the networks of the sender with keys of their own. */
+type Check = { key: CounterKey; limit: number; quantity: number; networks: readonly CountedNetwork[] }
 
 /** Part of a quota from which on items are sampled. */
 const SOFT_SHARE = 0.8
@@ -45,23 +71,26 @@ const RESERVED_SHARE = 0.05
 /** Part of a quota that one client address may use; the /56 and the /48 around an IPv6 address two and four times as much. */
 const NETWORK_SHARE = 0.05
 const MAX_ANNOUNCED_SECONDS = 60
+const NETWORKS = 50_000
 
 /** The strictest first. */
 const REASONS: readonly RemovalReason[] = ['quota', 'quota-address', 'quota-sampled']
 
 export class Quotas {
   readonly mode: PolicyMode
-  readonly counters: QuotaCounters
+  readonly counters: QuotaUses
   /** Replicas that count, among which the requests of one address are spread. */
   replicas = 1
   readonly #limits: QuotaSettings['limits']
   readonly #deps: QuotaDeps
-  readonly #networks = new NetworkShares()
+  /** Use by networks on this replica. Keys have the start of their period, and are not forgotten by time. */
+  readonly #byNetwork: LimitCounters
   readonly #byProject = new Map<string, Readonly<Record<QuotaPeriod, ReadonlyMap<string, number>>>>()
 
   constructor({ limits, mode }: QuotaSettings, deps: QuotaDeps) {
     this.mode = mode
-    this.counters = new QuotaCounters(deps.now)
+    this.counters = new QuotaUses(deps.now)
+    this.#byNetwork = new LimitCounters({ now: deps.now, keys: NETWORKS, perSecond: 0 })
     this.#limits = limits
     this.#deps = deps
   }
@@ -98,9 +127,9 @@ export class Quotas {
 
   /** Counts an item that is forwarded, or takes it back if `sign` is -1. */
   count(checks: readonly Check[], sign: 1 | -1): void {
-    for (const { key, quantity, network } of checks) {
+    for (const { key, quantity, networks } of checks) {
       this.counters.add(key, sign * quantity, 0)
-      this.#networks.add(key, network, sign * quantity)
+      if (quantity > 0) this.#byNetwork.addToAll(networks, sign * quantity)
       if (key.period === 'day' && sign === 1) this.#deps.onCounted(key.category)
     }
   }
@@ -127,23 +156,22 @@ export class Quotas {
     return item.type.startsWith('replay_') && hasReplayError(envelope)
   }
 
-  /** Counters are kept for the day and the hour of each category that has a limit. */
+  /** LimitCounters are kept for the day and the hour of each category that has a limit. */
   #checksOf({ project, network }: Sender, quantities: readonly Quantity[]): Check[] {
     const now = this.#deps.now()
     const [day, hour] = PERIODS.map((period) => this.limitsOf(project, period))
     return quantities.flatMap(({ category, quantity }) => {
       if (!day?.has(category) && !hour?.has(category)) return []
-      return PERIODS.map((period) => ({
-        key: { project, category, period, start: startOf(period, now) },
-        limit: this.limitsOf(project, period).get(category) ?? Infinity,
-        quantity,
-        network,
-      }))
+      return PERIODS.map((period) => {
+        const key = { project, category, period, start: startOf(period, now) }
+        const limit = this.limitsOf(project, period).get(category) ?? Infinity
+        return { key, limit, quantity, networks: networksFor(key, network) }
+      })
     })
   }
 
   #reasonFor(
-    { key, limit, quantity, network }: Check,
+    { key, limit, quantity, networks }: Check,
     item: Item,
     envelope: Envelope,
   ): RemovalReason | undefined {
@@ -151,7 +179,7 @@ export class Quotas {
     const { used } = this.counters.read(key)
     if (used + quantity > limit) return 'quota'
     if (quantity === 0) return undefined // a later segment of a replay
-    if (this.#networks.wouldExceed(key, network, quantity, this.#shareOf(limit))) return 'quota-address'
+    if (this.#byNetwork.wouldExceed(networks, quantity, this.#shareOf(limit))) return 'quota-address'
     const end = endOf(key.category, limit)
     const rate = (end - used) / (end - limit * SOFT_SHARE)
     if (rate >= 1 || this.#isImportant(item, envelope)) return undefined
@@ -159,9 +187,9 @@ export class Quotas {
   }
 
   /** Reports whether not even one more passes, of anybody or of this network. */
-  #hasNoneLeft({ key, limit, network }: Check): boolean {
+  #hasNoneLeft({ key, limit, networks }: Check): boolean {
     if (this.counters.read(key).used + 1 > limit) return true
-    return this.#networks.wouldExceed(key, network, 1, this.#shareOf(limit))
+    return this.#byNetwork.wouldExceed(networks, 1, this.#shareOf(limit))
   }
 
   /** Returns the part of a limit that one client address may use on this replica. */
@@ -178,4 +206,9 @@ export class Quotas {
 /** Returns the use at which items end that are not important. */
 export function endOf(category: string, limit: number): number {
   return category === 'error' ? limit * (1 - RESERVED_SHARE) : limit
+}
+
+function networksFor(key: CounterKey, network: string): CountedNetwork[] {
+  const counter = nameOf(key)
+  return networksAround(network).map(({ name, factor }) => ({ name: `${name} ${counter}`, factor }))
 }

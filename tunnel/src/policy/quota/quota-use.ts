@@ -32,7 +32,7 @@ export function sumUses(uses: readonly QuotaUse[], now: number): QuotaUse[] {
 }
 
 /** Bounded by projects times categories times four: the current and the last day, and hour. */
-export class QuotaCounters {
+export class QuotaUses {
   readonly #now: () => number
   #shared = new Map<string, QuotaUse>()
   #unshared = new Map<string, QuotaUse>()
@@ -85,6 +85,7 @@ function byName(uses: readonly QuotaUse[]): Map<string, QuotaUse> {
   return new Map(uses.map((use) => [nameOf(use), use]))
 }
 
-function nameOf({ project, category, period, start }: CounterKey): string {
+/** Returns the name of a counter, which no other one has. */
+export function nameOf({ project, category, period, start }: CounterKey): string {
   return `${project} ${category} ${period} ${start}`
 }

@@ -1,10 +1,10 @@
 /** Storm protection in a tunnel: what senders, Sentry and operators get. */
 
 import { describe, expect, it } from 'vitest'
-import { errorOf } from '../../../support/envelopes.ts'
-import { post } from '../../../support/post.ts'
-import { startSentry } from '../../../support/sentry/sentry.ts'
-import { openTunnel } from '../../../support/tunnel/in-process.ts'
+import { errorOf } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
 const SENT = 5
 

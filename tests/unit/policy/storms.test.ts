@@ -4,14 +4,13 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { parseDsn } from '../../../../contract/dsn.ts'
-import { Context } from '../../../../tunnel/src/pipeline.ts'
-import { stormStage } from '../../../../tunnel/src/policy/storm/stage.ts'
-import { type StormSettings, Storms } from '../../../../tunnel/src/policy/storm/storms.ts'
-import { createProjects } from '../../../../tunnel/src/projects.ts'
-import { EVENT_ID, envelopeOf } from '../../../support/envelopes.ts'
-import { heldBytes } from '../../../support/heap-usage.ts'
-import { readEnvelope, typesOf } from '../../../support/read-envelope.ts'
+import { parseDsn } from '../../../contract/dsn.ts'
+import { Context } from '../../../tunnel/src/pipeline.ts'
+import { type StormSettings, Storms, stormStage } from '../../../tunnel/src/policy/storms.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
+import { heldBytes } from '../../support/heap-usage.ts'
+import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
 
 const MINUTE = 60_000
 const DSNS = ['https://a@sentry.example/1', 'https://a@sentry.example/2']
@@ -131,11 +130,12 @@ describe('Storm protection', () => {
     expect(storms.active()).toMatchObject([{ seen: 250, sent: 101 }])
   })
 
-  it('reads one in ten of more than 1,000 errors of a project a minute, when a sample is enough', () => {
+  it('reads one in ten of more than 1,000 errors of a project a minute, and one in 100 of more than 10,000, when a sample is enough', () => {
     set({ mode: 'observe', reading: 'sample' })
     expect(sendMany(11_000)).toBe(11_000)
     expect(storms.active()).toMatchObject([{ seen: 11_000, sent: 209 }])
-    expect(observed).toHaveLength(1_891)
+    expect(observed).toHaveLength(891 + 900 + 10)
+    expect(observed.at(-1)).toBe('observe sentry.example/1 99')
     time += MINUTE
     sendMany(1)
     expect(storms.active()).toMatchObject([{ seen: 11_001, sent: 210 }])
@@ -193,7 +193,7 @@ describe('Storm protection', () => {
     expect([isNew('first'), isNew('first')]).toEqual([true, false])
     for (let n = 0; n < 4_999; n++) isNew(letters(n))
     expect(isNew('first')).toBe(false)
-    for (let n = 0; n < 5_000; n++) isNew(letters(10_000 + n))
+    for (let n = 0; n < 10_000; n++) isNew(letters(10_000 + n))
     expect(isNew('first')).toBe(true)
   })
 
