@@ -16,17 +16,25 @@ const WITH_PORT = /^(?:\[([\da-f:.]+)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5
  * IPv4 address. `undefined` for another text.
  */
 export function parseAddress(text: string): string | undefined {
+  return parse(text)?.toString()
+}
+
+function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? []
   const address = inBrackets ?? beforePort ?? text
   if (isIP(address) === 0 || (inBrackets !== undefined && isIPv4(address))) return undefined
-  return ipaddr.process(address.replace(/%.*/, '')).toString() // without the zone of a link-local address
+  return ipaddr.process(address.replace(/%.*/, '')) // without the zone of a link-local address
 }
 
 /** Returns the IPv4 address inside of one of NAT64 (64:ff9b::/96, RFC 6052), and any other address unmodified. */
 export function withoutNat64(address: string): string {
   if (isIP(address) !== 6) return address
-  const parsed = ipaddr.IPv6.parse(address)
-  return parsed.range() === 'rfc6052' ? new ipaddr.IPv4(parsed.toByteArray().slice(12)).toString() : address
+  const inside = insideNat64(ipaddr.IPv6.parse(address))
+  return inside instanceof ipaddr.IPv4 ? inside.toString() : address
+}
+
+function insideNat64(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
+  return address.range() === 'rfc6052' ? new ipaddr.IPv4(address.toByteArray().slice(12)) : address
 }
 
 /** Reports whether an address is of a private network, which may stand for many visitors. */
@@ -39,11 +47,11 @@ export function isPrivate(address: string): boolean {
  * an address, and for a private one.
  */
 export function networkOf(address: string | undefined): string {
-  const given = parseAddress(address ?? '')
-  if (given === undefined || isPrivate(given)) return ''
-  const visitor = withoutNat64(given)
-  if (isIPv4(visitor)) return visitor
-  const groups = ipaddr.IPv6.parse(visitor).parts.slice(0, 4)
+  const given = parse(address ?? '')
+  const visitor = given && insideNat64(given)
+  if (visitor === undefined || PRIVATE.has(visitor.range())) return ''
+  if (visitor instanceof ipaddr.IPv4) return visitor.toString()
+  const groups = visitor.parts.slice(0, 4)
   return groups.map((group) => group.toString(16).padStart(4, '0')).join(':')
 }
 
