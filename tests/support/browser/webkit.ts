@@ -15,20 +15,19 @@ const START_TIMEOUT_MS = 60_000 // the machine may be busy
 const SCRIPT_TIMEOUT_MS = 90_000
 const END_TIMEOUT_MS = 30_000
 
-/** Starts a display for WebKit, which has no mode without one. `await using` stops it. */
+/** Returns WebKit; each visitor has a browser, which is all that there is to stop. */
 export async function startWebKit(): Promise<Engine> {
+  return { visitor: enter, [Symbol.asyncDispose]: async () => {} }
+}
+
+/** Starts a browser of its own: a driver has one session, whose data is gone at its end. */
+async function enter(): Promise<TabVisitor> {
   await using starting = new AsyncDisposableStack()
+  // WebKit has no mode without a display.
   const args = ['-displayfd', '1', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp']
   const display = startProgram('Xvfb', XVFB_PROGRAM ?? 'Xvfb', args, {})
   starting.defer(display.kill)
   const number = await display.line((line) => /^\d+$/.test(line), START_TIMEOUT_MS)
-  const started = starting.move()
-  return { visitor: () => enter(`:${number}`), [Symbol.asyncDispose]: () => started.disposeAsync() }
-}
-
-/** Starts a browser of its own: a driver has one session, whose data is gone at its end. */
-async function enter(display: string): Promise<TabVisitor> {
-  await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const proxy = starting.use(await startProxy())
   const port = await freePort()
@@ -37,7 +36,7 @@ async function enter(display: string): Promise<TabVisitor> {
     WEBKIT_DRIVER_PROGRAM ?? 'WebKitWebDriver',
     [`--port=${port}`],
     {
-      DISPLAY: display,
+      DISPLAY: `:${number}`,
       GDK_BACKEND: 'x11',
       HOME: folder.path,
       LANG: 'en_US.UTF-8',
@@ -45,7 +44,8 @@ async function enter(display: string): Promise<TabVisitor> {
       NO_AT_BRIDGE: '1',
     },
   )
-  starting.defer(driver.kill)
+  // A browser that its driver has not ended keeps the output of the driver open, and ends with its display.
+  starting.defer(async () => void (await Promise.all([display.kill(), driver.kill()])))
   const url = `http://127.0.0.1:${port}`
   await until(
     () =>
@@ -93,7 +93,6 @@ class Session {
     return new Session(url, value)
   }
 
-  /** Ends the session. A browser that does not respond ends with its display. */
   async end(): Promise<void> {
     const signal = AbortSignal.timeout(END_TIMEOUT_MS)
     await fetch(this.#url, { method: 'DELETE', signal }).catch(() => undefined)
