@@ -201,36 +201,12 @@ export type ReplicaStatus = {
   actions: OperatorAction[]
 }
 
-/** Count of envelopes by outcome, reason (`''` for none), project (`''` while unverified) and category. */
-export type OutcomeCount = ByteCount & { reason: string }
-
-export type ByteCount = { outcome: Outcome; project: string; category: string; count: number }
-
-/** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
-export type DurationCounts = Record<string, number>
-
+/** Load of the process of a replica. */
 export type ProcessFigures = { resident_bytes: number; cpu_seconds: number; event_loop_p99_seconds: number }
 
 /** Results of the reach test of a browser. `inconclusive`: the policy of the page or a slow network stopped it, or Sentry did not respond to the tunnel either. */
 export const REACH_RESULTS = ['reachable', 'blocked', 'inconclusive'] as const
 export type ReachResult = (typeof REACH_RESULTS)[number]
-
-/** Response of `GET /figures`: the counters of a replica since it started, which `/metrics` shows too, and its load. */
-export type ReplicaFigures = {
-  outcomes: OutcomeCount[]
-  /** By type and the outcome of their envelope, or the reason they were discarded. */
-  items: { type: string; outcome: string; count: number }[]
-  bytes: ByteCount[]
-  final_outcomes: { final_outcome: FinalOutcome; project: string; count: number }[]
-  /** Reach tests of browsers; absent in releases without them. */
-  reach?: { result: ReachResult; project: string; count: number }[]
-  /** Errors from browsers that were delivered or spooled; absent in releases without them. */
-  browser_errors?: { project: string; count: number }[]
-  durations: DurationCounts
-  /** By origin of the upstream. */
-  upstream_durations: Record<string, DurationCounts>
-  process: ProcessFigures
-}
 
 /** SDK with its version, or release; `last` in milliseconds since 1970. */
 export type LastSeen = { name: string; last: number }

@@ -6,9 +6,9 @@
 /** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
 export type DurationCounts = Record<string, number>
 
-/** Counts of one span of time. Names that were not counted are absent. */
+/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations and upstreams, and nothing unknown. */
 export type FigureCounts = {
-  /** Envelopes that got an outcome. Larger than the sum of `outcomes` by those whose replica was killed before it could write the outcome down. */
+  /** Envelopes that got an outcome: as many as have a result in `outcomes` (except `spooled`), `final_outcomes`, `vanished` and `unknown`, and by which `pending` has grown. */
   received: number
   /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
   outcomes: Record<string, number>
@@ -42,7 +42,7 @@ export type FiguresPoint = FigureCounts & {
   replicas: number
   /** Spooled envelopes without a final outcome at the end of the span. */
   pending: number
-  /** Envelopes of which it is not known what became of them: outcome and final outcome are missing. */
+  /** Envelopes of which it is not known what became of them: a replica was killed before it could store their outcome or final outcome. */
   unknown: number
 }
 

@@ -17,7 +17,6 @@ const CLOSED = [
   '/spool/pause',
   '/status',
   '/figures',
-  '/history',
   '/projects',
   '/policies/example',
   '/rejections',

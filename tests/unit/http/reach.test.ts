@@ -41,10 +41,7 @@ describe('The reach test', () => {
   const report = (tunnel: Tunnel) => post(tunnel.url, { body: errorOf(sentry.dsn()) })
 
   async function counted(tunnel: Tunnel): Promise<Record<string, number>> {
-    const { reach } = await (await tunnel.admin('/figures')).json()
-    return Object.fromEntries(
-      reach.map((each: { result: string; count: number }) => [each.result, each.count]),
-    )
+    return tunnel.services.counters.figures().reach
   }
 
   it('is at the end of sdk.js, and alone in reach.js, with the URL that an SDK without a tunnel posts to', async () => {

@@ -55,8 +55,8 @@ describe('Envelopes that a simulated outage has left', () => {
     expect(await warnings(tunnel)).toEqual([expect.stringMatching(`^${left}.*${remedy}`)])
     tunnel.advanceTime(3 * HOUR_MS)
     tunnel.advanceClock(3 * HOUR_MS)
-    const finalOutcomes = async () => (await (await tunnel.admin('/figures')).json()).final_outcomes
-    await expect.poll(finalOutcomes).toMatchObject([{ final_outcome: 'expired', count: 2 }])
+    const { counters } = tunnel.services
+    await expect.poll(() => counters.figures().final_outcomes).toEqual({ expired: 2 })
     expect(await warnings(tunnel)).toEqual([])
     expect(sentry.requests).toEqual([])
   })

@@ -2,7 +2,6 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ProjectActivity, Rejections, ReplicaStatus } from 'contract/admin-api'
-import { HISTORY_RANGES } from 'contract/history'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
@@ -22,8 +21,7 @@ import type { SdkInventory } from '../telemetry/sdk-inventory.ts'
 import type { SnapshotRecorder } from '../telemetry/snapshot-recorder.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
-import { readFigures } from './figures.ts'
-import { formerFigures, formerHistory } from './former-figures.ts'
+import { FIGURES_QUERY, readFigures } from './figures.ts'
 import { createInboxAdmin } from './inbox.ts'
 import { PolicyExamples } from './policy-example.ts'
 import { trafficByProject } from './project-traffic.ts'
@@ -79,8 +77,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/status', async (c) =>
     c.json({ ...(await deps.status()), actions: auditLog.actions() } satisfies ReplicaStatus),
   )
-  app.get('/figures', createHandler({ query: FIGURES_QUERY, run: (c) => answerFigures(c, deps) }))
-  app.get('/history', createHandler({ query: ['range', 'project'], run: (c) => readHistory(c, deps) }))
+  app.get('/figures', createHandler({ query: FIGURES_QUERY, run: (c) => readFigures(c, deps) }))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
@@ -104,13 +101,6 @@ export function createAdmin(deps: AdminDeps): Hono {
   )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
-}
-
-const FIGURES_QUERY = ['from', 'to', 'step', 'project']
-
-function answerFigures(c: Context, deps: AdminDeps): Promise<object> {
-  const isFormer = Object.keys(c.req.query()).length === 0
-  return isFormer ? formerFigures(deps.counters, deps.metrics) : readFigures(c, deps)
 }
 
 function createAbsent(detail: string): Hono {
@@ -160,18 +150,6 @@ function describeRejections({ rejectionSamples, counters, remedies }: AdminDeps)
 function describeProjects({ counters, sdkInventory }: AdminDeps): ProjectActivity[] {
   const trafficOf = trafficByProject(counters)
   return sdkInventory.all().map((sdks) => ({ ...sdks, ...trafficOf(sdks.project) }))
-}
-
-async function readHistory(c: Context, { snapshots, now }: AdminDeps): Promise<object> {
-  const range = HISTORY_RANGES.find((known) => known === c.req.query('range'))
-  if (!range) throw new RequestError(400, `range is one of ${HISTORY_RANGES.join(', ')}.`)
-  const project = c.req.query('project')
-  if (project !== undefined && !snapshots.knows(project))
-    throw new RequestError(404, 'No project of this name is counted.')
-  return formerHistory(snapshots, range, now(), project).catch((error: unknown) => {
-    const problem = error instanceof Error ? error.message : 'unknown error'
-    return c.json({ detail: `The history cannot be read now: ${problem}.` }, 503)
-  })
 }
 
 /** Sets the log level until the process ends; the next start reads LOG_LEVEL again. */

@@ -14,6 +14,9 @@ export type FiguresDeps = {
   now: () => number
 }
 
+/** Parameters. All but the project are required. */
+export const FIGURES_QUERY = ['from', 'to', 'step', 'project']
+
 const MINUTE_MS = 60_000
 const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)
 
