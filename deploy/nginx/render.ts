@@ -36,6 +36,9 @@ const TOO_MUCH =
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
 const LIMIT_FACTOR = 4
 
+/** Sum of the fixed times in `deploy/nginx/body-deadline.conf`. */
+const BODY_ROUNDS_MS = 15_120
+
 /** Reads what nginx has to know. Appends each problem to `problems`; a configuration with problems must not be used. */
 export function readNginxConfig(env: Environment, problems: string[]) {
   const settings = new SettingsReader(env, problems)
@@ -56,6 +59,7 @@ export function readNginxConfig(env: Environment, problems: string[]) {
       : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
+    bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
     listen: settings.read('LISTEN'),
     innerListen: settings.read('INNER_LISTEN'),
     listenTls: settings.read('LISTEN_TLS'),
@@ -180,6 +184,7 @@ function valuesOf(config: NginxConfig): Values {
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     ...limitValues(config),
+    BODY_DEADLINE: [`${Math.max(1, config.bodyTimeoutMs - BODY_ROUNDS_MS)}ms`],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [String(portOf(config.innerListen))],
