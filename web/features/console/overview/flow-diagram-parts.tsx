@@ -83,9 +83,9 @@ type OutcomeRateProps = {
   format: FormatRate
 }
 
-/** Current rate of an outcome; without one, the number. */
+/** Current rate of an outcome; without one, the number of the last 15 minutes. */
 export function OutcomeRate({ outcome, rate = 0, count, format }: OutcomeRateProps) {
-  const total = count === undefined ? UNKNOWN : count > 0 ? `${formatCount(count)} in all` : 'none'
+  const total = count === undefined ? UNKNOWN : count > 0 ? `${formatCount(count)} in 15 min` : 'none'
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}
