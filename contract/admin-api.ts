@@ -227,8 +227,8 @@ export type ProjectTraffic = {
   final_outcomes: Partial<Record<FinalOutcome, number>>
 }
 
-/** Project in the response of `GET /projects`. */
-export type ProjectActivity = ProjectSdks & ProjectTraffic
+/** Project in the response of `GET /projects`. A tunnel of the previous release returns no traffic. */
+export type ProjectActivity = ProjectSdks & Partial<ProjectTraffic>
 
 /** Last rejected request of a code, sampled once per second; times are in milliseconds since 1970. */
 export type RejectionSample = {

@@ -8,7 +8,7 @@ export type DurationCounts = Record<string, number>
 
 /** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations and upstreams, and nothing unknown. */
 export type FigureCounts = {
-  /** Envelopes that got an outcome: as many as have a result in `outcomes` (except `spooled`), `final_outcomes`, `vanished` and `unknown`, and by which `pending` has grown. */
+  /** Envelopes that got an outcome. They are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
   received: number
   /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
   outcomes: Record<string, number>

@@ -67,8 +67,8 @@ describe('While JetStream is away, the console', requires('nats'), () => {
     await expect.poll(async () => (await send(n++)).outcome, { interval: 500 }).toBe('spooled')
     const back = await look(({ spools: [spool] }) => spool?.writable === true && (spool.envelopes ?? 0) > 0)
     expect(back.changes.map(({ text }) => text)).toContain('the spool accepts envelopes again')
-    const counted = await look(({ flow }) => (flow?.total.outcomes.spooled ?? 0) > 0)
-    expect(counted.flow?.total.outcomes).toMatchObject({ delivered: 2 }) // also what was counted without the server
+    // Also what each tunnel counted without the server, which the other one sees up to 5 s later.
+    await look(({ flow }) => Boolean(flow?.total.outcomes.spooled) && flow?.total.outcomes.delivered === 2)
     await sentry.back()
   })
 })

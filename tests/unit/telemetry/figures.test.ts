@@ -257,10 +257,11 @@ describe('parseSnapshot', () => {
 
   it('reads a row of the previous release, which has outcomes without reasons', () => {
     const { outcomes, received, items, last, settled } = parse({
-      ...{ outcomes: { delivered: 2, rejected: 1 }, unavailable: 1, projects: {}, pending: 4 },
+      ...{ outcomes: { delivered: 2, rejected: 3 }, unavailable: 1, projects: {}, pending: 4 },
     }) ?? { ...emptySnapshot(), outcomes: undefined }
     expect({ outcomes, received, items, last, settled }).toEqual({
-      ...{ outcomes: { delivered: 2, rejected: 1 }, received: 3, items: {}, last: START, settled: false },
+      outcomes: { delivered: 2, rejected: 2, 'rejected:spool-unwritable': 1 }, // the reason of a loss is one with 503
+      ...{ received: 5, items: {}, last: START, settled: false },
     })
   })
 

@@ -7,7 +7,7 @@ import { MAX_PROJECTS, type SnapshotRecorder } from '../telemetry/snapshot-recor
 import { SNAPSHOT_STEPS } from '../telemetry/snapshots.ts'
 import { RequestError } from './responses.ts'
 
-export type FiguresDeps = {
+type FiguresDeps = {
   snapshots: SnapshotRecorder
   projects: Projects
   /** Milliseconds since 1970. */

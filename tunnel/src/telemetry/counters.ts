@@ -45,7 +45,7 @@ export class Durations {
 type EnvelopeLabels = { outcome: Outcome; reason: string; project: string; category: string }
 
 /** Envelopes of one outcome, reason, project and category. Reason and project may be empty. Times are in milliseconds since 1970. */
-export type EnvelopeCount = Readonly<EnvelopeLabels> & {
+type EnvelopeCount = Readonly<EnvelopeLabels> & {
   count: number
   bytes: number
   /** Errors from browsers that were delivered or spooled. */
@@ -55,7 +55,7 @@ export type EnvelopeCount = Readonly<EnvelopeLabels> & {
 }
 
 /** Spooled envelopes of one final outcome and project. */
-export type FinalCount = {
+type FinalCount = {
   readonly final_outcome: FinalOutcome
   readonly project: string
   count: number
@@ -93,6 +93,7 @@ export class Counters {
   readonly #now: () => number
   /** Index of `envelopes` by project, category, outcome and reason. */
   readonly #index = new Map<string, Map<string, ByOutcome>>()
+  readonly #finals = new Map<string, Map<string, FinalCount>>()
   /** Origin of the upstream, by project. */
   readonly #origins: ReadonlyMap<string, string>
 
@@ -147,12 +148,12 @@ export class Counters {
   }
 
   finalOutcomeOf(finalOutcome: FinalOutcome, project: string): FinalCount {
-    const known = this.finalOutcomes.find(
-      (each) => each.final_outcome === finalOutcome && each.project === project,
-    )
+    const byOutcome = getOrCreate(this.#finals, project, newMap<FinalCount>)
+    const known = byOutcome.get(finalOutcome)
     if (known) return known
     const series = { final_outcome: finalOutcome, project, count: 0, first: 0, last: 0 }
     this.finalOutcomes.push(series)
+    byOutcome.set(finalOutcome, series)
     return series
   }
 

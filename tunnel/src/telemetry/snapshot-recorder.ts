@@ -161,20 +161,21 @@ export class SnapshotRecorder {
   #count(): void {
     const to = this.#deps.now()
     const from = Math.min(this.#countedAt, to)
-    const { all, projects } = this.#readCounters()
-    const growth = { all: combine(all, this.#counted.all, -1), projects }
+    const all = this.#readCounters()
+    const growth = combine(all, this.#counted.all, -1)
     const isMinuteOver = Math.floor(from / MINUTE_MS) < Math.floor(to / MINUTE_MS)
     this.#countedAt = to
-    if (isEmpty(growth.all) && !isMinuteOver) return
-    growth.projects = combineProjects(projects, this.#counted.projects, -1)
+    if (isEmpty(growth) && !isMinuteOver) return
+    const projects = this.#readProjects()
+    const projectGrowth = combineProjects(projects, this.#counted.projects, -1)
     this.#counted = { all, projects }
-    if (growth.all.outcomes.spooled || sumOf(growth.all.final_outcomes) > 0) this.#flowedAt = from
+    if (growth.outcomes.spooled || sumOf(growth.final_outcomes) > 0) this.#flowedAt = from
     for (const { step } of SNAPSHOT_STEPS) {
       const row = this.#rowAt(step, Math.floor(from / step) * step)
       row.snapshot = {
         ...row.snapshot,
-        ...combine(row.snapshot, growth.all, 1),
-        projects: combineProjects(row.snapshot.projects, growth.projects, 1),
+        ...combine(row.snapshot, growth, 1),
+        projects: combineProjects(row.snapshot.projects, projectGrowth, 1),
         ...{ total: this.#deps.tally.counted, last: to, settled: false },
       }
       this.#touch(row)
@@ -182,14 +183,15 @@ export class SnapshotRecorder {
     this.#unsaved = new Map(SNAPSHOT_STEPS.flatMap((each) => this.#newestUnsaved(each)))
   }
 
-  #readCounters(): Counted {
-    const { counters } = this.#deps
-    const all = counters.figures()
+  #readCounters(): FigureCounts {
+    const all = this.#deps.counters.figures()
     all.received -= [...this.#standstills.values()].reduce((sum, count) => sum + count, 0)
-    return {
-      all,
-      projects: Object.fromEntries(this.#projects.map((project) => [project, counters.figures(project)])),
-    }
+    return all
+  }
+
+  #readProjects(): Counted['projects'] {
+    const { counters } = this.#deps
+    return Object.fromEntries(this.#projects.map((project) => [project, counters.figures(project)]))
   }
 
   #touch(row: OwnRow): void {
@@ -226,11 +228,12 @@ export class SnapshotRecorder {
     const isIdle = this.#flowedAt < this.#deps.now() - MINUTE_MS
     const vanished = (totals?.lost ?? this.#vanished) - this.#vanished
     this.#vanished += vanished
+    const newest = new Map(rows.map((row) => [row.step, row]))
     for (const row of rows) {
       const { pending: _, project_pending: __, ...snapshot } = row.snapshot
       row.snapshot = { ...snapshot, ...(totals && this.#describePending(totals)) }
       row.snapshot.settled = totals?.envelopes === 0 && vanished === 0 && isIdle
-      if (this.#current.get(row.step) === row) row.snapshot.vanished += vanished
+      if (newest.get(row.step) === row) row.snapshot.vanished += vanished
       row.version++
       this.#unsaved.set(keyOf(row), row)
     }
@@ -304,7 +307,8 @@ export class SnapshotRecorder {
     const rows = lost.filter(({ snapshot }) => snapshot.received > 0)
     if (rows.length > 0) await store.add(rows.map(serialize))
     await tally.removeOther(replica)
-    const envelopes = lost[0]?.snapshot.received
+    const envelopes = lost[0]?.snapshot.received ?? 0
+    if (envelopes === 0) return logger.info({ lost: replica }, 'a replica was lost')
     logger.warn(
       { lost: replica, envelopes },
       'a replica was lost; the outcome of its last envelopes is unknown',

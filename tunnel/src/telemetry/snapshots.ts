@@ -137,7 +137,7 @@ export function parseSnapshot({ time, data }: Pick<SnapshotRow, 'time' | 'data'>
 }
 
 function readCounts(value: Record<string, unknown>): FigureCounts {
-  const outcomes = readNumbers(value.outcomes)
+  const outcomes = readOutcomes(value)
   const upstreams = isRecord(value.upstreams) ? value.upstreams : {}
   return {
     // It is below 0 in the row of a replica whose envelopes others had counted while it stood still.
@@ -155,6 +155,17 @@ function readCounts(value: Record<string, unknown>): FigureCounts {
     vanished: readNumber(value.vanished),
     reach: readNumbers(value.reach),
     browser_errors: readNumber(value.browser_errors),
+  }
+}
+
+/** The previous release counted rejections with 503 without their reason. */
+function readOutcomes({ outcomes, unavailable }: Record<string, unknown>): Record<string, number> {
+  const { rejected = 0, ...others } = readNumbers(outcomes)
+  const lost = Math.min(rejected, readNumber(unavailable))
+  return {
+    ...others,
+    ...(rejected > lost && { rejected: rejected - lost }),
+    ...(lost > 0 && { 'rejected:spool-unwritable': lost }),
   }
 }
 

@@ -62,7 +62,7 @@ export class TallyFile implements Tally {
     const now = new Date()
     return utimes(this.#path(), now, now).then(
       () => true,
-      () => false,
+      () => this.#handle === undefined, // it was removed by a stop meanwhile
     )
   }
 

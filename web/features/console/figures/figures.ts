@@ -1,4 +1,4 @@
-/** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here from `FiguresPoint`s. */
+/** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here, except pending ones and those of the page Projects. */
 
 import type { DurationCounts, FigureCounts, Figures, FiguresPoint, UpstreamCounts } from 'contract/figures'
 

@@ -12,7 +12,7 @@ export type FiguresReading = { figures?: Figures; missing?: string }
 /** Returns the response to a `GET` of this path. Rejects, with the reason, when there is none. */
 export type AskFigures = (origin: string, path: string) => Promise<unknown>
 
-export type FiguresRequest = { range: Range; now: number; ask: AskFigures; waitMs: number }
+type FiguresRequest = { range: Range; now: number; ask: AskFigures; waitMs: number }
 
 /** Asks one replica of each store, and another one when it fails. Each store has `waitMs`. Stores of stopped replicas are left out. */
 export async function readFigures(

@@ -94,7 +94,8 @@ export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSna
     ...(simulatedOutage && { simulatedOutage }),
     damagedFiles: spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0),
     replicas: replicas.map((replica) => {
-      const envelopes = counted.get(replica.name ?? '') ?? (missing === undefined ? 0 : undefined)
+      const isAsked = missing === undefined && replica.state !== 'stopped'
+      const envelopes = counted.get(replica.name ?? '') ?? (isAsked ? 0 : undefined)
       return { ...summariseReplica(replica), ...(envelopes !== undefined && { envelopes }) }
     }),
     spools: spools.map(summariseSpool),

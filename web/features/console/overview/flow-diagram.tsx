@@ -74,8 +74,9 @@ export function FlowDiagram({ overview }: { overview: OverviewSnapshot }) {
       </ol>
       <p className="mt-3 text-note text-quiet">
         {flow
-          ? `Counts of the last ${RECENT.words}. Rates and response times are those of the last one to two minutes.`
-          : overview.missing}
+          ? `Counts of the last ${RECENT.words}. Rates and response times are those of the last one to two minutes. `
+          : ''}
+        {overview.missing}
       </p>
     </section>
   )
@@ -219,15 +220,15 @@ function Spools({ spools, deliveredRate, format }: SpoolsProps) {
       >
         Spool
       </a>
+      {deliveredRate > 0 && <p className="text-note text-quiet">{format(deliveredRate)} delivered</p>}
       <ul className="text-note">
-        {spools.map(({ id, envelopes = 0, writable, paused }) => (
+        {spools.map(({ id, envelopes, writable, paused }) => (
           <li key={id} className="flex items-center gap-1.5 text-quiet tabular-nums">
-            <StateMark state={writable ? (envelopes > 0 ? 'wait' : 'good') : 'bad'} className="size-3.5" />
+            <StateMark state={markOf(envelopes, writable)} className="size-3.5" />
             {writable ? (
               <span>
-                {envelopes > 0 ? `${formatCount(envelopes)} pending` : 'none pending'}
+                {describePending(envelopes)}
                 {paused.total > 0 && ', delivery paused'}
-                {deliveredRate > 0 && `, ${format(deliveredRate)} delivered`}
               </span>
             ) : (
               <span className="text-bad">accepts no envelopes</span>
@@ -237,6 +238,16 @@ function Spools({ spools, deliveredRate, format }: SpoolsProps) {
       </ul>
     </>
   )
+}
+
+function markOf(envelopes: number | undefined, isWritable: boolean): 'bad' | 'wait' | 'good' {
+  if (!isWritable || envelopes === undefined) return 'bad'
+  return envelopes > 0 ? 'wait' : 'good'
+}
+
+function describePending(envelopes: number | undefined): string {
+  if (envelopes === undefined) return 'number of pending envelopes unknown'
+  return envelopes > 0 ? `${formatCount(envelopes)} pending` : 'none pending'
 }
 
 function numbersOf({ total, now: { counts, seconds } }: Flow): NonNullable<Numbers> {

@@ -24,7 +24,7 @@ export type Verdict = {
 }
 
 export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'simulatedOutage'> & {
-  week: Pick<OverviewSnapshot['week'], 'losses'>
+  week: Pick<OverviewSnapshot['week'], 'losses' | 'missing'>
   spools: readonly Pick<
     OverviewSnapshot['spools'][number],
     'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'
@@ -135,8 +135,9 @@ export function linkTo(losses = NO_LOSSES): string {
 }
 
 /** Counts pending and lost envelopes. In inbox mode there is only the spool of a simulated outage. */
-function describeSafety({ spools, week: { losses }, simulatedOutage }: Situation): string {
-  const lost = losses ? `${formatCount(sumLosses(losses))} lost` : 'number of lost envelopes unknown'
+function describeSafety({ spools, week: { losses, missing }, simulatedOutage }: Situation): string {
+  const known = missing === undefined ? '' : 'at least '
+  const lost = losses ? `${known}${formatCount(sumLosses(losses))} lost` : 'number of lost envelopes unknown'
   if (simulatedOutage)
     return `${formatCount(simulatedOutage.pending)} spooled in a simulated outage of Sentry, ${lost}.`
   if (spools.length === 0) return `${lost}.`

@@ -70,7 +70,7 @@ export function describeProjects(
   )
   return names.map((name) => {
     const its = byProject.reports.get(name) ?? []
-    const traffic = mergeTraffic(its.flatMap((report) => report.traffic))
+    const traffic = mergeTraffic(its.flatMap((report) => report.traffic ?? []))
     const sums = sumTraffic(traffic)
     const [refusal] = byProject.refusals.get(name) ?? []
     return {
@@ -129,10 +129,10 @@ function sumAmounts(all: readonly (readonly [Outcome, Amount])[]): Amounts {
   return sums
 }
 
-function countFinalOutcomes(reports: readonly ProjectTraffic[]): ProjectView['finalOutcomes'] {
+function countFinalOutcomes(reports: readonly ProjectActivity[]): ProjectView['finalOutcomes'] {
   return FINAL_OUTCOMES.map((outcome) => ({
     outcome,
-    count: reports.reduce((sum, { final_outcomes }) => sum + (final_outcomes[outcome] ?? 0), 0),
+    count: reports.reduce((sum, { final_outcomes }) => sum + (final_outcomes?.[outcome] ?? 0), 0),
   })).filter(({ count }) => count > 0)
 }
 

@@ -203,6 +203,12 @@ describe('describeSituation', () => {
     })
   })
 
+  it('says that the number of losses may be larger while figures of the week are missing', () => {
+    const week = { losses: { ...NO_LOSSES, expired: 2 }, missing: 'Figures of b are missing: no response.' }
+    const { text } = describeSituation({ ...situationOf([]), week }, CLOCK)
+    expect(text).toContain('at least 2 lost')
+  })
+
   it('reports recent losses as an outage, and asks for more SPOOL_BYTES if the spool is full', () => {
     const situation = [losing({ unavailable: 12 }), unreachable({ class: 'timeout' })]
     expect(describeFor(situation, SPOOLED, { ...NO_LOSSES, unavailable: 12 })).toEqual({

@@ -54,3 +54,8 @@ it('adds up the traffic of each category over the replicas', () => {
     finalOutcomes: [{ outcome: 'delivered', count: 2 }],
   })
 })
+
+it('reads the report of a tunnel of the previous release, which has no traffic', () => {
+  const report = { project: 'sentry.example/2', sdks: [], releases: [], unknown_types: [] }
+  expect(describe([], [report])[1]).toMatchObject({ traffic: [], finalOutcomes: [] })
+})
