@@ -85,7 +85,7 @@ type OutcomeRateProps = {
 
 /** Current rate of an outcome; without one, the number of the last 15 minutes. */
 export function OutcomeRate({ outcome, rate = 0, count, format }: OutcomeRateProps) {
-  const total = count === undefined ? UNKNOWN : count > 0 ? `${formatCount(count)} in 15 min` : 'none'
+  const total = count === undefined ? UNKNOWN : count > 0 ? formatCount(count) : 'none'
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}
