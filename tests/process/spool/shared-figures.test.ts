@@ -7,26 +7,14 @@ import type { ReplicaStatus } from '../../../contract/admin-api.ts'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Figures } from '../../../contract/figures.ts'
 import { errorOf } from '../../support/envelopes.ts'
-import { startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
-import { requires } from '../../support/requirements.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
-const STORES = {
-  'SQLite file': async () => {
-    const folder = await makeMemoryFolder()
-    return Object.assign(folder, { url: pathToFileURL(join(folder.path, 'spool.db')).href })
-  },
-  'NATS server': startNats,
-}
-
-describe.each([
-  ['SQLite file', {}],
-  ['NATS server', requires('nats')],
-] as const)('Tunnels on one %s', (name, requirement) => {
+describe.each(STORE_NAMES)('Tunnels on one %s', (name, requirement) => {
   it('return the envelopes of all of them after they were stopped, each once', requirement, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()

@@ -1,28 +1,13 @@
 /** Two real tunnels that share a spool, and the rate limits of Sentry with it. */
 
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { EVENT_ID, envelopeOf, errorOf } from '../../support/envelopes.ts'
-import { startNats } from '../../support/nats/nats.ts'
 import { post } from '../../support/post.ts'
-import { requires } from '../../support/requirements.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
-const STORES = {
-  'SQLite file': async () => {
-    const folder = await makeMemoryFolder()
-    return Object.assign(folder, { url: pathToFileURL(join(folder.path, 'spool.db')).href })
-  },
-  'NATS server': startNats,
-}
-
-describe.each([
-  ['SQLite file', {}],
-  ['NATS server', requires('nats')],
-] as const)('Two tunnels on one %s', (name, requirement) => {
+describe.each(STORE_NAMES)('Two tunnels on one %s', (name, requirement) => {
   it('learn a limit from one request, and forward the other categories', requirement, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()

@@ -1,4 +1,4 @@
-/** What the overview shows, and the events that keep it live. */
+/** View of the overview, and the events that keep it live. */
 
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import type { RangeFigures } from './figures.ts'

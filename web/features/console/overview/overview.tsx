@@ -29,7 +29,7 @@ import { StatusBanner } from './status-banner.tsx'
 
 type Props = {
   first: LiveView
-  /** Whether browsers test if they reach Sentry. Absent in inbox mode. */
+  /** State of the reach test of browsers. Absent in inbox mode. */
   reachTest: 'on' | 'off' | undefined
 }
 
