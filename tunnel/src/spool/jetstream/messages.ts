@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeliverPolicy, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from '@nats-io/jetstream'
+import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import { BoundedMap } from '../../bounded-map.ts'
 import type { PageQuery, SpoolBody, SpoolEntry, StoredBody } from '../spool.ts'
@@ -21,11 +21,11 @@ import {
   type Partition,
   storedBytes,
   subjectOf,
-  subjectsOf,
   subjectsWithin,
   timeOfPlace,
 } from './codec.ts'
 import { isFull, isGone, type Server } from './server.ts'
+import { bodyGone, type Range, readBackwards, readChunks, readForwards } from './stream-reader.ts'
 
 export type Stored = { entry: Entry; data: Uint8Array }
 
@@ -35,24 +35,16 @@ export type Walked = { entry: Entry; id: number; place: number }
 /** Entry whose put had no answer, and how often it was looked for since. */
 type Unanswered = Entry & { looks: number }
 
-/** Part of a stream to walk through: from a sequence, or from a time in RFC 3339. */
-type Range = { subjects: string[]; seq?: number; time?: string }
-
 /** Number of a new entry, or the reason why there is none. */
 export type PutResult = number | 'known' | 'full'
 
-const FETCHED = 500 // messages, without their bodies
-const FETCH_MS = 1_000
 const CHUNK_BYTES = 512 * 1024
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 const MAX_NAMES = 8
 const PAUSE_MS = 1_000
-const FIRST_WINDOW = 256 // sequences that are looked back at
-const LAST_WINDOW = 8_192
 const MAX_UNANSWERED = 10_000
 const RECONCILE_MS = 5_000
 const LOOKS = 2 // the client sends requests again that it has buffered without a connection
-const BODY_GONE = 'its body is gone: another replica has settled it'
 
 export class Messages {
   readonly #server: Server
@@ -178,27 +170,8 @@ export class Messages {
   }
 
   /** Yields the entries of a range in the order in which they were stored. */
-  async *walk(priority: number, { subjects, seq = 1, time }: Range): AsyncGenerator<Walked> {
-    const start =
-      time === undefined
-        ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq }
-        : { deliver_policy: DeliverPolicy.StartTime, opt_start_time: time }
-    const options = { filter_subjects: subjects, headers_only: true, ...start }
-    const consumer = await this.#server.js.consumers.get(classOf({ priority }).stream, options)
-    const pending = async () => (await consumer.info()).num_pending
-    try {
-      for (let left = await pending(); left > 0; left = await pending()) {
-        const fetched = await consumer.fetch({ max_messages: Math.min(left, FETCHED), expires: FETCH_MS })
-        for await (const { headers, seq, timestampNanos, info } of fetched) {
-          const entry = decodeEntry(headers)
-          if (entry)
-            yield { entry, id: encodeId(priority, seq), place: encodePlace(priority, timestampNanos) }
-          if (info.pending === 0) return
-        }
-      }
-    } finally {
-      await consumer.delete().catch(() => undefined) // the server deletes it when it is not used
-    }
+  async *walk(priority: number, range: Range): AsyncGenerator<Walked> {
+    yield* entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, range))
   }
 
   /** Lists entries of one class, in the order in which they were stored or the reverse. */
@@ -215,39 +188,21 @@ export class Messages {
     return found
   }
 
-  /** Streams are read forwards only: windows are read one before the other, larger ones where they hold little. */
   async #listNewest(
     priority: number,
     subjects: string[],
     limit: number,
     before = Infinity,
   ): Promise<Walked[]> {
-    const { state } = await this.#server.jsm.streams.info(classOf({ priority }).stream)
-    const last = encodeId(priority, state.last_seq + 1)
-    let end = before < Infinity ? ((await this.#idAt(priority, timeOfPlace(before))) ?? last) : last
-    const first = encodeId(priority, state.first_seq)
+    const { stream } = classOf({ priority })
+    const time = before < Infinity ? timeOfPlace(before) : undefined
     const found: Walked[] = []
-    for (
-      let size = FIRST_WINDOW;
-      end > first && found.length < limit;
-      size = Math.min(LAST_WINDOW, size * 4)
-    ) {
-      const seq = Math.max(state.first_seq, decodeId(end).seq - size)
-      const window: Walked[] = []
-      for await (const walked of this.walk(priority, { subjects, seq })) {
-        if (walked.id >= end) break
-        if (walked.place < before) window.push(walked)
-      }
-      found.push(...window.reverse())
-      end = encodeId(priority, seq)
+    const messages = readBackwards(this.#server, stream, { subjects, time })
+    for await (const walked of entriesOf(priority, messages)) {
+      if (found.length === limit) break
+      if (walked.place < before) found.push(walked)
     }
-    return found.slice(0, limit)
-  }
-
-  /** Returns the number of the first entry that was stored at a time or after it. */
-  async #idAt(priority: number, time: string): Promise<number | undefined> {
-    for await (const { id } of this.walk(priority, { subjects: [subjectsOf(priority)], time })) return id
-    return undefined
+    return found
   }
 
   async #putObject(entry: Entry, body: SpoolBody): Promise<void> {
@@ -280,21 +235,14 @@ export class Messages {
     throw new Error('NATS remembers what it does not hold')
   }
 
-  /** Asks for each chunk when it is wanted: a consumer would push a whole object into memory. */
   async *#readChunks(priority: number, file: string, bytes: number): AsyncGenerator<Uint8Array> {
     const stream = `OBJ_${classOf({ priority }).stream}`
     const describe = async () => (await this.#objects({ priority })).info(file)
     const object = await this.#server.insist(priority, describe)
-    if (!object || object.deleted) throw new Error(BODY_GONE)
+    if (!object || object.deleted) throw bodyGone()
     if (object.size !== bytes) throw wrongSize(`The object ${file}`, object.size, bytes)
-    const query = { seq: 1, next_by_subj: `$O.${object.bucket}.C.${object.nuid}` }
-    for (let chunk = 0; chunk < object.chunks; chunk++) {
-      const ask = () => this.#server.jsm.streams.getMessage(stream, query)
-      const message = await this.#server.insist(priority, ask)
-      if (!message) throw new Error(BODY_GONE)
-      query.seq = message.seq + 1
-      yield message.data
-    }
+    const chunks = { subject: `$O.${object.bucket}.C.${object.nuid}`, seq: 1, many: object.chunks }
+    yield* readChunks(this.#server, priority, stream, chunks)
   }
 
   #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<StoredMsg | null> {
@@ -304,6 +252,13 @@ export class Messages {
 
   #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {
     return this.#objm.open(classOf({ priority }).stream, false)
+  }
+}
+
+async function* entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {
+  for await (const { headers, seq, timestampNanos } of messages) {
+    const entry = decodeEntry(headers)
+    if (entry) yield { entry, id: encodeId(priority, seq), place: encodePlace(priority, timestampNanos) }
   }
 }
 
