@@ -8,11 +8,10 @@ import { codeOf, NAME_TAKEN } from './streams.ts'
 
 const BUCKET_BYTES = 16 * 1024 * 1024 // 16 MiB; a full bucket takes rows again when old ones are removed
 
-/** Asks the server once: a failure here says nothing about entries. Buckets are created when they are first used. */
+/** Asks the server once: a failure here says nothing about entries. */
 export class SnapshotBuckets implements SnapshotStore {
   readonly #kvm: Kvm
   readonly #replicas: number
-  readonly #buckets = new Map<number, Promise<KV>>()
 
   /** `replicas` is the number of copies. */
   constructor(server: Server, replicas: number) {
@@ -26,10 +25,7 @@ export class SnapshotBuckets implements SnapshotStore {
       const key = `${time}.${Buffer.from(replica).toString('base64url')}`
       await bucket.put(key, JSON.stringify({ replica, data }))
     })
-    const failed = (await Promise.allSettled(puts)).find(({ status }) => status === 'rejected')
-    if (failed?.status !== 'rejected') return
-    this.#buckets.clear() // one may have been deleted
-    throw failed.reason
+    await Promise.all(puts)
   }
 
   async read(step: number, from: number): Promise<SnapshotRow[]> {
@@ -44,18 +40,8 @@ export class SnapshotBuckets implements SnapshotStore {
     return rows
   }
 
+  /** Creates the bucket if it is missing: an operator may delete it at any time. */
   #open(step: number): Promise<KV> {
-    const known = this.#buckets.get(step)
-    if (known) return known
-    const opening = this.#create(step).catch((error) => {
-      this.#buckets.delete(step)
-      throw error
-    })
-    this.#buckets.set(step, opening)
-    return opening
-  }
-
-  async #create(step: number): Promise<KV> {
     const name = `CULVERT_HISTORY_${step / 1000}S`
     const ttl = SNAPSHOT_STEPS.find((each) => each.step === step)?.keepMs ?? step
     const storage = StorageType.File
