@@ -1,7 +1,7 @@
 /** Spool in memory with an injected clock, for tests of code that uses spools. */
 
 import { randomBytes } from 'node:crypto'
-import type { Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/spool/spool.ts'
+import type { Ending, Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/spool/spool.ts'
 import { inOne, spoolEntryOf } from './entries.ts'
 
 type Row = { entry: SpoolEntry; id: number; body: StoredBody; attempts: number; due: number }
@@ -12,6 +12,8 @@ export type MemorySpool = Spool & {
   entry(): SpoolEntry[]
   /** Bodies that cannot be read. */
   unreadable: Set<string>
+  /** Endings by key. */
+  endings: Map<string, Ending>
   /** Number of calls of `take`. */
   takes: number
 }
@@ -24,6 +26,7 @@ export function createMemorySpool(now: () => number): MemorySpool {
     id: 'in memory',
     describe: async () => ({ maxBytes: Number.MAX_SAFE_INTEGER, durability: 'unproven: in memory' }),
     unreadable: new Set(),
+    endings: new Map(),
     takes: 0,
     entry: () => [...rows.values()].map(({ entry }) => entry),
     async add(body = randomBytes(20), parts = {}) {
@@ -60,7 +63,8 @@ export function createMemorySpool(now: () => number): MemorySpool {
       await spool.postpone(lease, until)
       return { ...lease, until }
     },
-    async finish({ id }) {
+    async finish({ id, key }, ending) {
+      if (ending) spool.endings.set(key, ending)
       return rows.delete(id)
     },
     async postpone({ id, until }, at) {
@@ -95,6 +99,14 @@ export function createMemorySpool(now: () => number): MemorySpool {
     purge: notHere,
     pause: notHere,
     resume: notHere,
+    entries: {
+      keep: notHere,
+      list: notHere,
+      count: notHere,
+      read: notHere,
+      resend: notHere,
+      purge: notHere,
+    },
     state: { get: notHere, put: notHere, clockOffsetMs: () => 0, snapshots: { add: notHere, read: notHere } },
     async close() {},
   }

@@ -14,7 +14,13 @@ import { type Context, Hono } from 'hono'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
-import type { EntryFilter, ListedEntry, Spool, StoredBody } from '../spool/spool.ts'
+import {
+  type EntryFilter,
+  type ListedEntry,
+  pendingSince,
+  type Spool,
+  type StoredBody,
+} from '../spool/spool.ts'
 import { showCategory, showPauses } from '../spool/status.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError } from './responses.ts'
@@ -72,7 +78,7 @@ class SpoolAdmin {
     return {
       spool: this.#spool.id,
       envelopes: found.map((entry) => this.#describe(entry)),
-      ...(last && { next: `${last.received}-${last.place}` }),
+      ...(last && { next: `${pendingSince(last)}-${last.place}` }),
     }
   }
 

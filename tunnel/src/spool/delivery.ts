@@ -1,6 +1,5 @@
 /** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
 
-import type { FinalOutcome } from 'contract/admin-api'
 import type { AttemptResult, SpoolAttempts } from 'contract/spool'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
@@ -13,7 +12,16 @@ import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { FormerProjects } from './former-projects.ts'
 import { Retries } from './retries.ts'
-import { type Lease, LONGEST_DELAY_MS, type ProjectDemand, type Spool, type SpoolEntry } from './spool.ts'
+import {
+  ANSWER_BYTES,
+  type Ending,
+  type Lease,
+  LONGEST_DELAY_MS,
+  type ProjectDemand,
+  pendingSince,
+  type Spool,
+  type SpoolEntry,
+} from './spool.ts'
 import { buildStoredBody } from './stored-body.ts'
 import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
 import { WallClock } from './wall-clock.ts'
@@ -255,8 +263,8 @@ export class Deliverer {
     if (!refusal) return
     const leases = await spool.take(REFUSED_BATCH, LEASE_MS, this.#demandsOf(project))
     for (const lease of leases)
-      if (now() - lease.received < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
-      else await this.#finish(lease, 'declined', refusal.status, refusal.message)
+      if (now() - pendingSince(lease) < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
+      else await this.#decline(lease, refusal.status, refusal.message)
   }
 
   /** Returns the refusals of a project that the server has refused for an hour. */
@@ -338,8 +346,9 @@ export class Deliverer {
     if (!this.#isOwnFailure(lease, project, delivery))
       this.#origins.get(project.origin)?.capacity.learn(delivery)
     if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
-    const { status } = delivery.reply
-    if (status !== 429) return this.#finish(lease, status < 300 ? 'delivered' : 'declined', status)
+    const { status, body } = delivery.reply
+    if (status < 300) return this.#finish(lease, status)
+    if (status !== 429) return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
     const retryAt = now() + this.#backoffMs(lease)
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
   }
@@ -347,7 +356,8 @@ export class Deliverer {
   /** Removes an entry that was spooled before it was known that the server does not store its category. */
   async #drop(lease: Lease): Promise<void> {
     this.#retries.forget(lease.key)
-    if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
+    if (await this.#remove(lease, { state: 'declined' }))
+      this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
   }
 
   /** Returns `true` for a failure that says nothing about the upstream. */
@@ -363,29 +373,37 @@ export class Deliverer {
     const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
     if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
     const { passes } = upstreams.health(project)
-    const isExpiring = lease.received < this.#expireBefore + 2 * LONGEST_DELAY_MS
+    const isExpiring = pendingSince(lease) < this.#expireBefore + 2 * LONGEST_DELAY_MS
     const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes, isExpiring })
-    const isLongRefused = now() - lease.received >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
+    const isLongRefused =
+      now() - pendingSince(lease) >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
     if (delayMs === 'give-up' || (isRefusal(status) && isLongRefused))
-      return this.#finish(lease, 'declined', status, message)
+      return this.#decline(lease, status, message)
     return spool.postpone(lease, now() + Math.max(backoffMs, this.#jitter(delayMs ?? 0)))
   }
 
-  async #finish(
+  /** Ends the delivery of an entry that Sentry has accepted. */
+  async #finish(lease: Lease, status: number): Promise<void> {
+    this.#retries.forget(lease.key)
+    if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, 'delivered', status)
+  }
+
+  /** Ends the delivery of an entry that Sentry does not accept. It stays as a dead letter. */
+  async #decline(
     lease: Lease,
-    finalOutcome: FinalOutcome,
     status: number | undefined,
-    message?: string,
+    message: string | undefined,
+    answer = message,
   ): Promise<void> {
     this.#retries.forget(lease.key)
-    if (await this.#remove(lease))
-      this.#listener.onFinalOutcome(lease, finalOutcome, status, undefined, message)
+    if (await this.#remove(lease, { state: 'declined', status, answer }))
+      this.#listener.onFinalOutcome(lease, 'declined', status, undefined, message)
   }
 
   /** Returns `true` when this replica reports the final outcome, also when only the spool's response was lost. */
-  async #remove(lease: Lease): Promise<boolean> {
+  async #remove(lease: Lease, ending?: Ending): Promise<boolean> {
     try {
-      return await this.#deps.spool.finish(lease)
+      return await this.#deps.spool.finish(lease, ending)
     } catch (error) {
       if (await this.#mayBePending(lease)) throw error
       return true

@@ -28,6 +28,7 @@ export async function createSpoolEntry(
     received: receipt.time,
     bytes: outgoing.bytes,
     receipt: receipt.id,
+    eventId: ctx.envelope.eventId,
     headers,
   }
   return { entry, body: { chunks: outgoing.content, file: outgoing.file } }

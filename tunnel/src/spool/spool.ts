@@ -1,4 +1,4 @@
-/** Interface of a spool: envelopes that Sentry has not accepted yet, on disk. */
+/** Interface of a store: envelopes on disk, pending ones and those whose delivery has ended. */
 
 import type { Readable } from 'node:stream'
 import type { SharedState } from './shared-state.ts'
@@ -21,6 +21,10 @@ export type SpoolEntry = {
   bytes: number
   /** ID of the receipt. */
   receipt: string
+  /** Event of the envelope, if it has one. Entries of the previous release have none. */
+  eventId?: string | undefined
+  /** Time at which an operator sent it again, in milliseconds since 1970. A pending entry expires as if it had arrived then. */
+  resent?: number | undefined
   /** File or object that holds the body, where a store keeps it in one. */
   file?: string | undefined
   /** Headers of the request to Sentry, names and values in turn. */
@@ -58,8 +62,11 @@ export type EntryFilter = {
   category?: string
 }
 
-/** Selects a page of entries, in order of arrival. */
+/** Selects a page of entries, in the order in which they became pending. `from` and `to` are such times. */
 export type PageQuery = Omit<EntryFilter, 'entry'> & {
+  eventId?: string
+  from?: number
+  to?: number
   order: 'newest' | 'oldest'
   limit: number
   /** Position of the last entry of the previous page. */
@@ -69,6 +76,7 @@ export type PageQuery = Omit<EntryFilter, 'entry'> & {
 /** Selects one entry: a page with it, or an empty one when it is gone. */
 export type EntryQuery = { entry: EntryRef }
 
+/** `received` is the time at which the entry became pending: that of a resend, or its arrival. */
 export type Position = { received: number; place: number }
 
 /** Pause of the delivery of one project, or of all projects. */
@@ -93,6 +101,82 @@ export type SpoolBody = { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>
 
 /** Stored body: its bytes, or a function that opens a stream of them. */
 export type StoredBody = Buffer | { open: () => Readable }
+
+/** State of an entry whose delivery has ended. Of an evicted one, only the line stays. */
+export const ENDED_STATES = ['declined', 'expired', 'evicted', 'kept'] as const
+export type EndedState = (typeof ENDED_STATES)[number]
+
+/** End of a delivery after which the entry stays. `status` and `answer` are those of the last response, at most 1 KB of it. */
+export type Ending = {
+  state: 'declined' | 'kept'
+  status?: number | undefined
+  answer?: string | undefined
+}
+
+/** Entry that is not pending. `resent` is the last time at which it was sent again. */
+export type EndedEntry = SpoolEntry &
+  EntryRef & {
+    state: EndedState
+    /** End of the delivery in milliseconds since 1970; of a kept entry, the time at which Sentry or the inbox accepted it. */
+    ended: number
+    status?: number | undefined
+    answer?: string | undefined
+    /** The body is there. */
+    isStored: boolean
+  }
+
+/** Selects the entries that match all given members. `from` and `to` are times of their end, both included. */
+export type EndedFilter = {
+  entry?: EntryRef
+  states?: readonly EndedState[]
+  projects?: readonly string[]
+  eventId?: string
+  from?: number
+  to?: number
+  /** Leaves out entries that were resent at or after this time. */
+  notResentSince?: number
+}
+
+/** Page of entries, the last one that ended first. `after` is the last entry of the previous page. */
+export type EndedPage = { limit: number; after?: { ended: number; id: number } }
+
+/** Result of one step of a resend. */
+export type Resent = {
+  /** Entries that have become pending. */
+  entries: SpoolEntry[]
+  /** No entry is left that matches. Without it, and without entries, the shares of the next ones are used up for now. */
+  isOver: boolean
+}
+
+/**
+ * Entries that are not pending. Dead letters (`declined`, `expired`, `evicted`) stay for a week, in a tenth of the store; the oldest lose
+ * their bodies first, then their lines. `kept` ones stay as long as `SpoolBounds.kept` says, and the oldest go first. One network has the
+ * same share of both as of pending entries, and pending entries come first: these give way.
+ */
+export type Entries = {
+  /** Stores an envelope that was never pending. `too-large`: it exceeds a share, or the bytes for kept entries. Rejects when the disk or the server fails. */
+  keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'>
+  list(filter: EndedFilter, page: EndedPage): Promise<EndedEntry[]>
+  /** Counts the entries that match and have a body, and the bytes of their bodies. */
+  count(filter: EndedFilter): Promise<{ entries: number; bytes: number }>
+  /** Rejects when the entry is gone, or has no body. */
+  read(entry: EndedEntry): Promise<StoredBody>
+  /**
+   * Makes up to `limit` entries with a body pending, the oldest first, unless shares are used up or they are pending already. It evicts
+   * nothing. Dead letters move; kept entries stay, and a copy becomes pending.
+   */
+  resend(filter: EndedFilter, limit: number): Promise<Resent>
+  /** Removes entries. Returns their number, at most some thousands. */
+  purge(filter: EndedFilter): Promise<number>
+}
+
+export const DEAD_LETTER_MS = 7 * 24 * 60 * 60 * 1000
+/** Part of the bytes of pending entries that dead letters may take. */
+export const DEAD_LETTER_SHARE = 0.1
+/** Dead letters that are kept, most of them perhaps without a body. */
+export const DEAD_LETTER_LINES = 10_000
+/** Bytes of an answer that are kept. */
+export const ANSWER_BYTES = 1024
 
 export type SpoolTotals = {
   envelopes: number
@@ -162,11 +246,14 @@ export type Spool = {
   read(entry: SpoolEntry & EntryRef): Promise<StoredBody>
   /** Extends a lease to `leaseMs` from now. */
   extend(lease: Lease, leaseMs: number): Promise<Lease>
-  /** Removes an entry after its final outcome. `false`: the lease was lost, or the entry evicted, and another replica reports it. */
-  finish(lease: Lease): Promise<boolean>
+  /**
+   * Ends the delivery of an entry. With an ending it stays among `entries`, else it is removed; the ending of a resent one whose original was
+   * kept is noted there. `false`: the lease was lost, or the entry evicted, and another replica reports it.
+   */
+  finish(lease: Lease, ending?: Ending): Promise<boolean>
   /** Releases a lease. The entry is due at `at`, for every replica, and two minutes from now at the latest. */
   postpone(lease: Lease, at: number): Promise<void>
-  /** Removes the entries that arrived before `before`, and returns them. */
+  /** Ends the delivery of the entries that became pending before `before`, and returns them. They stay among `entries`, `expired`. */
   expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
   /** Lists entries; fewer than the limit only on the last page. */
@@ -179,6 +266,7 @@ export type Spool = {
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
+  readonly entries: Entries
   /** State of the replicas that is no envelope, stored beside the entries. */
   readonly state: SharedState
   close(): Promise<void>
@@ -190,4 +278,11 @@ export type SpoolBounds = {
   /** Shares of the bytes of entries, from 0 to 1, that one client address and one project may fill. */
   addressShare: number
   projectShare: number
+  /** Bytes on disk and age of kept entries; absent when none are kept. */
+  kept?: { bytes: number; ageMs: number }
+}
+
+/** Returns the time at which an entry became pending: its arrival, or the last time at which it was resent. */
+export function pendingSince({ received, resent }: Pick<SpoolEntry, 'received' | 'resent'>): number {
+  return resent ?? received
 }

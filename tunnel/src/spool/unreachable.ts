@@ -47,6 +47,14 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),
     resume: async (...args) => opened().resume(...args),
+    entries: {
+      keep: async (...args) => opened().entries.keep(...args),
+      list: async (...args) => opened().entries.list(...args),
+      count: async (...args) => opened().entries.count(...args),
+      read: async (...args) => opened().entries.read(...args),
+      resend: async (...args) => opened().entries.resend(...args),
+      purge: async (...args) => opened().entries.purge(...args),
+    },
     state: {
       get: async (...args) => opened().state.get(...args),
       put: async (...args) => opened().state.put(...args),

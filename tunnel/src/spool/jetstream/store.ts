@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { NatsAddress } from 'contract/nats-url'
 import {
   type Avoided,
+  type Entries,
   type EntryFilter,
   type EntryQuery,
   type EntryRef,
@@ -72,6 +73,14 @@ export async function openJetStreamSpool(
 }
 
 class JetStreamSpool implements Spool {
+  readonly entries: Entries = {
+    keep: notYet,
+    list: notYet,
+    count: notYet,
+    read: notYet,
+    resend: notYet,
+    purge: notYet,
+  }
   readonly state: SharedBuckets
   readonly #server: Server
   readonly #messages: Messages
@@ -333,4 +342,8 @@ class JetStreamSpool implements Spool {
   #timeLimit(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
+}
+
+async function notYet(): Promise<never> {
+  throw new Error('a NATS server keeps no entries after their delivery')
 }

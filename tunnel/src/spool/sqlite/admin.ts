@@ -1,7 +1,14 @@
 /** Operator's queries and actions on the spool's SQLite file, each in one transaction of the store. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { EntryFilter, EntryQuery, ListedEntry, PageQuery, Pause } from '../spool.ts'
+import {
+  type EntryFilter,
+  type EntryQuery,
+  type ListedEntry,
+  type PageQuery,
+  type Pause,
+  pendingSince,
+} from '../spool.ts'
 import { type Row, readEntry, SELECTED, type StoredEntry } from './entry-row.ts'
 import type { Partition, Usage } from './usage.ts'
 
@@ -21,14 +28,30 @@ export class EntryAdmin {
 
   list(query: PageQuery | EntryQuery): ListedEntry[] {
     if ('entry' in query) return this.#statements.one.all(query.entry.id, query.entry.key).map(readListed)
-    const { order, limit, after, ...filter } = query
+    const { order, limit, after, eventId, from = 0, to = Infinity, ...filter } = query
+    if (eventId !== undefined) return this.#listEvent(query, eventId)
     const [statement, sign] =
       order === 'newest' ? [this.#statements.newest, -1] : [this.#statements.oldest, 1]
     const { received, place } = after ?? { received: sign * -Infinity, place: 0 }
     return this.#partitions(filter)
-      .flatMap(({ project, category }) => statement.all(project, category, received, place, limit))
+      .flatMap(({ project, category }) => statement.all(project, category, received, place, from, to, limit))
       .map(readListed)
-      .sort((a, b) => sign * (a.received - b.received || a.id - b.id))
+      .sort((a, b) => sign * (pendingSince(a) - pendingSince(b) || a.id - b.id))
+      .slice(0, limit)
+  }
+
+  /** Lists the entries of one event, which are few. */
+  #listEvent(
+    { projects, category, from = 0, to = Infinity, limit, after }: PageQuery,
+    eventId: string,
+  ): ListedEntry[] {
+    if (after) return []
+    return this.#statements.ofEvent
+      .all(eventId)
+      .map(readListed)
+      .filter((entry) => projects?.includes(entry.project) ?? true)
+      .filter((entry) => category === undefined || entry.category === category)
+      .filter((entry) => pendingSince(entry) >= from && pendingSince(entry) <= to)
       .slice(0, limit)
   }
 
@@ -95,12 +118,16 @@ function readListed(row: Row): ListedEntry {
 function prepare(db: DatabaseSync) {
   const entries = `SELECT ${SELECTED}, due, put_off FROM envelopes`
   const ofPartition = 'INDEXED BY envelopes_age WHERE project = ? AND category = ?'
+  const inTime = 'received BETWEEN ? AND ?'
   const isPostponed = 'due > ? AND due = put_off'
   return {
-    oldest: db.prepare(`${entries} ${ofPartition} AND (received, id) > (?, ?) ORDER BY received, id LIMIT ?`),
-    newest: db.prepare(
-      `${entries} ${ofPartition} AND (received, id) < (?, ?) ORDER BY received DESC, id DESC LIMIT ?`,
+    oldest: db.prepare(
+      `${entries} ${ofPartition} AND (received, id) > (?, ?) AND ${inTime} ORDER BY received, id LIMIT ?`,
     ),
+    newest: db.prepare(
+      `${entries} ${ofPartition} AND (received, id) < (?, ?) AND ${inTime} ORDER BY received DESC, id DESC LIMIT ?`,
+    ),
+    ofEvent: db.prepare(`${entries} WHERE event_id = ? ORDER BY id DESC LIMIT 1000`),
     oldestOf: db.prepare(`${entries} ${ofPartition} ORDER BY received LIMIT ?`),
     one: db.prepare(`${entries} WHERE id = ? AND key = ?`),
     retryOne: db.prepare(`UPDATE envelopes SET due = ? WHERE id = ? AND key = ? AND ${isPostponed}`),

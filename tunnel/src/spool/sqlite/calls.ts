@@ -3,6 +3,7 @@
 import type { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import type { EntryAdmin } from './admin.ts'
 import { isDamage } from './damaged-files.ts'
+import type { EndedEntries } from './ended-entries.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './store.ts'
@@ -12,8 +13,9 @@ import type { CheckpointMode } from './write-ahead-log.ts'
 /** Methods that other threads may call. */
 export type Calls = Pick<
   SqliteStore,
-  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe'
+  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe' | 'resend'
 > &
+  Pick<EndedEntries, 'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded'> &
   Omit<EntryAdmin, 'paused'> &
   ValueTable &
   SnapshotTable
@@ -21,12 +23,24 @@ export type Calls = Pick<
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'putValue', 'addSnapshots', 'probe']
+const GROWING: readonly (keyof Calls)[] = ['put', 'keep', 'resend', 'putValue', 'addSnapshots', 'probe']
 
 /** Calls that write nothing. */
-const READING: readonly (keyof Calls)[] = ['read', 'totals', 'list', 'readSnapshots', 'getValue']
+const READING: readonly (keyof Calls)[] = [
+  'read',
+  'totals',
+  'list',
+  'readSnapshots',
+  'getValue',
+  'listEnded',
+  'countEnded',
+  'readEnded',
+]
+
 /** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
 const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
+/** Calls that end deliveries. They make the file longer when the entries stay. */
+const ENDING: readonly (keyof Calls)[] = ['finish', 'expire']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
@@ -44,6 +58,7 @@ export class CallRunner {
   readonly #store: SqliteStore
   readonly #reserve: Reserve
   readonly #walBytes: number
+  #keepsEnded = true
   /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
   readonly #maxGrowth: number
 
@@ -52,6 +67,7 @@ export class CallRunner {
     this.#reserve = reserve
     this.#walBytes = walBytes
     this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
+    store.ended.hasRoom = () => this.#keepsEnded && !this.fault && reserve.isFilled()
   }
 
   /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
@@ -115,21 +131,44 @@ export class CallRunner {
     } catch (error) {
       if (isGrowing(call) || !needsRoom(error)) return failure(call, error)
     }
+    this.#keepsEnded = false // entries that have ended give way to pending ones
     try {
-      this.#reserve.release()
-      if (!this.#hasRoomForLog()) throw new LogFull()
-      return this.#commitOne(call)
+      return this.#commitWithReserve(call)
     } catch (error) {
       return failure(call, error)
+    } finally {
+      this.#keepsEnded = true
     }
+  }
+
+  #commitWithReserve(call: Call): Result {
+    try {
+      if (ENDING.includes(call.name)) return this.#commitOne(call)
+    } catch (error) {
+      if (!needsRoom(error)) throw error
+    }
+    this.#reserve.release()
+    if (!this.#hasRoomForLog()) throw new LogFull()
+    return this.#commitOne(call)
   }
 
   /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
   #rejectionOf(isLogShort: boolean): Error | undefined {
     if (this.fault) return this.fault
-    const hasReserve = this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
-    if (!hasReserve) return new Error('the disk is full: the rest of it is for delivering pending envelopes')
+    const hasReserve = () => this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
+    if (!hasReserve() && !(this.#releaseEnded() && hasReserve()))
+      return new Error('the disk is full: the rest of it is for delivering pending envelopes')
     return isLogShort ? undefined : new LogFull()
+  }
+
+  /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
+  #releaseEnded(): boolean {
+    try {
+      return this.#store.commit(() => this.#store.ended.release(2 * this.#reserve.bytes))
+    } catch (error) {
+      if (needsRoom(error)) return false
+      throw error
+    }
   }
 
   /** While there is no reserve, the log keeps its space. */
@@ -161,18 +200,25 @@ export class CallRunner {
       const [limit, leaseMs, demands] = args as Parameters<Calls['take']>
       return this.#store.takeFromDamaged(limit, leaseMs, demands)
     }
+    if (name === 'finish') {
+      const [id, until] = args as Parameters<Calls['finish']>
+      return this.#store.commit(() => this.#store.finish(id, until))
+    }
     if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
     return undefined
   }
 
   #perform(call: Call): unknown {
-    const { admin, values, snapshots } = this.#store
-    const target = [this.#store, admin, values, snapshots].find((each) => call.name in each) ?? admin
+    const { admin, values, snapshots, ended } = this.#store
+    const target = [this.#store, admin, values, snapshots, ended].find((each) => call.name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
     const result = method.apply(target, call.args)
-    if (LENGTHENING.includes(call.name) && this.#store.log.growthOfFile() > this.#maxGrowth)
-      throw new LogFull()
+    if (this.#isLengthening(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
     return result
+  }
+
+  #isLengthening({ name }: Call): boolean {
+    return LENGTHENING.includes(name) || (ENDING.includes(name) && this.#keepsEnded)
   }
 
   /** One transaction holds up to half of the log, or one larger entry. */

@@ -3,9 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { SharedState } from '../shared-state.ts'
 import type {
+  Ending,
+  Entries,
   EntryFilter,
   EntryRef,
   Lease,
@@ -20,6 +22,7 @@ import type {
 } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
+import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { describeDisk } from './durability.ts'
 import { LockHeld, rejectSpecialFile } from './locks.ts'
@@ -44,8 +47,8 @@ export async function openSqliteSpool(
   onNotice: (notice: string) => void = () => {},
   openFile: OpenSpoolFile = openSpoolWorker,
 ): Promise<Spool> {
-  const folder = join(dirname(file), 'bodies')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const folder = pendingFolderOf(file)
+  for (const each of [folder, endedFolderOf(file)]) mkdirSync(each, { recursive: true, mode: 0o700 })
   rejectSpecialFile(file)
   checkWritable(folder)
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
@@ -80,6 +83,17 @@ class SqliteSpool implements Spool {
   readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
+  readonly entries: Entries = {
+    keep: (entry, body, ending) => this.#keep(entry, body, ending),
+    list: (filter, page) => this.#worker.call('listEnded', filter, page),
+    count: (filter) => this.#worker.call('countEnded', filter),
+    read: async ({ id, key, file, bytes }) =>
+      file === undefined
+        ? viewOf(await this.#worker.call('readEnded', id, key))
+        : openBody(join(this.#endedFolder, file), bytes),
+    resend: (filter, limit) => this.#worker.call('resend', filter, limit),
+    purge: (filter) => this.#repeat(() => this.#worker.call('purgeEnded', filter)),
+  }
   readonly state: SharedState = {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
@@ -95,6 +109,7 @@ class SqliteSpool implements Spool {
   readonly #openFiles: OpenFiles
   readonly #rowBytes: number
   readonly #folder: string
+  readonly #endedFolder: string
   readonly #worker: SpoolFileCaller
   readonly #checkpoints: Checkpoints
 
@@ -106,6 +121,7 @@ class SqliteSpool implements Spool {
     this.#openFiles = new OpenFiles(file)
     this.#rowBytes = rowBytes
     this.#folder = folder
+    this.#endedFolder = endedFolderOf(file)
     this.#worker = worker
     this.#checkpoints = checkpoints
   }
@@ -136,15 +152,9 @@ class SqliteSpool implements Spool {
   }
 
   async read({ id, file, bytes }: SpoolEntry & EntryRef): Promise<StoredBody> {
-    if (file !== undefined) {
-      const path = join(this.#folder, file)
-      const { size } = await stat(path)
-      if (size !== bytes) throw wrongSize(`The body ${path}`, size, bytes)
-      return { open: () => createReadStream(path) }
-    }
-    const row = await this.#worker.call('read', id)
-    if (!row) throw new Error('it is gone: another replica has settled it')
-    return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
+    return file === undefined
+      ? viewOf(await this.#worker.call('read', id))
+      : openBody(join(this.#folder, file), bytes)
   }
 
   async extend(lease: Lease, leaseMs: number): Promise<Lease> {
@@ -154,8 +164,8 @@ class SqliteSpool implements Spool {
   }
 
   /** Removes the row first: a file without a row is litter, a row without its file is a loss. */
-  async finish(lease: Lease): Promise<boolean> {
-    const isFinished = await this.#worker.call('finish', lease.id, lease.until)
+  async finish(lease: Lease, ending?: Ending): Promise<boolean> {
+    const isFinished = await this.#worker.call('finish', lease.id, lease.until, ending)
     if (isFinished) await this.#removeFiles([lease])
     return isFinished
   }
@@ -185,14 +195,8 @@ class SqliteSpool implements Spool {
     return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, []) : undefined
   }
 
-  async retry(filter: EntryFilter): Promise<number> {
-    let retried = 0
-    while (retried < MAX_CHANGED) {
-      const batch = await this.#worker.call('retry', filter)
-      if (batch === 0) break
-      retried += batch
-    }
-    return retried
+  retry(filter: EntryFilter): Promise<number> {
+    return this.#repeat(() => this.#worker.call('retry', filter))
   }
 
   purge(filter: EntryFilter): Promise<SpoolEntry[]> {
@@ -204,18 +208,33 @@ class SqliteSpool implements Spool {
     await this.#worker.close()
   }
 
-  /** Writes the file before the row, under a unique name, so that no row is without its file. */
   async #putFile(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const withFile = { ...entry, file: `${entry.key}.${randomUUID()}` }
-    try {
-      await writeSynced(this.#folder, withFile.file, body)
+    const withFile = { ...entry, file: bodyName(entry.key) }
+    return withBodyFile(this.#folder, withFile.file, body, async () => {
       const result = await this.#worker.call('put', withFile, undefined, leaseMs)
-      if (result.kind !== 'stored') await this.#removeFiles([withFile])
-      return result
-    } catch (error) {
-      await this.#removeFiles([withFile])
-      throw error
+      return { result, isStored: result.kind === 'stored' }
+    })
+  }
+
+  async #keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): ReturnType<Entries['keep']> {
+    if (entry.bytes <= this.#rowBytes)
+      return this.#worker.call('keep', entry, await copyBytes(body, entry.bytes), ending)
+    const withFile = { ...entry, file: bodyName(entry.key) }
+    return withBodyFile(this.#endedFolder, withFile.file, body, async () => {
+      const result = await this.#worker.call('keep', withFile, undefined, ending)
+      return { result, isStored: result === 'stored' }
+    })
+  }
+
+  /** Changes entries in batches, so that other calls get their turn. Returns their number. */
+  async #repeat(changeBatch: () => Promise<number>): Promise<number> {
+    let changed = 0
+    while (changed < MAX_CHANGED) {
+      const batch = await changeBatch()
+      if (batch === 0) break
+      changed += batch
     }
+    return changed
   }
 
   /**
@@ -240,6 +259,36 @@ class SqliteSpool implements Spool {
     const files = entries.flatMap(({ file }) => file ?? [])
     await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
   }
+}
+
+/** Writes the file before the row, under a unique name, so that no row is without its file. Removes it when no row is stored. */
+async function withBodyFile<T>(
+  folder: string,
+  name: string,
+  body: SpoolBody,
+  store: () => Promise<{ result: T; isStored: boolean }>,
+): Promise<T> {
+  let isNeeded = false
+  try {
+    await writeSynced(folder, name, body)
+    const { result, isStored } = await store()
+    isNeeded = isStored
+    return result
+  } finally {
+    if (!isNeeded) await unlink(join(folder, name)).catch(() => undefined)
+  }
+}
+
+async function openBody(path: string, bytes: number): Promise<StoredBody> {
+  const { size } = await stat(path)
+  if (size !== bytes) throw wrongSize(`The body ${path}`, size, bytes)
+  return { open: () => createReadStream(path) }
+}
+
+/** Views the bytes of a row as a buffer. Throws without them. */
+function viewOf(row: Uint8Array | undefined): Buffer {
+  if (!row) throw new Error('it is gone: another replica has settled it')
+  return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
 }
 
 /** Throws when no body can be written to the folder. A full disk may have room later. */

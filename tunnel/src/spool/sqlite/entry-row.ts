@@ -1,27 +1,32 @@
 /** Spool entry as a row of the SQLite file, and its size on disk. */
 
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { SpoolEntry } from '../spool.ts'
+import { pendingSince, type SpoolEntry } from '../spool.ts'
 
 export type Row = Record<string, SQLOutputValue>
 
 export type StoredEntry = SpoolEntry & { id: number }
 
 /** Columns that `columnsOf` fills, in its order. `bytes` is the size on disk. */
-export const COLUMNS = 'key, project, category, priority, network, received, bytes, receipt, headers, file'
+export const COLUMNS =
+  'key, project, category, priority, network, received, bytes, receipt, headers, file, event_id, arrived'
 
 /** Columns that `readEntry` reads. SQLite knows the length of a body without reading it. */
 export const SELECTED = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
 
 export function columnsOf(entry: SpoolEntry): SQLInputValue[] {
-  const { key, project, category, priority, network, received, receipt, headers, file } = entry
+  const { key, project, category, priority, network, received, resent, receipt, headers, file, eventId } =
+    entry
   return [
-    ...[key, project, category, priority, network, received],
+    ...[key, project, category, priority, network, pendingSince(entry)],
     ...[diskBytesOf(entry), receipt, JSON.stringify(headers), file ?? null],
+    ...[eventId ?? null, resent === undefined ? null : received],
   ]
 }
 
+/** Reads a row of either table. The arrival of a pending entry that was resent is `arrived`: the previous release expires it by `received`. */
 export function readEntry(row: Row): StoredEntry {
+  const { received, arrived, resent = arrived == null ? null : received } = row
   return {
     id: Number(row.id),
     key: String(row.key),
@@ -29,9 +34,11 @@ export function readEntry(row: Row): StoredEntry {
     category: String(row.category),
     priority: Number(row.priority),
     network: String(row.network),
-    received: Number(row.received),
+    received: Number(arrived ?? received),
     bytes: Number(row.body_bytes),
     receipt: String(row.receipt),
+    ...(row.event_id !== null && { eventId: String(row.event_id) }),
+    ...(resent !== null && { resent: Number(resent) }),
     headers: JSON.parse(String(row.headers)),
     file: row.file === null ? undefined : String(row.file),
   }
@@ -46,11 +53,12 @@ const INDEX_OVERHEAD = 150 // of four indexes, beside the columns that they repe
 
 /** Returns the bytes that an entry takes on disk, in the database or as a file. The row of a file is not counted. */
 export function diskBytesOf(entry: SpoolEntry): number {
-  const { key, project, category, network, receipt, headers, bytes, file } = entry
+  const { key, project, category, network, receipt, headers, bytes, file, eventId = '' } = entry
   if (file !== undefined) return bytes
   const texts = key.length + project.length + category.length + network.length + receipt.length
-  const row = texts + Buffer.byteLength(JSON.stringify(headers)) + bytes + ROW_OVERHEAD
-  const indexed = 2 * key.length + 2 * (project.length + category.length) + INDEX_OVERHEAD // random keys: pages may be half full
+  const row = texts + eventId.length + Buffer.byteLength(JSON.stringify(headers)) + bytes + ROW_OVERHEAD
+  const indexed =
+    2 * key.length + 2 * eventId.length + 2 * (project.length + category.length) + INDEX_OVERHEAD // random keys: pages may be half full
   return pageBytes(row) + indexed
 }
 

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { fileBytes, walFileOf } from './write-ahead-log.ts'
 
 export type Space = {
@@ -49,8 +50,9 @@ export function divideSpace(bytes: number, folder: string): Space {
 
 /** Returns the bytes of the spool's file, its log, its reserve and the large bodies beside it. */
 function takenBytes(spoolFile: string): number {
-  const bodies = join(dirname(spoolFile), 'bodies')
-  const names = existsSync(bodies) ? readdirSync(bodies).map((name) => join(bodies, name)) : []
+  const names = [pendingFolderOf(spoolFile), endedFolderOf(spoolFile)].flatMap((folder) =>
+    existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [],
+  )
   const files = [spoolFile, walFileOf(spoolFile), reserveFileOf(spoolFile), ...names]
   return files.reduce((sum, name) => sum + fileBytes(name), 0)
 }

@@ -138,5 +138,6 @@ export class SpoolFile {
   #removeOrphans(): void {
     const { folder } = this.#options
     for (const name of readdirSync(folder)) if (!this.#store.hasFile(name)) rmSync(join(folder, name))
+    this.#store.files.removeOrphans((name) => this.#store.ended.holdsFile(name))
   }
 }

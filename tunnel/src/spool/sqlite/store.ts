@@ -6,17 +6,24 @@ import { priorityOf } from '../../envelope/priorities.ts'
 import { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import {
   type Avoided,
+  type EndedEntry,
+  type EndedFilter,
+  type Ending,
   type Lease,
   LONGEST_DELAY_MS,
   LONGEST_LEASE_MS,
   type ProjectDemand,
   type PutResult,
+  pendingSince,
+  type Resent,
   type SpoolBounds,
   type SpoolEntry,
   type SpoolTotals,
 } from '../spool.ts'
 import { EntryAdmin } from './admin.ts'
+import { BodyFiles } from './body-files.ts'
 import { isDamage } from './damaged-files.ts'
+import { EndedEntries } from './ended-entries.ts'
 import {
   COLUMNS,
   columnsOf,
@@ -35,6 +42,7 @@ import { ValueTable } from './value-table.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
+const MAX_RESENT = 100 // in one transaction
 const COUNTED = 'project, category, network, bytes'
 
 export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
@@ -45,6 +53,8 @@ export class SqliteStore {
   readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
   readonly values: ValueTable
+  readonly ended: EndedEntries
+  readonly files: BodyFiles
   readonly snapshots: SnapshotTable
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
@@ -61,6 +71,8 @@ export class SqliteStore {
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.values = new ValueTable(this.#db)
+    this.files = new BodyFiles(file)
+    this.ended = new EndedEntries(this.#db, this.#usage, this.files, bounds)
     this.snapshots = new SnapshotTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
@@ -84,10 +96,12 @@ export class SqliteStore {
       const result = work()
       this.#usage.write()
       this.#db.exec('COMMIT')
+      this.files.commit()
       return result
     } catch (error) {
       this.#usage.discard()
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      this.files.rollback()
       throw error
     }
   }
@@ -95,24 +109,61 @@ export class SqliteStore {
   /** Writes a first `put_off` to which the end of no lease is equal, so that the row keeps its length when it is postponed. */
   put(entry: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
     const { key, network, project } = entry
-    const { known, insert } = this.#statements
-    if (known.get(key)) return { kind: 'known' }
+    if (this.#statements.known.get(key)) return { kind: 'known' }
     const bytes = diskBytesOf(entry)
-    const { addressShare, projectShare } = this.#bounds
-    for (const { name, factor } of networksAround(network))
-      if (this.#excess('network', name, bytes, Math.min(1, addressShare * factor)) > 0)
-        return { kind: 'full', reason: 'address-share' }
-    const projectExcess = projectShare === 1 ? 0 : this.#excess('share', project, bytes, projectShare)
-    const ofProject = chooseVictims(this.#lessImportantOfProject(entry), projectExcess, [])
+    if (this.#isShareReached(network, bytes)) return { kind: 'full', reason: 'address-share' }
+    const ofProject = chooseVictims(
+      this.#lessImportantOfProject(entry),
+      this.#projectExcess(project, bytes),
+      [],
+    )
     if (!ofProject) return { kind: 'full', reason: 'project-share' }
-    const evicted = chooseVictims(this.#lessImportant(entry), this.#excess('all', '', bytes, 1), ofProject)
+    const excess = this.#excess('all', '', bytes, 1)
+    this.ended.giveWay(excess)
+    const evicted = chooseVictims(this.#lessImportant(entry), excess, ofProject)
     if (!evicted) return { kind: 'full', reason: 'bound' }
-    for (const { id } of evicted) this.#remove(id)
+    for (const { id } of evicted) {
+      this.ended.add(id, { state: 'evicted' })
+      this.#remove(id)
+    }
+    const lease = this.#insert(entry, body, bytes, leaseMs)
+    return { kind: 'stored', lease, evicted }
+  }
+
+  #insert(entry: SpoolEntry, body: Uint8Array | undefined, bytes: number, leaseMs: number): Lease {
     const until = Date.now() + leaseMs
-    const putOff = leaseMs > 0 ? entry.received : until
-    const { lastInsertRowid } = insert.run(...columnsOf(entry), until, putOff, body ?? null)
+    const putOff = leaseMs > 0 ? pendingSince(entry) : until
+    const { lastInsertRowid } = this.#statements.insert.run(...columnsOf(entry), until, putOff, body ?? null)
     this.#usage.add({ ...entry, bytes })
-    return { kind: 'stored', lease: { ...entry, id: Number(lastInsertRowid), attempts: 0, until }, evicted }
+    return { ...entry, id: Number(lastInsertRowid), attempts: 0, until }
+  }
+
+  /** Makes some ended entries pending. The files of large bodies are shared with kept entries. */
+  resend(filter: EndedFilter, limit: number): Resent {
+    const found = this.ended.oldest(filter, Math.min(limit, MAX_RESENT))
+    const entries: SpoolEntry[] = []
+    const resent = Date.now()
+    for (const ended of found) {
+      const { id, key, network, project, file } = ended
+      if (this.#statements.known.get(key)) {
+        this.ended.noteResent(ended, resent)
+        continue
+      }
+      const entry = pendingEntryOf({ ...ended, resent })
+      const bytes = diskBytesOf(entry)
+      const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
+      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) continue
+      const body = this.ended.readEnded(id, key)
+      const pendingFile = file === undefined ? undefined : this.files.resend(file, key)
+      if (!body && pendingFile === undefined) {
+        this.ended.noteLost(id)
+        continue
+      }
+      this.ended.noteResent(ended, resent)
+      this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
+      entries.push({ ...entry, file: pendingFile })
+    }
+    return { entries, isOver: found.length === 0 }
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
@@ -281,8 +332,9 @@ export class SqliteStore {
   }
 
   /** Returns `false` when the lease, which ends at `until`, was lost. */
-  finish(id: number, until: number): boolean {
+  finish(id: number, until: number, ending?: Ending): boolean {
     try {
+      if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
       return this.#countRemoved(this.#statements.finish.get(id, until))
     } catch (error) {
       if (isDamage(error)) this.#unreadable.add(id) // else it would be delivered again and again
@@ -290,11 +342,20 @@ export class SqliteStore {
     }
   }
 
-  /** Removes up to 500 entries of each priority, and returns them. */
+  /** Ends up to 500 entries of each priority, and returns them. Fewer large ones: their bodies are copied through the log. */
   expire(before: number): StoredEntry[] {
-    const { older } = this.#statements
-    const expired = PRIORITIES_DOWN.flatMap((priority) => older.all(priority, before).map(readEntry))
-    for (const { id } of expired) this.#remove(id)
+    const expired: StoredEntry[] = []
+    let room = this.#bounds.walBytes / 2
+    this.ended.prune()
+    for (const priority of PRIORITIES_DOWN)
+      for (const row of this.#statements.older.all(priority, before)) {
+        const entry = readEntry(row)
+        if (entry.file === undefined) room -= entry.bytes
+        if (room < 0 && expired.length > 0) return expired
+        this.ended.add(entry.id, { state: 'expired' })
+        this.#remove(entry.id)
+        expired.push(entry)
+      }
     return expired
   }
 
@@ -343,6 +404,20 @@ export class SqliteStore {
     return true
   }
 
+  /** Returns `true` when the network of an entry has no room for `bytes` more. */
+  #isShareReached(network: string, bytes: number): boolean {
+    const { addressShare } = this.#bounds
+    return networksAround(network).some(
+      ({ name, factor }) => this.#excess('network', name, bytes, Math.min(1, addressShare * factor)) > 0,
+    )
+  }
+
+  /** Returns how many bytes exceed the share of a project after `bytes` more. */
+  #projectExcess(project: string, bytes: number): number {
+    const { projectShare } = this.#bounds
+    return projectShare === 1 ? 0 : this.#excess('share', project, bytes, projectShare)
+  }
+
   /** Returns how many bytes exceed a share of the bound after `bytes` more. */
   #excess(kind: UsageKind, name: string, bytes: number, share: number): number {
     return this.#usage.of(kind, name).bytes + bytes - this.#bounds.entryBytes * share
@@ -371,6 +446,19 @@ export class SqliteStore {
   }
 }
 
+function pendingEntryOf(ended: EndedEntry): SpoolEntry {
+  const {
+    id: _id,
+    state: _state,
+    ended: _ended,
+    status: _status,
+    answer: _answer,
+    isStored: _,
+    ...entry
+  } = ended
+  return entry
+}
+
 /** Adds candidates to `chosen`, in their order, until `bytes` would be free. Returns `undefined` when they do not suffice. */
 function chooseVictims(
   candidates: Iterable<Row>,
@@ -396,12 +484,13 @@ function prepare(db: DatabaseSync) {
   return {
     known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
-      `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
     dueIds: db.prepare(
       'SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT 1000',
     ),
+    leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
     one: db.prepare(`${entries} WHERE id = ?`),
     olderIds: db.prepare(
       'SELECT id FROM envelopes INDEXED BY envelopes_rank WHERE priority = ? AND received < ? ORDER BY received LIMIT 500',

@@ -9,8 +9,13 @@ export type Partition = { project: string; category: string }
 /** Part of an entry that is counted. `bytes` is the size on disk. */
 export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 
-/** Kind of total, as in the file: the spool, a project (`share`), or a network. The fourth kind, `lane`, is a partition. */
-export type UsageKind = 'all' | 'share' | 'network'
+/**
+ * Kind of total, as in the file: the spool, a project (`share`), or a network, then dead letters and kept entries, of all and of a network.
+ * Another kind, `lane`, is a partition.
+ */
+export type UsageKind = 'all' | 'share' | 'network' | EndedKind | `${EndedKind}-network`
+type EndedKind = 'dead' | 'kept'
+type EndedCounted = Pick<Counted, 'network' | 'bytes'>
 
 type Change = { key: [kind: string, name: string, category: string]; envelopes: number; bytes: number }
 
@@ -29,6 +34,19 @@ export class Usage {
 
   remove(entry: Counted): void {
     this.#count(entry, -1)
+  }
+
+  addEnded(kind: EndedKind, { network, bytes }: EndedCounted): void {
+    this.#countEnded(kind, network, 1, bytes)
+  }
+
+  removeEnded(kind: EndedKind, { network, bytes }: EndedCounted): void {
+    this.#countEnded(kind, network, -1, -bytes)
+  }
+
+  /** Counts the bytes by which an entry has become larger. */
+  resizeEnded(kind: EndedKind, network: string, bytes: number): void {
+    this.#countEnded(kind, network, 0, bytes)
   }
 
   /** Writes the changes of a transaction, each total once. */
@@ -77,6 +95,12 @@ export class Usage {
     this.#change(['lane', project, category], sign, sign * bytes)
     this.#change(['share', project, ''], sign, sign * bytes)
     for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
+  }
+
+  #countEnded(kind: EndedKind, network: string, envelopes: number, bytes: number): void {
+    this.#change([kind, '', ''], envelopes, bytes)
+    for (const { name } of networksAround(network))
+      this.#change([`${kind}-network`, name, ''], envelopes, bytes)
   }
 
   #change(key: Change['key'], envelopes: number, bytes: number): void {

@@ -1,0 +1,104 @@
+/** Files of large bodies, which move between two folders with the transaction of their rows. */
+
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** Folder of the bodies of pending entries. At its start, every release removes files from it that no pending entry has. */
+export function pendingFolderOf(spoolFile: string): string {
+  return join(dirname(spoolFile), 'bodies')
+}
+
+/** Folder of the bodies of ended entries, which the previous release does not know. */
+export function endedFolderOf(spoolFile: string): string {
+  return join(dirname(spoolFile), 'entries')
+}
+
+/** Returns a name that no other body ever has. It begins with the key of the entry. */
+export function bodyName(key: string): string {
+  return `${key}.${randomUUID()}`
+}
+
+/** A file in a second folder is a hard link, so that at any time of a crash each row has its file, and a file without a row is litter. */
+export class BodyFiles {
+  readonly #pending: string
+  readonly #ended: string
+  #linked: string[] = []
+  #removed: string[] = []
+
+  constructor(spoolFile: string) {
+    this.#pending = pendingFolderOf(spoolFile)
+    this.#ended = endedFolderOf(spoolFile)
+  }
+
+  /** Makes the body of a pending entry that of an ended one. Its former file is removed by the caller. Returns the name. */
+  keep(name: string): string {
+    this.#link(join(this.#pending, name), this.#ended, name)
+    return name
+  }
+
+  /** Makes the body of an ended entry that of a pending one, too. Returns its name there, or `undefined` when the file is lost. */
+  resend(name: string, key: string): string | undefined {
+    const source = join(this.#ended, name)
+    if (!existsSync(source)) return undefined
+    const target = bodyName(key)
+    this.#link(source, this.#pending, target)
+    return target
+  }
+
+  /** Removes the body of an ended entry. */
+  remove(name: string): void {
+    this.#removed.push(join(this.#ended, name))
+  }
+
+  /** Called after the transaction is on disk. */
+  commit(): void {
+    this.#settle(this.#removed)
+  }
+
+  /** Called after the transaction was rolled back. */
+  rollback(): void {
+    this.#settle(this.#linked)
+  }
+
+  /** Removes the files of ended entries that `isKnown` does not know, which a crash has left. */
+  removeOrphans(isKnown: (name: string) => boolean): void {
+    for (const name of readdirSync(this.#ended)) if (!isKnown(name)) rmSync(join(this.#ended, name))
+  }
+
+  #settle(files: readonly string[]): void {
+    for (const file of files) rmSync(file, { force: true })
+    this.#linked = []
+    this.#removed = []
+  }
+
+  #link(source: string, folder: string, name: string): void {
+    const target = join(folder, name)
+    this.#linked.push(target)
+    try {
+      linkSync(source, target)
+    } catch {
+      copyFileSync(source, target) // a file system without hard links
+      sync(target)
+    }
+    sync(folder)
+  }
+}
+
+function sync(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

@@ -1,0 +1,460 @@
+/** Entries that are not pending, in a table of their own: an earlier release would deliver them from that of pending entries. */
+
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { networksAround } from 'contract/networks'
+import {
+  DEAD_LETTER_LINES,
+  DEAD_LETTER_MS,
+  DEAD_LETTER_SHARE,
+  ENDED_STATES,
+  type EndedEntry,
+  type EndedFilter,
+  type EndedPage,
+  type EndedState,
+  type Ending,
+  type SpoolBounds,
+  type SpoolEntry,
+} from '../spool.ts'
+import type { BodyFiles } from './body-files.ts'
+import { diskBytesOf, type Row, readEntry } from './entry-row.ts'
+import type { Usage } from './usage.ts'
+
+/** Additive: the previous release ignores the table. */
+export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  state TEXT NOT NULL,
+  ended INTEGER NOT NULL,
+  resent INTEGER,
+  status INTEGER,
+  answer TEXT,
+  key TEXT NOT NULL UNIQUE,
+  project TEXT NOT NULL,
+  category TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  network TEXT NOT NULL,
+  received INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  stored INTEGER NOT NULL,
+  receipt TEXT NOT NULL,
+  event_id TEXT,
+  headers TEXT NOT NULL,
+  file TEXT,
+  body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS entries_ended ON entries (state, ended, project, resent, stored, size);
+CREATE INDEX IF NOT EXISTS entries_event ON entries (event_id) WHERE event_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
+CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
+CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept'`
+
+export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'kept'> & { entryBytes: number }
+
+/** Dead letters and kept entries have bounds of their own. */
+type Kind = 'dead' | 'kept'
+type Limits = { bytes: number; lines: number; ageMs: number }
+
+const LINE_BYTES = 1024 // of a row without a body and an answer, in the table and its indexes
+const INDEX_BYTES = 350 // of the indexes that pending entries do not have
+const VICTIMS = 32 // read at once
+const PRUNED = 500 // in one transaction
+const PRUNED_FOR_ONE = 2 // with each entry, so that pruning keeps up
+const MAX_BATCH_BYTES = 4 * 1024 * 1024 // of bodies that a resend copies through the log in one transaction
+
+/** Runs in a transaction of its caller. */
+export class EndedEntries {
+  /** While it returns `false`, no entry stays: on a full disk, the space is for delivery. */
+  hasRoom = () => true
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #usage: Usage
+  readonly #files: BodyFiles
+  readonly #limits: Record<Kind, Limits>
+  readonly #addressShare: number
+
+  constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, bounds: EndedBounds) {
+    this.#statements = prepare(db)
+    this.#usage = usage
+    this.#files = files
+    this.#addressShare = bounds.addressShare
+    const deadBytes = bounds.entryBytes * DEAD_LETTER_SHARE
+    const deadLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
+    this.#limits = {
+      dead: { bytes: deadBytes, lines: deadLines, ageMs: DEAD_LETTER_MS },
+      kept: { bytes: bounds.kept?.bytes ?? 0, lines: Infinity, ageMs: bounds.kept?.ageMs ?? 0 },
+    }
+  }
+
+  /** Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. */
+  add(
+    id: number,
+    {
+      state,
+      status,
+      answer,
+    }: { state: EndedState; status?: number | undefined; answer?: string | undefined },
+  ): void {
+    const row = this.hasRoom() && this.#statements.pending.get(id)
+    if (!row) return
+    const key = String(row.key)
+    if (this.#isKept(key)) this.#statements.note.run(status ?? null, answer ?? null, key)
+    else {
+      const kind = kindOf(state)
+      const network = String(row.network)
+      const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0)
+      this.#removeKey(key)
+      this.#prune(kind, PRUNED_FOR_ONE)
+      const isStored = state !== 'evicted' && this.#makeRoom(kind, network, bytes)
+      if (!isStored && kind === 'kept') return
+      if (kind === 'dead') this.#makeLine(network)
+      const file = isStored && row.file !== null ? this.#files.keep(String(row.file)) : null
+      const counted = { network, bytes: isStored ? bytes : lineBytes(answer) }
+      const ended = [state, Date.now(), status ?? null, answer ?? null, counted.bytes, Number(isStored)]
+      this.#statements.move.run(...ended, Number(isStored), file, Number(isStored), id)
+      this.#usage.addEnded(kind, counted)
+    }
+  }
+
+  /** Stores an entry that was never pending. `file` is in the folder of ended entries. */
+  keep(
+    entry: SpoolEntry,
+    body: Uint8Array | undefined,
+    { state, status, answer }: Ending,
+  ): 'stored' | 'known' | 'too-large' {
+    const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
+    if (this.#isKept(key)) return 'known'
+    const kind = kindOf(state)
+    const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0)
+    this.#removeKey(key)
+    this.#prune(kind, PRUNED_FOR_ONE)
+    if (!this.#makeRoom(kind, network, bytes)) return 'too-large'
+    this.#statements.insert.run(
+      ...[state, Date.now(), status ?? null, answer ?? null, key, project, category, priority, network],
+      ...[received, entry.bytes, bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null],
+      body ?? null,
+    )
+    this.#usage.addEnded(kind, { network, bytes })
+    return 'stored'
+  }
+
+  listEnded(filter: EndedFilter, { limit, after }: EndedPage): EndedEntry[] {
+    const { ended, id } = after ?? { ended: Number.MAX_SAFE_INTEGER, id: 0 }
+    if (filter.entry || filter.eventId !== undefined)
+      return this.#selected(filter)
+        .filter((found) => found.ended < ended || (found.ended === ended && found.id < id))
+        .slice(0, limit)
+    return statesOf(filter)
+      .flatMap((state) => this.#statements.newest.all(state, ...rangeOf(filter), ended, id, limit))
+      .map(readEnded)
+      .sort(newestFirst)
+      .slice(0, limit)
+  }
+
+  countEnded(filter: EndedFilter): { entries: number; bytes: number } {
+    const total = { entries: 0, bytes: 0 }
+    if (filter.entry || filter.eventId !== undefined)
+      for (const { bytes, isStored } of this.#selected(filter)) {
+        total.entries += Number(isStored)
+        total.bytes += isStored ? bytes : 0
+      }
+    else
+      for (const state of statesOf(filter)) {
+        const row = this.#statements.count.get(state, ...rangeOf(filter))
+        total.entries += Number(row?.entries)
+        total.bytes += Number(row?.bytes)
+      }
+    return total
+  }
+
+  /** Lists entries with a body, the oldest first. */
+  oldest(filter: EndedFilter, limit: number): EndedEntry[] {
+    const found =
+      filter.entry || filter.eventId !== undefined
+        ? this.#selected(filter).toReversed()
+        : statesOf(filter)
+            .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(filter), limit))
+            .map(readEnded)
+            .sort((a, b) => -newestFirst(a, b))
+    let room = MAX_BATCH_BYTES
+    const chosen: EndedEntry[] = []
+    for (const entry of found.filter(({ isStored }) => isStored).slice(0, limit)) {
+      if (entry.file === undefined) room -= entry.bytes
+      if (room < 0 && chosen.length > 0) break
+      chosen.push(entry)
+    }
+    return chosen
+  }
+
+  /** Returns `undefined` when a file holds the body, or the entry is gone. */
+  readEnded(id: number, key: string): Uint8Array | undefined {
+    const body = this.#statements.body.get(id, key)?.body
+    return body instanceof Uint8Array ? body : undefined
+  }
+
+  /** Notes that an entry is pending again. A dead letter moves, a kept entry stays. */
+  noteResent({ id, state }: EndedEntry, time: number): void {
+    if (state === 'kept') this.#statements.noteResent.run(time, id)
+    else this.#removeRow(this.#statements.line.get(id))
+  }
+
+  /** Notes that the body of an entry has been lost. */
+  noteLost(id: number): void {
+    this.#removeBody(this.#statements.line.get(id))
+  }
+
+  /** Removes up to 500 entries. Returns their number. */
+  purgeEnded(filter: EndedFilter): number {
+    const found =
+      filter.entry || filter.eventId !== undefined
+        ? this.#selected(filter)
+        : statesOf(filter).flatMap((state) =>
+            this.#statements.newest
+              .all(state, ...rangeOf(filter), Number.MAX_SAFE_INTEGER, 0, PRUNED)
+              .map(readEnded),
+          )
+    const purged = found.slice(0, PRUNED)
+    for (const { id } of purged) this.#removeRow(this.#statements.line.get(id))
+    return purged.length
+  }
+
+  /** Makes room for pending entries. `excess` are the bytes by which they alone would exceed the bound. */
+  giveWay(excess: number): void {
+    const { bytes } = this.#limits.dead
+    if (excess + bytes > 0) this.#shrink('dead', -excess)
+  }
+
+  /** Makes `bytes` free on a full disk. Returns `false` when there is nothing left to remove. */
+  release(bytes: number): boolean {
+    const [kept, dead] = [this.#usage.of('kept', '').bytes, this.#usage.of('dead', '').bytes]
+    if (kept + dead <= 0) return false
+    this.#shrink('kept', kept - bytes)
+    this.#shrink('dead', dead - Math.max(0, bytes - kept))
+    return true
+  }
+
+  deadBytes(): number {
+    return this.#usage.of('dead', '').bytes
+  }
+
+  /** Removes entries that are too old. */
+  prune(): void {
+    for (const kind of KINDS) this.#prune(kind, PRUNED)
+  }
+
+  holdsFile(name: string): boolean {
+    return this.#statements.withFile.get(name) !== undefined
+  }
+
+  #prune(kind: Kind, limit: number): void {
+    const before = Date.now() - this.#limits[kind].ageMs
+    const rows =
+      kind === 'kept'
+        ? this.#statements.oldKept.all(before, limit)
+        : this.#statements.oldDead.all(before, limit)
+    for (const row of rows) this.#removeRow(row)
+  }
+
+  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network give way, then the oldest of all. */
+  #makeRoom(kind: Kind, network: string, bytes: number): boolean {
+    const { bytes: maxBytes } = this.#limits[kind]
+    const shares = networksAround(network).map(({ name, factor }) => ({
+      name,
+      maxBytes: maxBytes * Math.min(1, this.#addressShare * factor),
+    }))
+    if ([maxBytes, ...shares.map((share) => share.maxBytes)].some((most) => bytes > most)) return false
+    for (const share of shares) this.#shrink(kind, share.maxBytes - bytes, share.name)
+    this.#shrink(kind, maxBytes - bytes)
+    return true
+  }
+
+  /** Removes the oldest lines beyond the bounds of one network and of all. */
+  #makeLine(network: string): void {
+    const { lines } = this.#limits.dead
+    for (const { name, factor } of networksAround(network))
+      this.#removeLines(lines * Math.min(1, this.#addressShare * factor), name)
+    this.#removeLines(lines)
+  }
+
+  #removeLines(most: number, network?: string): void {
+    const kind = network === undefined ? 'dead' : 'dead-network'
+    for (let left = this.#usage.of(kind, network ?? '').envelopes + 1 - Math.max(1, most); left > 0; ) {
+      const rows = this.#oldestDead(network, Math.ceil(left))
+      if (rows.length === 0) return
+      for (const row of rows) this.#removeRow(row)
+      left -= rows.length
+    }
+  }
+
+  /** Removes the oldest kept entries, or the bodies of the oldest dead letters and then their lines, until the rest takes `maxBytes`. */
+  #shrink(kind: Kind, maxBytes: number, network?: string): void {
+    const usage = () =>
+      network === undefined ? this.#usage.of(kind, '') : this.#usage.of(`${kind}-network`, network)
+    while (usage().bytes > Math.max(0, maxBytes)) {
+      const rows = kind === 'kept' ? this.#oldestKept(network) : this.#oldestDead(network, VICTIMS, 1)
+      const lines = kind === 'dead' && rows.length === 0 ? this.#oldestDead(network, VICTIMS) : []
+      if (rows.length + lines.length === 0) return
+      for (const row of [...rows, ...lines]) {
+        if (usage().bytes <= Math.max(0, maxBytes)) return
+        if (kind === 'dead' && row.stored) this.#removeBody(row)
+        else this.#removeRow(row)
+      }
+    }
+  }
+
+  #oldestKept(network: string | undefined): Row[] {
+    const { oldestKept, oldestKeptOf } = this.#statements
+    return network === undefined ? oldestKept.all(VICTIMS) : oldestKeptOf.all(...within(network), VICTIMS)
+  }
+
+  /** Lists dead letters, only those with a body if `stored` is 1. */
+  #oldestDead(network: string | undefined, limit: number, stored = 0): Row[] {
+    const { oldestDead, oldestDeadOf } = this.#statements
+    return network === undefined
+      ? oldestDead.all(stored, limit)
+      : oldestDeadOf.all(...within(network), stored, limit)
+  }
+
+  #removeBody(row: Row | undefined): void {
+    if (!row) return
+    const [network, bytes, left] = [String(row.network), Number(row.bytes), lineBytes(row.answer)]
+    this.#statements.removeBody.run(left, Number(row.id))
+    this.#usage.resizeEnded(kindOf(row.state), network, left - bytes)
+    this.#removeFile(row)
+  }
+
+  #removeRow(row: Row | undefined): void {
+    if (!row) return
+    this.#statements.remove.run(Number(row.id))
+    this.#usage.removeEnded(kindOf(row.state), { network: String(row.network), bytes: Number(row.bytes) })
+    this.#removeFile(row)
+  }
+
+  #removeFile({ file }: Row): void {
+    if (typeof file === 'string') this.#files.remove(file)
+  }
+
+  /** Removes a dead letter whose envelope has ended again. */
+  #removeKey(key: string): void {
+    this.#removeRow(this.#statements.lineOfKey.get(key))
+  }
+
+  #isKept(key: string): boolean {
+    return this.#statements.lineOfKey.get(key)?.state === 'kept'
+  }
+
+  /** Lists the entries of a filter that names one, or an event, the last one that ended first. */
+  #selected(filter: EndedFilter): EndedEntry[] {
+    const { entry, eventId, states, projects, from = 0, to = Infinity, notResentSince = Infinity } = filter
+    const { one, ofEvent } = this.#statements
+    const rows = entry ? one.all(entry.id, entry.key) : ofEvent.all(eventId ?? '')
+    return rows
+      .map(readEnded)
+      .filter(
+        (found) =>
+          (eventId === undefined || found.eventId === eventId) &&
+          (states?.includes(found.state) ?? true) &&
+          (projects?.includes(found.project) ?? true) &&
+          found.ended >= from &&
+          found.ended <= to &&
+          (found.resent ?? -Infinity) < notResentSince,
+      )
+      .sort(newestFirst)
+  }
+}
+
+const KINDS: readonly Kind[] = ['dead', 'kept']
+
+function kindOf(state: unknown): Kind {
+  return state === 'kept' ? 'kept' : 'dead'
+}
+
+function lineBytes(answer: unknown): number {
+  return LINE_BYTES + (typeof answer === 'string' ? answer.length : 0)
+}
+
+/** Returns the first and the last name of the networks within one: their names begin with its name. */
+function within(network: string): [string, string] {
+  return [network, `${network}~`]
+}
+
+function statesOf({ states = ENDED_STATES }: EndedFilter): readonly EndedState[] {
+  return states
+}
+
+function rangeOf({ projects, from = 0, to, notResentSince }: EndedFilter): SQLInputValue[] {
+  const names = projects ? JSON.stringify(projects) : null
+  return [from, to ?? Number.MAX_SAFE_INTEGER, names, names, notResentSince ?? Number.MAX_SAFE_INTEGER]
+}
+
+function newestFirst(a: EndedEntry, b: EndedEntry): number {
+  return b.ended - a.ended || b.id - a.id
+}
+
+function readEnded(row: Row): EndedEntry {
+  const { ended, state, status, answer, stored } = row
+  return {
+    ...readEntry(row),
+    ...{ ended: Number(ended), state: ENDED_STATES.find((each) => each === state) ?? 'declined' },
+    ...(status !== null && { status: Number(status) }),
+    ...(answer !== null && { answer: String(answer) }),
+    isStored: Boolean(stored),
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const shared = 'key, project, category, priority, network'
+  const selected = `SELECT id, state, ended, resent, status, answer, ${shared}, received, size AS body_bytes, stored, receipt, event_id,
+    headers, file FROM entries`
+  const line = 'SELECT id, state, network, bytes, stored, answer, file FROM entries'
+  const inRange = `INDEXED BY entries_ended WHERE state = ? AND ended BETWEEN ? AND ?
+    AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
+  return {
+    pending: db.prepare('SELECT key, network, bytes, file FROM envelopes WHERE id = ?'),
+    note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
+    move: db.prepare(
+      `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
+       SELECT ?, ?, ?, ?, ?, ?, CASE WHEN arrived IS NULL THEN NULL ELSE received END, ${shared}, coalesce(arrived, received),
+         coalesce(length(body), bytes), receipt, event_id, CASE WHEN ? THEN headers ELSE '[]' END, ?, CASE WHEN ? THEN body END
+       FROM envelopes WHERE id = ?`,
+    ),
+    insert: db.prepare(
+      `INSERT INTO entries (state, ended, status, answer, ${shared}, received, size, bytes, stored, receipt, event_id, headers, file, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`,
+    ),
+    newest: db.prepare(
+      `${selected} ${inRange} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
+    ),
+    oldest: db.prepare(`${selected} ${inRange} AND stored = 1 ORDER BY ended, id LIMIT ?`),
+    count: db.prepare(
+      `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes FROM entries ${inRange} AND stored = 1`,
+    ),
+    one: db.prepare(`${selected} WHERE id = ? AND key = ?`),
+    ofEvent: db.prepare(`${selected} INDEXED BY entries_event WHERE event_id = ?`),
+    body: db.prepare('SELECT body FROM entries WHERE id = ? AND key = ?'),
+    line: db.prepare(`${line} WHERE id = ?`),
+    lineOfKey: db.prepare(`${line} WHERE key = ?`),
+    noteResent: db.prepare('UPDATE entries SET resent = ? WHERE id = ?'),
+    removeBody: db.prepare(
+      "UPDATE entries SET body = NULL, file = NULL, stored = 0, headers = '[]', bytes = ? WHERE id = ?",
+    ),
+    remove: db.prepare('DELETE FROM entries WHERE id = ?'),
+    withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
+    oldKept: db.prepare(
+      `${line} INDEXED BY entries_ended WHERE state = 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
+    ),
+    oldDead: db.prepare(
+      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
+    ),
+    oldestKept: db.prepare(`${line} INDEXED BY entries_ended WHERE state = 'kept' ORDER BY ended LIMIT ?`),
+    oldestKeptOf: db.prepare(
+      `${line} INDEXED BY entries_kept_network WHERE state = 'kept' AND network BETWEEN ? AND ? ORDER BY ended LIMIT ?`,
+    ),
+    oldestDead: db.prepare(
+      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND stored >= ? ORDER BY ended LIMIT ?`,
+    ),
+    oldestDeadOf: db.prepare(
+      `${line} INDEXED BY entries_dead_network WHERE state <> 'kept' AND network BETWEEN ? AND ? AND stored >= ?
+       ORDER BY ended LIMIT ?`,
+    ),
+  }
+}
