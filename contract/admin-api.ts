@@ -185,11 +185,11 @@ export type ReplicaStatus = {
   in_flight: number
   limits: LimitInForce[]
   upstreams: UpstreamState[]
-  /** Absent in inbox mode. */
+  /** Absent in inbox mode of an earlier release. */
   spool?: SpoolStatus
-  /** Only in inbox mode; absent when its spool does not respond. */
+  /** Only in inbox mode; absent when the spool does not respond. */
   simulated_outage?: SimulatedOutageStatus
-  /** ID of the spool or inbox that stores the figures. Replicas that share it report the same. */
+  /** ID of the spool that stores the figures. Replicas that share it report the same. */
   history_store?: string
   /** Load of the process; absent for an earlier release. */
   process?: ProcessFigures

@@ -32,8 +32,9 @@ export type InboxSummary = {
 export type SimulatedOutageStatus = {
   /** Milliseconds until the outage ends; 0 without one. */
   remaining_ms: number
-  /** Spooled envelopes that wait for its end, and those that were delivered to the inbox afterwards. */
+  /** Spooled envelopes. */
   pending: number
+  /** Envelopes in the inbox that arrived during the outage. */
   delivered: number
 }
 

@@ -219,11 +219,6 @@ export const REJECTIONS = {
     sentence: 'Sentry could not be reached, and the spool could not be written.',
     fix: 'Check the disk or the NATS server that SPOOL_URL names. /status shows the error.',
   },
-  'inbox-full': {
-    status: 503,
-    sentence: 'The inbox could not store the envelope.',
-    fix: 'Free space on the disk of INBOX_FILE. An envelope may have at most a twentieth of the size of the inbox.',
-  },
   'tunnel-failed': {
     status: 503,
     sentence: 'The tunnel failed to process this envelope.',

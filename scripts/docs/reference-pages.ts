@@ -56,7 +56,7 @@ body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the c
 Responses of nginx do not have it.
 
 The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 408, 5xx and \`throttled\`, and after a 429 without \`X-Sentry-Rate-Limits\`, and sends it
-again. After \`tunnel-failed\` and \`inbox-full\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`
+again. After \`tunnel-failed\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`
 or \`rate_limited\`. Other SDKs drop the envelope after any of these responses.
 
 ## Codes
@@ -101,8 +101,7 @@ The label values are closed sets: configured projects, Sentry's data categories,
 never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
 
 Every envelope with the outcome \`spooled\` gets exactly one final outcome. So \`sum(culvert_envelopes_total{outcome="spooled"})\` equals
-\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`, in inbox mode plus
-\`max(culvert_simulated_outage_pending_envelopes)\`. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
+\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
 
 ${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
 

@@ -45,7 +45,6 @@ async function exposeAll(): Promise<string> {
       },
     ],
     spool: async () => spoolStatus(project),
-    outage: async () => ({ pending: 0 }),
     policies: {
       quotas: () => [quotaStatus(project)],
       storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],

@@ -1,4 +1,4 @@
-/** Forwarding of envelopes to Sentry: at once, or later from the spool. */
+/** Forwarding of envelopes to Sentry, or without a DSN to the inbox: at once, or later from the spool. */
 
 import { isAscii } from 'node:buffer'
 import { mkdirSync } from 'node:fs'
@@ -26,6 +26,7 @@ import { Deliverer, LEASE_MS } from './spool/delivery.ts'
 import { createSpoolEntry } from './spool/entry.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
+import type { SharedState } from './spool/shared-state.ts'
 import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
 import { type OpenSpoolFile, openSqliteSpool } from './spool/sqlite/client.ts'
 import { defaultBound } from './spool/sqlite/space.ts'
@@ -34,6 +35,7 @@ import {
   type BreakerChange,
   type DeliveryAttempt,
   senderHeaders,
+  type Transport,
   UpstreamClient,
   type Upstreams,
 } from './upstream/client.ts'
@@ -66,6 +68,8 @@ export type ForwardingDeps = {
   onNotice: (notice: string) => void
   onBreakerChange: (change: BreakerChange) => void
   onHealthChange: (health: SpoolHealth) => void
+  /** Opens the connections to an upstream; by default to the server that the DSN names. */
+  openTransport?: ((state: SharedState) => Transport) | undefined
   /** Opens the file of a SQLite spool; by default in a worker thread. */
   openSpoolFile?: OpenSpoolFile | undefined
 }
@@ -75,7 +79,7 @@ const PROJECT_SHARE = 0.5
 
 /** Rejects with a readable message when the spool cannot be opened. A store that is away is opened later: a NATS server that does not answer, is too old or without room, or a locked file. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
-  const { config, projects, limits, clock, onNotice } = deps
+  const { config, projects, limits, clock, onNotice, openTransport } = deps
   const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, deps)
   const store = await open().catch((problem) => {
@@ -85,7 +89,10 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   const { durability } = await store.describe()
   if (durability.startsWith('unproven')) onNotice(`the durability of the spool is ${durability}`)
   const spool = new MonitoredSpool({ ...deps, store })
-  const upstreams = new UpstreamClient(projects.all, config.upstream, limits, clock, deps.onBreakerChange)
+  const upstreams = new UpstreamClient(
+    ...[projects.all, config.upstream, limits, clock, deps.onBreakerChange],
+    openTransport && (() => openTransport(store.state)),
+  )
   const maxAgeMs = config.spool.ageMs
   const maxRate = config.spoolRate
   const deliverer = new Deliverer({
@@ -142,7 +149,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const outgoing = await outgoingBody(ctx, removed, services)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
-  const sender = { network: networkOf(client.address) }
+  const sender = { network: networkOf(client.address), receipt }
   const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
   const attempt = sentry.encodings.post(ctx.project, sent, headers, sender, async () => {
     if (outgoing.encoding === 'identity') return outgoing

@@ -15,7 +15,7 @@ import { Ingest } from './http/ingest.ts'
 import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
 import { InboxClient, type OpenInboxFile } from './inbox/inbox-client.ts'
-import { LeftOverOutage } from './inbox/left-over-outage.ts'
+import { InboxUpstream } from './inbox/inbox-upstream.ts'
 import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
@@ -27,8 +27,10 @@ import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import { openPolicies, type PolicyServices, policyGauges } from './services/policies.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
+import type { SharedState } from './spool/shared-state.ts'
 import { describeSpool } from './spool/status.ts'
 import { Counters } from './telemetry/counters.ts'
+import { FaultLog } from './telemetry/fault-log.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Receipts } from './telemetry/receipts.ts'
@@ -52,13 +54,10 @@ export type Services = PolicyServices & {
   filters: Filters
   limits: UpstreamLimits
   throttle: Throttle
-  /** Absent in inbox mode. */
-  sentry: Forwarding | undefined
+  sentry: Forwarding
   inbox: InboxClient | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
-  /** Absent in inbox mode. */
-  leftOver: LeftOverOutage | undefined
   reports: ClientReports
   counters: Counters
   metrics: Metrics
@@ -106,9 +105,12 @@ export async function openServices(
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
-  const sentry = config.forward ? await openForwardingOrExit({ ...shared, openSpoolFile }) : undefined
   const inbox = await openInboxOrExit(config, log, (file) => InboxClient.open(file, now, openInboxFile))
-  const { outage, leftOver } = createOutage({ ...shared, inbox })
+  const ownInbox = config.forward ? undefined : inbox
+  const openTransport =
+    ownInbox && ((state: SharedState) => new InboxUpstream({ ...shared, inbox: ownInbox, state }))
+  const sentry = await openForwardingOrExit({ ...shared, openSpoolFile, openTransport })
+  const outage = ownInbox && createOutage(ownInbox, sentry, now)
   const tally = openTally(config, replica, log)
   const counters = new Counters(projects, tally, now)
   const metrics = new Metrics({
@@ -117,29 +119,31 @@ export async function openServices(
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
     limits: () => limits.inForce(),
-    upstreams: () => sentry?.upstreams.state() ?? [],
-    spool: sentry && (() => describeSpool(sentry, projects, config.spool.ageMs)),
-    outage: outage && (() => outage.status()),
+    upstreams: () => (config.forward ? sentry.upstreams.state() : []),
+    spool: () => describeSpool(sentry, projects, config.spool.ageMs),
     policies: policyGauges(() => policies, projects, now),
     projects,
     now,
   })
   const records = {
     ...{ counters, metrics },
-    snapshots: createSnapshots({ ...shared, counters, tally, replica, sentry, inbox, outage }),
+    snapshots: createSnapshots({ ...shared, counters, tally, replica, sentry }),
     receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     doctorFindings: new DoctorFindings(now),
-    reports: new ClientReports(sentry ? postReport(sentry.upstreams) : async () => true, now),
+    reports: new ClientReports(postReport(sentry.upstreams), now),
   }
   const policies = createPolicies({ ...shared, counters, metrics, replica, sentry })
-  const services = { ...shared, replica, sentry, inbox, outage, leftOver, ...records, ...policies }
+  const services = { ...shared, replica, sentry, inbox, outage, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
+  const keepFaults = new FaultLog(log.logger, clock)
   const ingest = new Ingest({
     ...services,
     openBodies: new OpenBodies(),
+    forward: config.forward,
+    onKeepFault: (error) => keepFaults.fault(error),
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
     upstreamEncoding: config.upstreamEncoding,
@@ -182,33 +186,25 @@ function createPolicies({
   }
 }
 
-function createOutage({
-  config: { outageFile: file, spool, forward },
-  log: { logger },
-  inbox,
-  ...deps
-}: Pick<Services, 'config' | 'log' | 'inbox' | 'bodies' | 'projects' | 'limits' | 'now' | 'clock'> & {
-  memory: MemoryBudget
-}): Pick<Services, 'outage' | 'leftOver'> {
-  const shared = { ...deps, file, maxAgeMs: spool.ageMs, logger }
-  if (forward) return { outage: undefined, leftOver: new LeftOverOutage({ ...shared, inbox }) }
-  const onError = (err: unknown) => logger.warn({ err }, 'the simulated outage failed')
-  return { outage: inbox && new SimulatedOutage({ ...shared, inbox, onError }), leftOver: undefined }
+function createOutage(inbox: InboxClient, { spool }: Forwarding, now: () => number): SimulatedOutage {
+  return new SimulatedOutage({
+    state: spool.store.state,
+    pending: async () => (await spool.totals()).envelopes,
+    stored: (span) => inbox.count(span),
+    now,
+  })
 }
 
 function createSnapshots({
-  sentry,
-  inbox,
-  outage,
+  sentry: { spool },
   log: { logger },
   ...deps
-}: Pick<Services, 'sentry' | 'inbox' | 'outage' | 'log'> &
+}: Pick<Services, 'sentry' | 'log'> &
   Omit<SnapshotDeps, 'store' | 'storeId' | 'pending' | 'logger'>): SnapshotRecorder {
-  const store = sentry?.spool.store.state.snapshots ?? inbox?.snapshots
-  const storeId = () => (sentry?.spool.store ?? inbox)?.id ?? ''
-  if (!store) throw new Error('without a spool there is an inbox')
-  const pending = async () => (sentry ? sentry.spool.totals() : (outage?.totals() ?? { envelopes: 0 }))
-  return new SnapshotRecorder({ ...deps, store, storeId, pending, logger })
+  const { store } = spool
+  const storeId = () => store.id
+  const pending = () => spool.totals()
+  return new SnapshotRecorder({ ...deps, store: store.state.snapshots, storeId, pending, logger })
 }
 
 const TALLY_FOLDER = 'tallies'
@@ -220,9 +216,8 @@ function openTally(config: Config, replica: string, { logger }: Log): TallyFile 
 }
 
 /** Beside the file that replicas share, so that each finds those of lost ones. */
-function tallyFolderOf({ spool: { place }, forward, inboxFile, bodyDir }: Config): string {
-  if (forward) return join('file' in place ? dirname(place.file) : bodyDir, TALLY_FOLDER)
-  return join(inboxFile ? dirname(inboxFile) : bodyDir, TALLY_FOLDER)
+function tallyFolderOf({ spool: { place }, bodyDir }: Config): string {
+  return join('file' in place ? dirname(place.file) : bodyDir, TALLY_FOLDER)
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool
@@ -237,11 +232,10 @@ function shareBundles(
   { config, now, log, sentry }: Pick<Services, 'config' | 'now' | 'log' | 'sentry'>,
 ): SharedBundles | undefined {
   const { place } = config.spool
-  if ('nats' in place && !sentry) return undefined
   const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
   return new SharedBundles({
     own: sdk.bundles(),
-    store: () => folder ?? sentry?.spool.store.state.bundles,
+    store: () => folder ?? sentry.spool.store.state.bundles,
     now,
     onFailure: (err, operation) => log.logger.warn({ err }, BUNDLE_FAILURES[operation]),
   })

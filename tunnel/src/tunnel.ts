@@ -64,14 +64,9 @@ export function createTunnel(services: Services): Tunnel {
 
   async function start(): Promise<Ports> {
     const adminPort = await openAdminPort(adminServer, config)
-    sentry?.limitSharing.start()
-    await Promise.all([
-      quotaSharing?.start(),
-      services.sharedBundles?.start(),
-      services.outage?.start(onFinalOutcome),
-      services.leftOver?.start(onFinalOutcome),
-    ])
-    sentry?.deliverer.start({
+    sentry.limitSharing.start()
+    await Promise.all([quotaSharing?.start(), services.sharedBundles?.start()])
+    sentry.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
       onSettled: () => faults.success(),
@@ -88,19 +83,15 @@ export function createTunnel(services: Services): Tunnel {
     await stopTaking(publicServer, FINISH_MS)
     await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
-    const delivered = Promise.all([
-      sentry?.deliverer.stop(),
-      services.outage?.stop(),
-      services.leftOver?.stop(),
-    ])
+    const delivered = sentry.deliverer.stop()
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
-    await sentry?.upstreams.close() // pending attempts are aborted; their entries stay in the spool
+    await sentry.upstreams.close() // pending attempts are aborted; their entries stay in the spool
     await Promise.race([delivered, wait(LAST_MS)])
-    sentry?.limitSharing.stop()
+    sentry.limitSharing.stop()
     services.sharedBundles?.stop()
     await Promise.race([Promise.all([snapshots.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
-    await sentry?.spool.close()
+    await sentry.spool.close()
     await inbox?.close()
     await stopNow(adminServer)
     log.logger.info('stopped')

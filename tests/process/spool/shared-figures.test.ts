@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../contract/admin-api.ts'
-import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Figures } from '../../../contract/figures.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
@@ -21,11 +20,6 @@ describe.each(STORE_NAMES)('Tunnels on one %s', (name, requirement) => {
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
     await sumOverRestarts(env, sentry.dsn())
   })
-})
-
-it('Tunnels on one inbox return the envelopes of all of them after they were stopped, each once', async () => {
-  await using folder = await makeMemoryFolder()
-  await sumOverRestarts({ INBOX_FILE: join(folder.path, 'inbox.db') }, INBOX_DSN)
 })
 
 it('Tunnels count all envelopes of a sender when replicas are killed and replaced', async () => {

@@ -57,7 +57,11 @@ describe('The example stage', () => {
     return ctx
   }
 
-  function run(ctx: Context, rate: number, reports?: ClientReports): Outcome | undefined {
+  function run(
+    ctx: Context,
+    rate: number,
+    reports = new ClientReports(async () => true, Date.now),
+  ): Outcome | undefined {
     expect(samplingStage(rate)(ctx)).toBeUndefined()
     const outcome = removedItemsStage(new UpstreamLimits(() => 0), reports)(ctx)
     if (outcome instanceof Promise) throw new Error('removedItemsStage waits for something')

@@ -3,12 +3,14 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
 import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
 import { Bodies } from '../../../tunnel/src/body/receive.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
+import { openForwarding } from '../../../tunnel/src/forwarding.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
 import { OpenBodies } from '../../../tunnel/src/http/open-bodies.ts'
@@ -20,7 +22,11 @@ import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { RejectionSamples } from '../../../tunnel/src/telemetry/rejection-samples.ts'
 import { SdkInventory } from '../../../tunnel/src/telemetry/sdk-inventory.ts'
+import type { Transport } from '../../../tunnel/src/upstream/client.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { openInThisThread } from '../../support/spool/same-thread.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+import { settingsOf } from '../../support/tunnel/running.ts'
 
 const DSN = 'https://a@sentry.example/1'
 const LONG_HEADER = { sdk: { name: 'x', packages: 'y'.repeat(10_000) } }
@@ -36,7 +42,16 @@ function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut
   return incoming
 }
 
-function createIngest() {
+/** Upstream that accepts every envelope. */
+const ACCEPTING: Transport = {
+  dispatch(_, request) {
+    request.onResponseStart({ abort: () => {} }, 200, {})
+    request.onResponseEnd()
+  },
+  destroy: async () => {},
+}
+
+async function createIngest(folder: string) {
   const projects = createProjects([parseDsn(DSN)].flatMap((dsn) => dsn ?? []))
   const memory = new MemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
@@ -58,25 +73,37 @@ function createIngest() {
   })
   const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
+  const bodies = new Bodies(limits, memory)
+  const upstreamLimits = new UpstreamLimits(Date.now)
+  const sentry = await openForwarding({
+    ...{ projects, limits: upstreamLimits, memory, bodies, now: Date.now, openSpoolFile: openInThisThread },
+    config: readConfig({ SENTRY_DSN: DSN, ...settingsOf(folder) }),
+    clock: () => performance.now(),
+    onNotice: (notice) => bugs.push(notice),
+    onBreakerChange: (change) => bugs.push(change),
+    onHealthChange: (health) => bugs.push(health),
+    openTransport: () => ACCEPTING,
+  })
   const ingest = new Ingest({
     resolveClient: createClientResolver([], []),
     proxyFaults: new ProxyFaults(() => 0),
     projects,
-    bodies: new Bodies(limits, memory),
+    bodies,
     memory,
     openBodies: new OpenBodies(),
     filters,
-    limits: new UpstreamLimits(Date.now),
+    limits: upstreamLimits,
     throttle: new Throttle(noRates, () => performance.now()),
     reports: new ClientReports(async () => true, Date.now),
     storms: undefined,
     quotas: undefined,
     scrubbing: undefined,
     clientAddress: 'forward',
-    sentry: undefined,
+    sentry,
     upstreamEncoding: undefined,
     inbox: undefined,
-    outage: undefined,
+    forward: true,
+    onKeepFault: (error) => bugs.push(error),
     sdkInventory: new SdkInventory(projects),
     allowedOrigins: new Set(),
     itemSizes: {},
@@ -91,7 +118,7 @@ function createIngest() {
     clock: () => performance.now(),
     onBug: (error) => bugs.push(error),
   })
-  return { ingest, memory, recorded, bugs }
+  return { ingest, memory, recorded, bugs, spool: sentry.spool }
 }
 
 const noise = envelopeOf({ dsn: DSN, ...LONG_HEADER }, [
@@ -105,6 +132,20 @@ const twoEvents = envelopeOf({ dsn: DSN }, [
 const bomb = gzipSync(attachmentOf(DSN, Buffer.alloc(2 * 1024 * 1024)))
 
 describe('Ingest', () => {
+  let opened: AsyncDisposableStack
+
+  beforeEach(() => {
+    opened = new AsyncDisposableStack()
+  })
+
+  afterEach(() => opened.disposeAsync())
+
+  async function open() {
+    const created = await createIngest(opened.use(await makeMemoryFolder()).path)
+    opened.defer(() => created.spool.close())
+    return created
+  }
+
   it.each<[outcome: string, reason: string | undefined, status: number, request: () => IncomingMessage]>([
     ['delivered', undefined, 200, () => requestOf(errorOf(DSN, LONG_HEADER))],
     ['delivered', undefined, 200, () => requestOf(gzipSync(errorOf(DSN)), { 'content-encoding': 'gzip' })],
@@ -119,7 +160,7 @@ describe('Ingest', () => {
     ['rejected', 'items-missing', 400, () => requestOf(envelopeOf({ dsn: DSN, message: 'x' }, []))],
     ['aborted', undefined, 400, () => requestOf(errorOf(DSN, LONG_HEADER), {}, true)],
   ])('records %s (%s) once and releases all memory', async (answer, reason, status, request) => {
-    const { ingest, memory, recorded, bugs } = createIngest()
+    const { ingest, memory, recorded, bugs } = await open()
     const handled = ingest.handle(request())
     await ingest.idle()
     const response = await handled
@@ -133,7 +174,7 @@ describe('Ingest', () => {
   })
 
   it('records rate_limited when the limit of the project is used up, and releases all memory', async () => {
-    const { ingest, memory, recorded } = createIngest()
+    const { ingest, memory, recorded } = await open()
     await ingest.handle(requestOf(errorOf(DSN)))
     const response = await ingest.handle(requestOf(errorOf(DSN)))
     expect(response.status).toBe(429)
@@ -143,7 +184,7 @@ describe('Ingest', () => {
   })
 
   it('returns tunnel-busy for more than 32 KiB of headers while the memory budget is used up', async () => {
-    const { ingest, memory, recorded } = createIngest()
+    const { ingest, memory, recorded } = await open()
     const others = 2 * 1024 * 1024
     memory.reserve(others)
     const header = { sdk: { name: 'x', packages: 'y'.repeat(40_000) } }
@@ -153,14 +194,14 @@ describe('Ingest', () => {
   })
 
   it('charges the project for an envelope of which a filter removes all items', async () => {
-    const { ingest, recorded } = createIngest()
+    const { ingest, recorded } = await open()
     await ingest.handle(requestOf(noise))
     await ingest.handle(requestOf(errorOf(DSN)))
     expect(recorded.map(({ outcome: answer }) => answer)).toEqual(['filtered', 'rate_limited'])
   })
 
   it('answers a connectivity probe and records nothing', async () => {
-    const { ingest, memory, recorded } = createIngest()
+    const { ingest, memory, recorded } = await open()
     const response = await ingest.handle(requestOf(Buffer.from('{}\n')))
     expect(response).toMatchObject({ status: 200, body: '{}' })
     expect(recorded).toEqual([])

@@ -291,12 +291,24 @@ describe('The inbox', () => {
     ])
   })
 
-  it('makes the tunnel return inbox-full when it cannot store an envelope and no Sentry is configured', async () => {
+  it('makes the tunnel spool what it cannot store while no Sentry is configured', async () => {
     await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
     refuseAll()
-    const heard = await post(tunnel.url, { body: errorOf(INBOX_DSN) })
-    expect(heard).toMatchObject({ status: 503, json: { code: 'inbox-full' } })
-    expect(heard.headers).not.toHaveProperty('retry-after')
+    expect(await post(tunnel.url, { body: errorOf(INBOX_DSN) })).toMatchObject({
+      status: 200,
+      outcome: 'spooled',
+    })
+  })
+
+  it('makes the tunnel reject an envelope above the share of one address, and spool none of it', async () => {
+    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
+    await tunnel.admin('/inbox/outage', { method: 'POST' })
+    const body = attachmentOf(INBOX_DSN, Buffer.alloc(INBOX_BOUNDS.bytes * INBOX_BOUNDS.addressShare))
+    expect(await post(tunnel.url, { headers: { 'x-forwarded-for': '198.51.100.9' }, body })).toMatchObject({
+      status: 413,
+      json: { code: 'envelope-too-large' },
+    })
+    expect(await tunnel.services.sentry.spool.totals()).toMatchObject({ envelopes: 0 })
   })
 
   it.each([undefined, 'gzip'])(

@@ -1,20 +1,15 @@
-/** Simulated outage of Sentry: envelopes wait on disk, and arrive in the inbox when it ends. */
+/** Simulated outage of Sentry: the inbox refuses envelopes, which the spool delivers when it ends. */
 
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { SimulatedOutageStatus } from '../../../contract/inbox.ts'
-import { MemoryBudget } from '../../../tunnel/src/body/memory-budget.ts'
-import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
-import { InboxClient } from '../../../tunnel/src/inbox/inbox-client.ts'
-import { InboxUpstream, inboxHeaders } from '../../../tunnel/src/inbox/inbox-upstream.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
-import { openInboxInThisThread } from '../../support/spool/same-thread.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { settingsOf } from '../../support/tunnel/running.ts'
 
 const eventId = (n: number) => String(n).repeat(32)
 const sendTo = (tunnel: Tunnel, n: number) =>
@@ -31,18 +26,21 @@ async function eventsIn(tunnel: Tunnel): Promise<string[]> {
   return entries.map((entry: { event_id: string }) => entry.event_id).sort()
 }
 
+/** Makes pending envelopes due, as their backoff would in some seconds. */
+const retry = (tunnel: Tunnel) => tunnel.admin('/spool/retry?all', { method: 'POST' })
+
 describe('A simulated outage', () => {
   let started: AsyncDisposableStack
-  let file: string
+  let folder: string
 
   beforeEach(async () => {
     started = new AsyncDisposableStack()
-    file = join(started.use(await makeFolder()).path, 'inbox.db')
+    folder = started.use(await makeFolder()).path
   })
 
   afterEach(() => started.disposeAsync())
 
-  const open = async () => started.use(await openTunnel({ env: { INBOX_FILE: file } }))
+  const open = async (env = {}) => started.use(await openTunnel({ env: { ...settingsOf(folder), ...env } }))
 
   it('spools envelopes, and delivers them to the inbox when it is ended', async () => {
     const tunnel = await open()
@@ -54,37 +52,33 @@ describe('A simulated outage', () => {
       body: gzipSync(errorOf(INBOX_DSN, { event_id: eventId(2) })),
       headers: { 'content-encoding': 'gzip' },
     })
+    await tunnel.receipt(
+      ({ upstream_status: status, upstream_message: message }) =>
+        status === 503 && message === 'This outage is simulated.',
+    )
     expect(await eventsIn(tunnel)).toEqual([])
     const during = await ask(tunnel, 'GET')
     expect(during).toMatchObject({ pending: 2, delivered: 0 })
     expect(during.remaining_ms).toBeGreaterThan(0)
 
     await ask(tunnel, 'DELETE')
+    await retry(tunnel)
     await expect.poll(() => ask(tunnel, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 2 })
     expect(await eventsIn(tunnel)).toEqual([eventId(1), eventId(2)])
     expect(await sendTo(tunnel, 3)).toMatchObject({ status: 200 })
+    expect(await ask(tunnel, 'GET')).toMatchObject({ delivered: 2 })
   })
 
-  it('has the same number of pending envelopes in status, metrics and figures', async () => {
+  it('opens the circuit breaker, which closes when the inbox accepts envelopes again', async () => {
     const tunnel = await open()
-    const pending = async () => {
-      tunnel.advanceTime(60_000) // a minute has a snapshot, also without envelopes
-      await tunnel.services.snapshots.record()
-      const now = tunnel.services.now()
-      const [status, metrics, { points }] = await Promise.all([
-        tunnel.admin('/status').then((response) => response.json()),
-        tunnel.admin('/metrics').then((response) => response.text()),
-        tunnel
-          .admin(`/figures?from=${now - 3_600_000}&to=${now + 1}&step=60000`)
-          .then((response) => response.json()),
-      ])
-      const [, gauge] = /^culvert_simulated_outage_pending_envelopes (\d+)$/m.exec(metrics) ?? []
-      return [status.simulated_outage.pending, Number(gauge), points.at(-1).pending]
-    }
-    expect(await pending()).toEqual([0, 0, 0])
     await ask(tunnel, 'POST', '?seconds=180')
-    for (const n of [1, 2]) await sendTo(tunnel, n)
-    expect(await pending()).toEqual([2, 2, 2])
+    for (let n = 0; n < 5; n++) await sendTo(tunnel, n)
+    await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
+    await ask(tunnel, 'DELETE')
+    await retry(tunnel)
+    tunnel.advanceClock(5_000)
+    await tunnel.log(({ msg }) => msg === 'circuit breaker closed')
+    await expect.poll(() => ask(tunnel, 'GET')).toMatchObject({ pending: 0, delivered: 5 })
   })
 
   it('keeps the time of arrival of its envelopes', async () => {
@@ -94,6 +88,7 @@ describe('A simulated outage', () => {
     await sendTo(tunnel, 1)
     const after = Date.now()
     tunnel.advanceTime(60_000) // its time is over
+    await retry(tunnel)
     const entries = async () => (await (await tunnel.admin('/inbox')).json()).entries
     await expect.poll(entries).toHaveLength(1)
     const [{ time }] = await entries()
@@ -106,6 +101,7 @@ describe('A simulated outage', () => {
     await ask(tunnel, 'POST')
     await sendTo(tunnel, 1)
     await ask(tunnel, 'DELETE')
+    await retry(tunnel)
     const { counters } = tunnel.services
     await expect.poll(() => counters.figures().final_outcomes).toEqual({ delivered: 1 })
   })
@@ -116,6 +112,7 @@ describe('A simulated outage', () => {
     tunnel.advanceTime(30_001)
     expect(await ask(tunnel, 'GET')).toMatchObject({ remaining_ms: 0 })
     expect(await sendTo(tunnel, 1)).toMatchObject({ status: 200 })
+    expect(await eventsIn(tunnel)).toEqual([eventId(1)])
   })
 
   it('is not prolonged, and cannot begin again until 3 minutes after its end', async () => {
@@ -145,12 +142,15 @@ describe('A simulated outage', () => {
     expect((await (await tunnel.admin('/status')).json()).actions).toEqual([])
   })
 
-  it('applies to replicas that share the inbox', async () => {
+  it('applies to replicas that share the spool, with the same counts', async () => {
     const [one, other] = [await open(), await open()]
     await ask(one, 'POST')
     expect(await sendTo(other, 1)).toMatchObject({ status: 200, outcome: 'spooled' })
+    expect(await ask(one, 'GET')).toMatchObject({ pending: 1, delivered: 0 })
     await ask(other, 'DELETE')
-    await expect.poll(() => eventsIn(one)).toEqual([eventId(1)])
+    await retry(one)
+    await expect.poll(() => ask(one, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 1 })
+    expect(await ask(other, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 1 })
   })
 
   it('leaves its envelopes to the next start, which delivers them', async () => {
@@ -160,77 +160,56 @@ describe('A simulated outage', () => {
     await before.stop()
     const after = await open()
     await ask(after, 'DELETE')
+    await retry(after)
     await expect.poll(() => eventsIn(after)).toEqual([eventId(1)])
   })
 
-  it('stops before the last snapshot, which counts its final outcomes, and within a limit of time', async () => {
+  it('is over when its end is too far in the future, as a wrong clock would write it', async () => {
     const tunnel = await open()
-    const { outage, snapshots } = tunnel.services
-    if (!outage) throw new Error('inbox mode has one')
-    const stopOutage = vi.spyOn(outage, 'stop').mockReturnValue(new Promise(() => {}))
-    const stopSnapshots = vi.spyOn(snapshots, 'stop')
-    await tunnel.stop()
-    expect(stopOutage).toHaveBeenCalledBefore(stopSnapshots)
+    await ask(tunnel, 'POST', '?seconds=60')
+    tunnel.advanceTime(-10 * 60_000)
+    expect(await ask(tunnel, 'GET')).toMatchObject({ remaining_ms: 0 })
+    expect((await ask(tunnel, 'POST', '?seconds=30')).remaining_ms).toBeGreaterThan(0)
   })
 
-  it('lets no envelope into the inbox while it lasts', async () => {
-    const inbox = started.adopt(await InboxClient.open(file, Date.now, openInboxInThisThread), (it) =>
-      it.close(),
-    )
-    const memory = new MemoryBudget(1024 * 1024, 1024)
-    const onError = (error: unknown) => Promise.reject(error)
-    const upstream = new InboxUpstream({ inbox, memory, onError })
-    const envelope = errorOf(INBOX_DSN)
-    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
-    const send = () => upstream.send(undefined, outgoing, headers).final
-    await inbox.outage.begin(60_000)
-    expect({ isOpen: upstream.isOpen(), mayProbe: upstream.mayProbe() }).toEqual({
-      isOpen: true,
-      mayProbe: false,
-    })
-    expect(await send()).toMatchObject({ kind: 'undecided', status: 503 })
-    expect(await inbox.count()).toBe(0)
-    await inbox.outage.end()
-    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
-    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } }) // it is there already
-    expect(await inbox.count()).toBe(1)
-    expect(await inbox.outage.delivered()).toBe(1)
-  })
-
-  it('delivers envelopes after one read of its state has failed', async () => {
-    const inbox = started.adopt(await InboxClient.open(file, Date.now, openInboxInThisThread), (it) =>
-      it.close(),
-    )
-    const onError = vi.fn()
-    const memory = new MemoryBudget(1024 * 1024, 1024)
-    const upstream = new InboxUpstream({ inbox, memory, onError })
-    const envelope = errorOf(INBOX_DSN)
-    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const headers = inboxHeaders({ receipt: { id: 'r-1', time: Date.now() }, network: '' })
-    const send = () => upstream.send(undefined, outgoing, headers).final
-    const failure = new Error('database is locked')
-    vi.spyOn(inbox.outage, 'remainingMs').mockRejectedValueOnce(failure)
-    expect(await send()).toMatchObject({ kind: 'undecided', reason: 'inbox' })
-    expect(onError).toHaveBeenCalledExactlyOnceWith(failure)
-    expect(await send()).toMatchObject({ kind: 'answered', reply: { status: 200 } })
-    expect(memory.usedBytes()).toBe(0)
-  })
-
-  it('is over when its end is too far in the future, as a wrong clock would write it', () => {
-    let now = Date.now()
-    const inbox = started.adopt(new Inbox(file, INBOX_BOUNDS, () => now), (it) => it.close())
-    inbox.outage.begin(60_000)
-    expect(inbox.outage.remainingMs()).toBe(60_000)
-    now -= 10 * 60_000
-    expect(inbox.outage.remainingMs()).toBe(0)
+  it('leaves no envelope twice in the inbox when the spool did not learn of its delivery', async () => {
+    const tunnel = await open()
+    await ask(tunnel, 'POST')
+    await sendTo(tunnel, 1)
+    await ask(tunnel, 'DELETE')
+    const { store } = tunnel.services.sentry.spool
+    const finish = vi.spyOn(store, 'finish').mockRejectedValueOnce(new Error('the disk failed'))
+    await retry(tunnel)
+    await expect.poll(() => eventsIn(tunnel)).toEqual([eventId(1)])
+    const [lease] = finish.mock.calls[0] ?? []
+    if (!lease) throw new Error('nothing was delivered')
+    await store.postpone(lease, 0)
+    await expect.poll(() => finish.mock.calls.length).toBe(2)
+    expect(await eventsIn(tunnel)).toEqual([eventId(1)])
   })
 
   it('is not possible with a DSN', async () => {
     const sentry = started.use(await startSentry())
-    const tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on' } }))
+    const tunnel = await open({ SENTRY_DSN: sentry.dsn(), INBOX: 'on' })
     const response = await tunnel.admin('/inbox/outage', { method: 'POST' })
     expect(response.status).toBe(404)
     expect(await post(tunnel.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 200 })
+  })
+})
+
+describe('Envelopes that a simulated outage has left', () => {
+  it('wait for the inbox, and do not go to a Sentry that was set afterwards', async () => {
+    await using folder = await makeFolder()
+    await using sentry = await startSentry()
+    await using before = await openTunnel({ env: settingsOf(folder.path) })
+    await ask(before, 'POST')
+    await sendTo(before, 1)
+    await before.stop()
+    await using tunnel = await openTunnel({ env: settingsOf(folder.path, { SENTRY_DSN: sentry.dsn() }) })
+    await tunnel.log(({ msg }) =>
+      /^The spool has 1 envelope for the inbox\. Without SENTRY_DSN/.test(msg ?? ''),
+    )
+    await retry(tunnel)
+    expect(sentry.requests).toEqual([])
   })
 })

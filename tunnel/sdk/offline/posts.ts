@@ -9,8 +9,8 @@ export type PostOptions = BaseTransportOptions & {
   privacy?: LoaderConfig['privacy']
 }
 
-/** Rejection codes with 503 that another attempt would get too; the tunnel counts them as lost. */
-const FINAL_CODES = ['tunnel-failed', 'inbox-full']
+/** Rejection code with 503 that another attempt would get too; the tunnel counts it as lost. */
+const FINAL_CODE = 'tunnel-failed'
 /** Rejection code with 429 when a limit of the tunnel or of nginx was reached, and not one of Sentry. */
 const THROTTLED = 'throttled'
 /** Tells the tunnel that the envelope is not lost when it answers with 408, 429 or 503. */
@@ -108,7 +108,7 @@ export class Posts {
     if (status >= 500 || status === 408 || status === 429) {
       // A proxy before Culvert may send other bodies, a bare 429, and statuses of its own such as 520.
       const { code, reported } = (await response.json().catch(() => undefined)) ?? {}
-      const isFinal = status === 429 ? rateLimits !== null && code !== THROTTLED : FINAL_CODES.includes(code)
+      const isFinal = status === 429 ? rateLimits !== null && code !== THROTTLED : code === FINAL_CODE
       if (!isFinal) throw new NotAccepted(status, rateLimits, reported)
     }
     return {

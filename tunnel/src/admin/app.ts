@@ -36,8 +36,7 @@ type AdminDeps = {
   inbox: InboxClient | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
-  /** Absent in inbox mode. */
-  sentry: Forwarding | undefined
+  sentry: Forwarding
   projects: Projects
   onFinalOutcome: OnFinalOutcome
   /** Bounds of header lines and items. */
@@ -93,11 +92,9 @@ export function createAdmin(deps: AdminDeps): Hono {
   )
   app.route(
     '/spool',
-    sentry
-      ? createSpoolAdmin({
-          ...{ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
-        })
-      : createAbsent('There is no spool in inbox mode. Set SENTRY_DSN.'),
+    createSpoolAdmin({
+      ...{ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
+    }),
   )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app

@@ -6,7 +6,7 @@ import type { RejectionCode } from 'contract/rejections'
 import { rowOf, type SettingName } from 'contract/settings'
 import { NONE } from 'contract/settings-reader'
 import type { Config } from '../config/config.ts'
-import { ENTRY_BYTES } from '../inbox/enqueue.ts'
+import { ENTRY_BYTES } from '../inbox/keep.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {

@@ -5,7 +5,6 @@ import { formatDsn } from 'contract/dsn'
 import type { Config } from '../config/config.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { Ingest } from '../http/ingest.ts'
-import type { LeftOverOutage } from '../inbox/left-over-outage.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
@@ -33,9 +32,8 @@ type StatusDeps = {
   throttle: Throttle
   proxyFaults: ProxyFaults
   doctorFindings: DoctorFindings
-  sentry: Forwarding | undefined
+  sentry: Forwarding
   outage: Pick<SimulatedOutage, 'status'> | undefined
-  leftOver: Pick<LeftOverOutage, 'warning'> | undefined
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
@@ -50,7 +48,6 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, snapshots } = deps
   const { now, clock } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
-  const leftOver = await deps.leftOver?.warning()
   return {
     version,
     replica,
@@ -60,8 +57,8 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     projects: projects.all.map(({ name }) => name),
     in_flight: ingest.inFlight(),
     limits: limits.inForce(),
-    upstreams: sentry ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : [],
-    ...(sentry && { spool: await describeSpool(sentry, projects, config.spool.ageMs) }),
+    upstreams: config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : [],
+    spool: await describeSpool(sentry, projects, config.spool.ageMs),
     ...(outage && { simulated_outage: outage }),
     history_store: snapshots.storeId,
     process: await deps.metrics.load(),
@@ -69,12 +66,11 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     policies: describePolicies(deps),
     warnings: [
       ...listWarnings(throttle),
-      ...(sentry ? listRefusals(sentry, config.upstreamEncoding) : []),
+      ...listRefusals(sentry, config.upstreamEncoding),
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
-      ...(sentry?.deliverer.warnings() ?? []),
+      ...sentry.deliverer.warnings(),
       ...(snapshots.warning === undefined ? [] : [snapshots.warning]),
-      ...(leftOver === undefined ? [] : [leftOver]),
     ],
   }
 }

@@ -1,7 +1,6 @@
 /** Settings of the tunnel, read once from the environment. */
 
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
 import { type NatsAddress, parseNatsCredentials } from 'contract/nats-url'
@@ -61,6 +60,8 @@ export function readConfig(env: Environment) {
   const forward = dsns.length > 0
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
+  const cspReports = settings.read('CSP_REPORTS')
+  const upstreamEncoding = readUpstreamEncoding(settings)
   const config = {
     ...shared,
     /** Public port, for browsers. */
@@ -97,11 +98,11 @@ export function readConfig(env: Environment) {
       connections: MAX_CONNECTIONS,
       answerMs: settings.read('UPSTREAM_ANSWER_MS'),
       lateMs: settings.read('UPSTREAM_LATE_MS'),
-      cspReports: settings.read('CSP_REPORTS'),
+      cspReports: forward ? cspReports : ('envelope' as const),
       proxies: readProxies(settings),
     },
     /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */
-    upstreamEncoding: readUpstreamEncoding(settings),
+    upstreamEncoding: forward ? upstreamEncoding : undefined,
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
     ...readItemSizes(settings, shared.maxEnvelopeBytes),
@@ -158,14 +159,13 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
   )
 }
 
-/** Without a DSN there is always an inbox. The spool of a simulated outage has a file also if there is none. */
+/** Without a DSN there is always an inbox. */
 function readInbox(settings: SettingsReader, forward: boolean) {
   const isOn = settings.read('INBOX', !forward) || !forward
   const file = settings.read('INBOX_FILE')
   settings.shown.INBOX = isOn ? 'on' : 'off'
   if (!isOn) settings.shown.INBOX_FILE = NONE
-  const outageFile = join(dirname(file), 'simulated-outage', 'spool.db')
-  return { inboxFile: isOn ? file : undefined, outageFile }
+  return { inboxFile: isOn ? file : undefined }
 }
 
 /** Largest part of an envelope that filters and scrubbing may read. */

@@ -2,17 +2,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'
-import { copyToInboxStage, storeInInboxStage } from '../inbox/enqueue.ts'
 import type { InboxClient } from '../inbox/inbox-client.ts'
-import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
-import {
-  accepted,
-  Context,
-  type HttpResponse,
-  type Outcome,
-  type PendingReceipt,
-  type Stage,
-} from '../pipeline.ts'
+import { checkSizeStage, copyToInboxStage } from '../inbox/keep.ts'
+import { Context, type HttpResponse, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
@@ -55,12 +47,13 @@ type IngestServices = OutcomeServices &
     scrubbing: Scrubbing | undefined
     clientAddress: AddressMode
     reports: ClientReports
-    /** Absent in inbox mode: nothing is forwarded. */
-    sentry: ForwardServices['sentry'] | undefined
+    sentry: ForwardServices['sentry']
     upstreamEncoding: ForwardServices['upstreamEncoding']
     inbox: InboxClient | undefined
-    /** Absent with a Sentry. */
-    outage: SimulatedOutage | undefined
+    /** `false` without a DSN: the inbox is the upstream. */
+    forward: boolean
+    /** Called with errors of copies for the inbox. */
+    onKeepFault: (error: unknown) => void
     replica: string
     /** Milliseconds since 1970. */
     now: () => number
@@ -68,8 +61,7 @@ type IngestServices = OutcomeServices &
 
 /** Lists the stages in order, without those that are off. Stages that remove items stand before `removedItemsStage`. */
 function listStages(services: IngestServices): Stage[] {
-  const { allowedOrigins, filters, limits, throttle, storms, quotas, scrubbing, clientAddress, sentry } =
-    services
+  const { allowedOrigins, filters, limits, throttle, storms, quotas, scrubbing, clientAddress } = services
   const chargeScrubbing = (address: string | undefined, bytes: number) =>
     void throttle.chargeDecompressed(address, bytes, Infinity)
   return [
@@ -88,20 +80,15 @@ function listStages(services: IngestServices): Stage[] {
     scrubbing && scrubStage(scrubbing, chargeScrubbing),
     clientAddress === 'forward' ? undefined : reduceAddressStage(clientAddress),
     dropPayloads,
-    removedItemsStage(limits, sentry && services.reports),
-    ...listInboxStages(services),
-    sentry ? forwardStage({ ...services, sentry }) : acceptInInboxMode,
+    removedItemsStage(limits, services.reports),
+    inboxStage(services),
+    forwardStage(services),
   ].filter((stage) => stage !== undefined)
 }
 
-function listInboxStages({ inbox, outage, memory, sentry, onBug }: IngestServices): Stage[] {
-  if (!inbox) return []
-  if (sentry) return [copyToInboxStage(inbox, memory, onBug)]
-  return [...(outage ? [outage.stage()] : []), storeInInboxStage(inbox, memory)]
-}
-
-function acceptInInboxMode(ctx: Context): Outcome {
-  return accepted(ctx, { outcome: 'delivered' })
+function inboxStage({ inbox, memory, forward, onKeepFault }: IngestServices): Stage | undefined {
+  if (!inbox) return undefined
+  return forward ? copyToInboxStage({ inbox, memory }, onKeepFault) : checkSizeStage()
 }
 
 /** Handles requests on tunnel paths by running the stages. */

@@ -22,8 +22,8 @@ const BODILESS = new Set([204, 205])
 /** Statuses of rejections for a cause that passes. */
 const PASSING = new Set([408, 503])
 
-/** Codes with 503 that another attempt would get too. The transport of `sdk.js` drops the envelope after them. */
-const FINAL_CODES: ReadonlySet<RejectionCode> = new Set(['tunnel-failed', 'inbox-full'])
+/** Code with 503 that another attempt would get too. The transport of `sdk.js` drops the envelope after it. */
+const FINAL_CODE: RejectionCode = 'tunnel-failed'
 
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
 export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): HttpResponse {
@@ -54,7 +54,7 @@ export function rejected(
   const { code, status } = rejection
   rejectionSamples.note(rejection, ctx.incoming, ctx.postedDsn)
   return {
-    outcome: PASSING.has(status) && !FINAL_CODES.has(code) && ctx.isKeptBySender() ? 'deferred' : 'rejected',
+    outcome: PASSING.has(status) && code !== FINAL_CODE && ctx.isKeptBySender() ? 'deferred' : 'rejected',
     reason: code,
     status,
     body: rejectionBody(rejection, requestId, { reported: ctx.isLossReported }),

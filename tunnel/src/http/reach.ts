@@ -19,8 +19,7 @@ export type ReachDeps = {
   counters: Pick<Counters, 'countReach'>
   resolveClient: ClientResolver
   allowedOrigins: OriginSet
-  /** Absent in inbox mode. */
-  sentry: Pick<Forwarding, 'upstreams'> | undefined
+  sentry: Pick<Forwarding, 'upstreams'>
   /** Monotonic clock in milliseconds. */
   clock: () => number
 }
@@ -51,7 +50,7 @@ export class ReachReports {
     const isAllowed = isShort && this.#allowance.take(limitedNetworkOf(resolveClient(incoming).address))
     const text = isAllowed ? await readText(incoming) : ''
     const result = REACH_RESULTS.find((known) => known === text)
-    if (result && sentry)
+    if (result)
       counters.countReach(
         sentry.upstreams.isResponding(project.origin) ? result : WITHOUT_SENTRY,
         project.name,

@@ -2,9 +2,9 @@
 
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import { type FileCaller, WorkerClient } from '../spool/sqlite/threads/worker-client.ts'
-import type { SnapshotStore } from '../telemetry/snapshots.ts'
-import { checkEntrySize, INBOX_BOUNDS, type NewEntry, type PageQuery } from './inbox.ts'
+import type { NewEntry, PageQuery } from './inbox.ts'
 import type { InboxCalls, OpenedInbox } from './inbox-calls.ts'
+import type { Span } from './simulated-outage.ts'
 
 export type InboxCaller = FileCaller<InboxCalls, OpenedInbox>
 
@@ -17,11 +17,6 @@ const openInWorker: OpenInboxFile = (file) =>
 export class InboxClient {
   /** Equal for all replicas that share the file. */
   readonly id: string
-  /** Stores the snapshots in inbox mode, in which there is no spool. */
-  readonly snapshots: SnapshotStore = {
-    add: (rows) => this.#caller.call('addSnapshots', rows),
-    read: (step, from) => this.#caller.call('readSnapshots', step, from),
-  }
   readonly #caller: InboxCaller
 
   private constructor(id: string, caller: InboxCaller) {
@@ -39,11 +34,6 @@ export class InboxClient {
   /** Stores an envelope, whose bytes are transferred. See `Inbox.keep`. */
   keep({ envelope, ...entry }: NewEntry, network: string): Promise<void> {
     return this.#caller.call('keep', entry, network, envelope)
-  }
-
-  /** Throws when an envelope is larger than the share of one client address. */
-  checkSize(bytes: number, network: string): void {
-    checkEntrySize(INBOX_BOUNDS, bytes, network)
   }
 
   list(limit: number, query: PageQuery = {}): Promise<InboxPage> {
@@ -64,8 +54,9 @@ export class InboxClient {
     return this.#caller.call('size', id)
   }
 
-  count(): Promise<number> {
-    return this.#caller.call('count')
+  /** Counts the envelopes, or those that arrived in a span of time. */
+  count(span?: Span): Promise<number> {
+    return this.#caller.call('count', span)
   }
 
   delete(id: string): Promise<boolean> {
@@ -78,16 +69,6 @@ export class InboxClient {
 
   summariseOld(): Promise<void> {
     return this.#caller.call('summariseOld')
-  }
-
-  /** See `OutageTable`. */
-  readonly outage = {
-    begin: (ms: number): Promise<boolean> => this.#caller.call('beginOutage', ms),
-    end: (): Promise<void> => this.#caller.call('endOutage'),
-    remainingMs: (): Promise<number> => this.#caller.call('outageMs'),
-    delivered: (): Promise<number> => this.#caller.call('delivered'),
-    countDelivered: (): Promise<void> => this.#caller.call('countDelivered'),
-    reset: (): Promise<void> => this.#caller.call('resetOutage'),
   }
 
   close(): Promise<void> {

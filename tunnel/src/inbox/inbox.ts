@@ -7,10 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import { networksAround } from 'contract/networks'
 import { LockWait, rejectSpecialFile, retryWhileBusy } from '../spool/sqlite/locks.ts'
-import { SNAPSHOT_TABLE, SnapshotTable } from '../telemetry/snapshot-table.ts'
-import type { SnapshotStore } from '../telemetry/snapshots.ts'
-import { OUTAGE_TABLE, OutageTable } from './outage-table.ts'
 import { createSummaries, type InboxQuery, Summaries } from './search.ts'
+import type { Span } from './simulated-outage.ts'
 import { summariseStored } from './stored.ts'
 import type { Summary } from './summary.ts'
 
@@ -45,6 +43,8 @@ export const INBOX_BOUNDS: InboxBounds = {
 
 type Row = Record<string, SQLOutputValue>
 
+const ALWAYS: Span = { from: 0, until: Number.MAX_SAFE_INTEGER }
+
 const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
 const MAX_TYPE_LENGTH = 64
 const DELETE_BATCH = 50 // envelopes in one turn of the event loop
@@ -66,17 +66,10 @@ const SCHEMA = `
 export class Inbox {
   /** Equal for all replicas that share the file. */
   readonly id: string
-  /** Stores the snapshots in inbox mode, in which there is no spool. */
-  readonly snapshots: SnapshotStore = {
-    add: async (rows) => this.#commit(() => this.#snapshots.addSnapshots(rows)),
-    read: async (step, from) => this.#snapshots.readSnapshots(step, from),
-  }
-  readonly outage: OutageTable
   readonly #db: DatabaseSync
   readonly #lockWait = new LockWait()
   readonly #statements: ReturnType<typeof prepare>
   readonly #summaries: Summaries
-  readonly #snapshots: SnapshotTable
   readonly #bounds: InboxBounds
   readonly #now: () => number
 
@@ -91,33 +84,28 @@ export class Inbox {
     this.#statements = prepare(this.#db)
     this.#summaries = new Summaries(this.#db)
     this.id = this.#summaries.inbox
-    this.#snapshots = new SnapshotTable(this.#db)
-    this.outage = new OutageTable(this.#db, now)
     this.#bounds = bounds
     this.#now = now
   }
 
   /**
-   * Stores an envelope. `network` is its sender's, empty when unknown. Throws when the disk fails, or the envelope is larger than the
+   * Stores an envelope, unless it is there already. `network` is its sender's, empty when unknown. Throws when the disk fails, or the envelope is larger than the
    * share of one client address.
    */
   keep({ id, time, eventId, types, summary, envelope }: NewEntry, network: string): void {
     const cut = JSON.stringify(types.slice(0, MAX_TYPES).map((type) => type.slice(0, MAX_TYPE_LENGTH)))
     const summaryBytes = bytesOf(summary, cut)
-    this.checkSize(envelope.length + summaryBytes, network)
+    if (envelope.length + summaryBytes > shareOf(network, this.#bounds))
+      throw new Error('It is larger than the share of one client address in the inbox.')
     this.#commit(() => {
       const { insert } = this.#statements
-      const { lastInsertRowid } = insert.run(
+      const { lastInsertRowid, changes } = insert.run(
         ...[id, time, eventId, envelope.length, summaryBytes, cut, network, envelope],
       )
+      if (changes === 0) return
       this.#summaries.add(lastInsertRowid, cut, summary)
       this.#trim(network)
     })
-  }
-
-  /** Throws when an envelope is larger than the share of one client address. */
-  checkSize(bytes: number, network: string): void {
-    checkEntrySize(this.#bounds, bytes, network)
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
@@ -144,8 +132,9 @@ export class Inbox {
     return row && Number(row.bytes)
   }
 
-  count(): number {
-    return Number(this.#statements.total.get()?.envelopes)
+  /** Counts the envelopes, or those that arrived in a span of time. */
+  count({ from, until }: Span = ALWAYS): number {
+    return Number(this.#statements.arrived.get(from, until)?.envelopes)
   }
 
   /** Returns `false` when there is no such envelope. */
@@ -236,14 +225,9 @@ export class Inbox {
   }
 }
 
-/** Throws when an envelope is larger than the share of one client address. */
-export function checkEntrySize(bounds: InboxBounds, bytes: number, network: string): void {
-  if (bytes > bounds.bytes * shareOf(bounds, network))
-    throw new Error('It is larger than the share of one client address in the inbox.')
-}
-
-function shareOf({ addressShare }: InboxBounds, network: string): number {
-  return network === '' ? 1 : addressShare
+/** Returns the bytes that the envelopes of one client address may fill. */
+export function shareOf(network: string, { bytes, addressShare }: InboxBounds = INBOX_BOUNDS): number {
+  return network === '' ? bytes : bytes * addressShare
 }
 
 /** Returns the bytes of a summary. The types, a JSON list, are stored twice. */
@@ -259,7 +243,7 @@ function prepare(db: DatabaseSync) {
     `DELETE FROM inbox WHERE seq = (SELECT min(seq) FROM inbox ${where}) RETURNING bytes + summary_bytes AS bytes`
   return {
     insert: db.prepare(
-      'INSERT INTO inbox (id, time, event_id, bytes, summary_bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT OR IGNORE INTO inbox (id, time, event_id, bytes, summary_bytes, types, network, envelope) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     ),
     setSummaryBytes: db.prepare('UPDATE inbox SET summary_bytes = ? WHERE seq = ?'),
     one: db.prepare('SELECT envelope FROM inbox WHERE id = ?'),
@@ -267,6 +251,7 @@ function prepare(db: DatabaseSync) {
     stored: db.prepare('SELECT id, event_id, types, envelope FROM inbox WHERE seq = ? AND bytes <= ?'),
     size: db.prepare('SELECT length(envelope) AS bytes FROM inbox WHERE id = ?'),
     total: db.prepare(usage),
+    arrived: db.prepare('SELECT count(*) AS envelopes FROM inbox WHERE time >= ? AND time < ?'),
     ofNetwork: db.prepare(`${usage} ${inNetwork}`),
     deleteOld: db.prepare('DELETE FROM inbox WHERE time < ?'),
     deleteOldest: db.prepare(oldest('')),
@@ -306,8 +291,6 @@ function migrate(db: DatabaseSync): void {
       db.exec(`ALTER TABLE inbox ADD COLUMN ${name} ${type}`)
   db.exec(INDEXES)
   createSummaries(db)
-  db.exec(SNAPSHOT_TABLE)
-  db.exec(OUTAGE_TABLE)
   db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
 }

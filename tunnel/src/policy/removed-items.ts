@@ -10,7 +10,7 @@ import { rateLimited } from './rate-limits.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. */
-export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports | undefined): Stage {
+export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports): Stage {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed, removedElements } = ctx
     if (removed.size + removedElements.size === 0) return undefined
@@ -20,7 +20,7 @@ export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports
     ctx.onOutcome(({ outcome, reason: cause }) => {
       if (outcome === 'deferred' || cause === 'duplicate') return // they come again, or were reported before
       for (const [reason, items] of byReason)
-        reports?.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
+        reports.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     })
     ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
     if (!isEmpty) return undefined

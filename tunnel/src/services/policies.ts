@@ -56,7 +56,7 @@ type PolicyDeps = {
   metrics: Metrics
   replica: string
   log: Log
-  sentry: Forwarding | undefined
+  sentry: Forwarding
 }
 
 /** An `error` quota needs the storms, too: they know the first occurrence of each error. */
@@ -94,7 +94,7 @@ export function openPolicies({
     },
     onCounted: (category) => void ruleHits.match('quota', category),
   })
-  const state = sentry?.spool.store.state
+  const state = sentry.spool.store.state
   const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
   return { storms, quotas, quotaSharing, scrubbing, ruleHits }
 }

@@ -440,8 +440,8 @@ export class Deliverer {
   }
 }
 
-function senderOf({ network, key }: Lease): EnvelopeSender {
-  return { network, entry: key }
+function senderOf({ network, key, receipt, received }: Lease): EnvelopeSender {
+  return { network, entry: key, receipt: { id: receipt, time: received } }
 }
 
 function resultOf(delivery: DeliveryResult): AttemptResult {

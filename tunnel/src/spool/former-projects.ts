@@ -1,5 +1,6 @@
 /** Entries of DSNs that are no longer configured: delivered to another DSN of the same project, or named to the operator. */
 
+import { INBOX_DSN } from 'contract/dsn'
 import type { Project, Projects } from '../projects.ts'
 import type { Spool } from './spool.ts'
 
@@ -49,7 +50,7 @@ export class FormerProjects {
       if (successor) keys.set(successor, [...(keys.get(successor) ?? []), key])
       const notice = successor
         ? `The spool has envelopes of a former DSN of ${successor.name}. They are delivered with its current DSN`
-        : describeStranded(projects.nameOf(key), envelopes)
+        : describeStranded(key, projects.nameOf(key), envelopes)
       if (!successor) warnings.push(notice)
       if (this.#noticed.has(key)) continue
       this.#noticed.add(key)
@@ -60,7 +61,9 @@ export class FormerProjects {
   }
 }
 
-function describeStranded(name: string, envelopes: number): string {
+function describeStranded(key: string, name: string, envelopes: number): string {
   const many = envelopes === 1 ? '1 envelope' : `${envelopes} envelopes`
+  if (key === INBOX_DSN)
+    return `The spool has ${many} for the inbox. Without SENTRY_DSN, Culvert delivers them; purge them on the page Spool of the console, or they expire after SPOOL_HOURS.`
   return `The spool has ${many} of ${name}, a project that SENTRY_DSN does not list. Culvert cannot deliver them: add a DSN of this project to SENTRY_DSN, or purge them on the page Spool of the console. Otherwise they expire after SPOOL_HOURS.`
 }

@@ -1,7 +1,6 @@
 /** Prometheus metrics: a view of the counter table, and gauges. */
 
 import { FINAL_OUTCOMES, type LimitInForce, type ProcessFigures } from 'contract/admin-api'
-import type { SimulatedOutageStatus } from 'contract/inbox'
 import type { RejectionCode } from 'contract/rejections'
 import type { SpoolStatus } from 'contract/spool'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -21,10 +20,7 @@ type Gauges = {
   bodyBytes: () => number
   limits: () => LimitInForce[]
   upstreams: () => UpstreamState[]
-  /** Absent in inbox mode. */
-  spool: (() => Promise<SpoolStatus>) | undefined
-  /** Absent with a Sentry. */
-  outage?: (() => Promise<Pick<SimulatedOutageStatus, 'pending'>>) | undefined
+  spool: () => Promise<SpoolStatus>
   policies: PolicyGauges
   projects: Projects
   /** Milliseconds since 1970. */
@@ -34,12 +30,7 @@ type Gauges = {
 // Gauges of prom-client whose names are those of counters. The series without `_total` sum up to them.
 const MISNAMED = ['active_resources_total', 'active_handles_total', 'active_requests_total']
 /** Reasons that `deploy/prometheus/rules.yml` counts as loss. */
-const LOSS_REASONS: readonly RejectionCode[] = [
-  'spool-full',
-  'spool-unwritable',
-  'inbox-full',
-  'tunnel-failed',
-]
+const LOSS_REASONS: readonly RejectionCode[] = ['spool-full', 'spool-unwritable', 'tunnel-failed']
 const CATEGORIES = new Set(Array.from(ITEM_LABELS, (type) => categoryOf([{ type, bytes: 0 }])))
 
 type Series = { labels: Record<string, string>; count: number }
@@ -49,7 +40,7 @@ export class Metrics {
   readonly #registry = new Registry()
   readonly #counters: Counters
   readonly policies: PolicyMetrics
-  readonly #spool: SpoolMetrics | undefined
+  readonly #spool: SpoolMetrics
 
   constructor(gauges: Gauges) {
     const { counters, projects, now, inFlight, bodyBytes, build } = gauges
@@ -94,14 +85,13 @@ export class Metrics {
       },
     )
     this.#addUpstreamErrors(gauges.upstreams)
-    if (gauges.outage) this.#addOutage(gauges.outage)
     this.policies = new PolicyMetrics(this.#registry, gauges.policies)
-    this.#spool = gauges.spool && new SpoolMetrics(this.#registry, gauges.spool, projects, now)
+    this.#spool = new SpoolMetrics(this.#registry, gauges.spool, projects, now)
   }
 
   /** Returns all metrics in the text format of Prometheus. */
   async expose(): Promise<string> {
-    this.#spool?.refresh()
+    this.#spool.refresh()
     return `${await this.#registry.metrics()}\n${describeDurations(this.#counters)}`
   }
 
@@ -202,19 +192,6 @@ export class Metrics {
     })
   }
 
-  #addOutage(read: NonNullable<Gauges['outage']>): void {
-    new Gauge({
-      name: 'culvert_simulated_outage_pending_envelopes',
-      help: 'Envelopes that wait for the end of a simulated outage; only in inbox mode.',
-      registers: [this.#registry],
-      async collect() {
-        const status = await read().catch(() => undefined)
-        if (status) this.set(status.pending)
-        else this.remove()
-      },
-    })
-  }
-
   #counter(name: string, help: string, labelNames: string[], read: () => readonly Series[]): void {
     new Counter({
       ...{ name, help, labelNames, registers: [this.#registry] },
@@ -241,12 +218,12 @@ export class Metrics {
 }
 
 /** Creates the series of losses at 0: the first loss would not be an increase otherwise. */
-function initialise({ counters, projects, spool }: Gauges): void {
+function initialise({ counters, projects }: Gauges): void {
   for (const project of new Set(projects.all.map(({ name }) => name))) {
     for (const reason of LOSS_REASONS)
       for (const category of CATEGORIES)
         counters.envelopesOf({ outcome: 'rejected', reason, project, category })
-    if (spool) for (const finalOutcome of FINAL_OUTCOMES) counters.finalOutcomeOf(finalOutcome, project)
+    for (const finalOutcome of FINAL_OUTCOMES) counters.finalOutcomeOf(finalOutcome, project)
   }
   const unread = { project: '', category: categoryOf([]) }
   counters.envelopesOf({ outcome: 'rejected', reason: 'tunnel-failed', ...unread })

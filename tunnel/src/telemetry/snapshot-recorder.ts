@@ -22,9 +22,8 @@ import {
 import type { FoundTally, TallyFile } from './tally.ts'
 
 export type SnapshotDeps = {
-  /** Store of the spool, or the inbox. */
   store: SnapshotStore
-  /** ID of the spool or of the inbox. That of a spool can change when it is reached. */
+  /** ID of the spool, which can change when it is reached. */
   storeId: () => string
   counters: Counters
   tally: TallyFile

@@ -41,8 +41,20 @@ export type DeliveryAttempt = {
   isConnecting?: () => boolean
 }
 
-/** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
-export type EnvelopeSender = Omit<Sender, 'project'>
+/** Sender of an envelope: the network of the client, and the spool entry. */
+export type EnvelopeSender = Omit<Sender, 'project'> & {
+  /** ID of the receipt, and time of arrival in milliseconds since 1970. Absent for reports of our own. */
+  receipt?: { id: string; time: number }
+}
+
+/** Request on its way to one upstream. */
+export type Dispatched = Dispatcher.DispatchOptions & { outgoing: OutgoingBody; sender: EnvelopeSender }
+
+/** Connections to one upstream. */
+export type Transport = {
+  dispatch(options: Dispatched, request: UpstreamRequest): unknown
+  destroy(): Promise<void>
+}
 
 export type UpstreamState = {
   origin: string
@@ -89,7 +101,7 @@ const ENVELOPE = 'application/x-sentry-envelope'
 const CSP_REPORT = 'application/csp-report'
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 
-type Upstream = { dispatcher: Dispatcher; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
+type Upstream = { transport: Transport; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
 
 type Posting = {
   project: Project
@@ -120,6 +132,7 @@ export class UpstreamClient {
     limits: UpstreamLimits,
     clock: () => number,
     onBreakerChange: (change: BreakerChange) => void = () => {},
+    openTransport: (origin: string) => Transport = (origin) => openPool(origin, settings),
   ) {
     this.#onBreakerChange = onBreakerChange
     this.#reports = new SecurityReports(settings.cspReports ?? 'auto', limits)
@@ -128,7 +141,7 @@ export class UpstreamClient {
     for (const { origin } of projects)
       if (!this.#upstreams.has(origin))
         this.#upstreams.set(origin, {
-          dispatcher: openPool(origin, settings),
+          transport: openTransport(origin),
           connections: new Connections(settings.connections),
           breaker: new Breaker(clock),
           errors: new UpstreamErrors(clock),
@@ -172,7 +185,7 @@ export class UpstreamClient {
   #request({ project, path, contentType, outgoing, headers, sender }: Posting): UpstreamRequest {
     const { origin } = project
     const listeners = this.#listen(project, sender)
-    const { dispatcher, connections } = this.#find(origin)
+    const { transport, connections } = this.#find(origin)
     const { bytes } = outgoing
     const job = { bytes, start: dispatch }
     const release = () => connections.release(job)
@@ -186,7 +199,10 @@ export class UpstreamClient {
       request.isDispatched = true
       const allHeaders = ['content-type', contentType, ...bodyHeaders(outgoing), ...headers]
       const body = contentOf(outgoing)
-      dispatcher.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
+      transport.dispatch(
+        { origin, method: 'POST', path, headers: allHeaders, body, outgoing, sender },
+        request,
+      )
     }
   }
 
@@ -248,7 +264,7 @@ export class UpstreamClient {
 
   /** Aborts pending requests: a large one may take minutes. */
   async close(): Promise<void> {
-    await Promise.all([...this.#upstreams.values()].map(({ dispatcher }) => dispatcher.destroy()))
+    await Promise.all([...this.#upstreams.values()].map(({ transport }) => transport.destroy()))
   }
 
   #listen(project: Project, sender: EnvelopeSender): RequestListeners {

@@ -52,6 +52,8 @@ export type RequestLimits = {
   transferMs: number
 }
 
+type Abortable = Pick<Dispatcher.DispatchController, 'abort'>
+
 /** Each listener is called at most once per request. */
 export type RequestListeners = {
   note: (result: 'prompt' | 'late' | 'failed') => void
@@ -67,7 +69,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   #resolveSoon!: (result: DeliveryResult | 'late') => void
   #final: PromiseWithResolvers<DeliveryResult> | undefined
   #result: DeliveryResult | undefined
-  #controller: Dispatcher.DispatchController | undefined
+  #controller: Abortable | undefined
   #timer: NodeJS.Timeout
   #startedAt: number | undefined
   #isLate = false
@@ -99,7 +101,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   }
 
   /** undici calls it right before the first byte is sent. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Abortable): void {
     if (this.#result) {
       controller.abort(new Error(NOT_SENT))
       return
@@ -114,12 +116,12 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     if (this.#startedAt === undefined) this.#onDeadline()
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(_: Abortable, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status
     this.#headers = headers
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Abortable, chunk: Buffer): void {
     this.#bytes += chunk.length
     if (this.#bytes <= MAX_REPLY_BYTES) {
       this.#chunks.push(chunk)
@@ -134,7 +136,7 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     this.#end(classify(this.#status, this.#headers, Buffer.concat(this.#chunks, this.#bytes)))
   }
 
-  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+  onResponseError(_: Abortable | null, error: Error): void {
     const reason = nameOf(error)
     if (reason === UNREADABLE) this.#isNoted = true
     this.#end({ kind: 'undecided', reason, status: this.#status || undefined })

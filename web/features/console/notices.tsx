@@ -1,11 +1,9 @@
 /** Problems that affect the figures or need an operator's action. */
 
 import type { ReactNode } from 'react'
-import { formatQuantity } from '../../lib/format.ts'
 import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
-import type { SimulatedOutage } from './monitor/simulated-outage.ts'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
 import { hostOf } from './monitor/upstreams.ts'
 
@@ -31,7 +29,12 @@ export function Notices({ replicas, spools, simulatedOutage }: Props) {
           This notice ends when the file is deleted or moved away.
         </Notice>
       ))}
-      {simulatedOutage && <Notice state="wait">{describeSimulation(simulatedOutage)}</Notice>}
+      {simulatedOutage && (
+        <Notice state="wait">
+          Simulated outage of Sentry, begun in the error lab: it ends in {Math.ceil(simulatedOutage / 1000)}{' '}
+          s.
+        </Notice>
+      )}
       {[...warnings].map((warning) => (
         <Notice key={warning} state="hold">
           {warning}
@@ -46,13 +49,6 @@ function describeUnresponsive(replicas: ReplicaSummary[]): string {
   return first && replicas.length === 1
     ? `${nameOf(first)} does not respond. Check its log, and that it is running.`
     : `${replicas.length} replicas do not respond. Check their logs, and that they are running.`
-}
-
-function describeSimulation({ remaining_ms, pending }: SimulatedOutage): string {
-  const count = formatQuantity(pending, 'envelope')
-  return remaining_ms > 0
-    ? `Simulated outage of Sentry, begun in the error lab: it ends in ${Math.ceil(remaining_ms / 1000)} s. ${count} pending in its own spool.`
-    : `A simulated outage of Sentry is over: ${count} pending for delivery to the inbox.`
 }
 
 function nameOf({ name, origin }: ReplicaSummary): string {

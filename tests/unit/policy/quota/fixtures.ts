@@ -4,6 +4,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { parseDsn } from '../../../../contract/dsn.ts'
 import { Context, type Outcome } from '../../../../tunnel/src/pipeline.ts'
+import { ClientReports } from '../../../../tunnel/src/policy/client-reports.ts'
 import { Quotas, quotaStage } from '../../../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../../../tunnel/src/policy/quota/settings.ts'
 import { removedItemsStage } from '../../../../tunnel/src/policy/removed-items.ts'
@@ -63,7 +64,10 @@ export class QuotaTest {
   /** Runs the stage and those that end the pipeline. Sentry accepts what is left, unless `outcome` says otherwise. */
   send(items: readonly Sent[], posting: Posting = {}, outcome: Outcome['outcome'] = 'delivered'): Outcome {
     const ctx = this.pass(items, posting)
-    const ended = removedItemsStage(new UpstreamLimits(() => this.time), undefined)(ctx)
+    const ended = removedItemsStage(
+      new UpstreamLimits(() => this.time),
+      new ClientReports(async () => true, Date.now),
+    )(ctx)
     if (ended instanceof Promise) throw new Error('removedItemsStage waits for something')
     const final = ended ?? { outcome, status: 200, body: null, headers: {} }
     ctx.announceOutcome(final)

@@ -7,7 +7,7 @@ import { type AskFigures, type FiguresReading, readFigures } from '../figures/re
 import { describeAction } from './operator-actions.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
-import { type SimulatedOutage, simulatedOutageOf } from './simulated-outage.ts'
+import { simulatedOutageOf } from './simulated-outage.ts'
 import { groupUpstreams, type UpstreamGroup, type UpstreamView, upstreamsOf } from './upstreams.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
@@ -17,8 +17,8 @@ export type Snapshot = {
   time: number
   replicas: ReplicaView[]
   spools: SpoolStatus[]
-  /** Absent unless one is on or envelopes of one are pending. */
-  simulatedOutage?: SimulatedOutage
+  /** Milliseconds until it ends; absent without one. */
+  simulatedOutage?: number
   limits: LimitInForce[]
   upstreams: UpstreamView[]
   upstreamGroups: UpstreamGroup[]

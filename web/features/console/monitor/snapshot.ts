@@ -11,7 +11,6 @@ import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Problem } from './problems.ts'
 import type { Change, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
-import type { SimulatedOutage } from './simulated-outage.ts'
 import { figuresOfGroups, hostOf, type UpstreamGroup, type UpstreamView } from './upstreams.ts'
 
 export type ReplicaSummary = Omit<ReplicaView, 'status'> &
@@ -53,8 +52,8 @@ export type OverviewSnapshot = {
   time: number
   replicas: ReplicaSummary[]
   spools: SpoolOverview[]
-  /** Absent unless one is on or envelopes of one are pending. */
-  simulatedOutage?: SimulatedOutage
+  /** Milliseconds until it ends; absent without one. */
+  simulatedOutage?: number
   /** The one that ends first, first; those on categories that the server does not store, last. */
   limits: Listed<LimitInForce>
   upstreams: UpstreamSummary[]

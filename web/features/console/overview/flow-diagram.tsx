@@ -85,9 +85,9 @@ export function FlowDiagram({ overview }: { overview: OverviewSnapshot }) {
 type BranchesProps = { overview: OverviewSnapshot; numbers: Numbers; format: FormatRate }
 
 function Branches({ overview, numbers, format }: BranchesProps) {
-  const { replicas, upstreams, spools, simulatedOutage, flow } = overview
+  const { replicas, upstreams, spools, flow } = overview
   const isResponding = replicas.some(({ state }) => state === 'responding')
-  const isInbox = isResponding && upstreams.length === 0 && spools.length === 0
+  const isInbox = isResponding && upstreams.length === 0
   const sumOf = (read: 'counts' | 'rates') =>
     numbers && NOT_DELIVERED.reduce((sum, outcome) => sum + (numbers[read][outcome] ?? 0), 0)
   return (
@@ -108,14 +108,6 @@ function Branches({ overview, numbers, format }: BranchesProps) {
             deliveredRate={flow ? (flow.now.counts.final_outcomes.delivered ?? 0) / flow.now.seconds : 0}
             format={format}
           />
-        </OutcomeBranch>
-      )}
-      {simulatedOutage && (
-        <OutcomeBranch outcome="spooled" tone="text-wait" {...{ numbers, format }}>
-          <strong>Spool</strong>
-          <p className="text-note text-quiet tabular-nums">
-            {formatCount(simulatedOutage.pending)} pending in a simulated outage
-          </p>
         </OutcomeBranch>
       )}
       <Edge

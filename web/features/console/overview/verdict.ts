@@ -23,7 +23,7 @@ export type Verdict = {
   others: string[]
 }
 
-export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince' | 'simulatedOutage'> & {
+export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince'> & {
   week: Pick<OverviewSnapshot['week'], 'losses' | 'missing'>
   spools: readonly Pick<
     OverviewSnapshot['spools'][number],
@@ -134,12 +134,10 @@ export function linkTo(losses = NO_LOSSES): string {
   return most === expired ? '/console/live-feed?outcome=expired' : '/console/spool'
 }
 
-/** Counts pending and lost envelopes. In inbox mode there is only the spool of a simulated outage. */
-function describeSafety({ spools, week: { losses, missing }, simulatedOutage }: Situation): string {
+/** Counts pending and lost envelopes. */
+function describeSafety({ spools, week: { losses, missing } }: Situation): string {
   const known = missing === undefined ? '' : 'at least '
   const lost = losses ? `${known}${formatCount(sumLosses(losses))} lost` : 'number of lost envelopes unknown'
-  if (simulatedOutage)
-    return `${formatCount(simulatedOutage.pending)} spooled in a simulated outage of Sentry, ${lost}.`
   if (spools.length === 0) return `${lost}.`
   const isUnknown = spools.some(({ envelopes }) => envelopes === undefined)
   return isUnknown

@@ -14,7 +14,7 @@ describe('Lost envelopes', () => {
     expect(sumLosses(losses)).toBe(9)
   })
 
-  it.each(['spool-full', 'spool-unwritable', 'inbox-full', 'tunnel-failed', 'tunnel-busy'])(
+  it.each(['spool-full', 'spool-unwritable', 'tunnel-failed', 'tunnel-busy'])(
     'are those that got 503 with %s, unless their senders keep them',
     (reason) => {
       const outcomes = {

@@ -59,12 +59,6 @@ describe('describeSituation', () => {
     )
   })
 
-  it('names the envelopes of a simulated outage', () => {
-    const simulatedOutage = { remaining_ms: 9_000, pending: 10 }
-    const { text } = describeSituation({ ...situationOf([]), spools: [], simulatedOutage }, CLOCK)
-    expect(text).toContain('10 spooled in a simulated outage of Sentry, 0 lost.')
-  })
-
   it('names the time since which there are no problems', () => {
     expect(describeFor([])).toEqual({
       state: 'ok',
