@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
+import { entryPromises } from '../../support/spool/entry-guarantees.ts'
 import { spoolPromises } from '../../support/spool/guarantees.ts'
 import { openStoreOn } from '../../support/spool/jetstream-spool.ts'
 
@@ -15,4 +16,5 @@ describe('Several machines', requires('nats'), () => {
   afterAll(() => nats?.[Symbol.asyncDispose]())
 
   spoolPromises('NATS JetStream', (bounds) => openStoreOn(nats, bounds))
+  entryPromises('NATS JetStream', (bounds) => openStoreOn(nats, bounds))
 })

@@ -28,8 +28,9 @@ export const CLASSES: readonly PriorityClass[] = [
 /** Larger bodies are objects, so that a batch of messages is small enough for memory. */
 export const INLINE_BYTES = 256 * 1024
 
-const HEADER = 'Culvert'
-const NO_CATEGORY = '-'
+export const HEADER = 'Culvert'
+/** Token of what an entry does not have: a category, or an event. */
+export const NONE = '-'
 const EPOCH_NANOS = 1_735_689_600_000_000_000n // 2025: microseconds since then, times four, have 15 digits
 const FRAMING_BYTES = 300
 
@@ -45,12 +46,12 @@ export function subjectsOf(priority: number): string {
 }
 
 export function subjectOf({ priority, project, category }: Partition): string {
-  return `culvert.spool.${priority}.${encodeToken(project)}.${category || NO_CATEGORY}`
+  return `culvert.spool.${priority}.${encodeToken(project)}.${category || NONE}`
 }
 
 /** Subjects of the entries that a filter names. */
 export function subjectsWithin(priority: number, { projects, category }: EntryFilter): string[] {
-  const name = category === undefined ? '*' : category || NO_CATEGORY
+  const name = category === undefined ? '*' : category || NONE
   return (projects?.map(encodeToken) ?? ['*']).map((token) => `culvert.spool.${priority}.${token}.${name}`)
 }
 
@@ -59,7 +60,7 @@ export function parseSubject(subject: string): Partition {
   return {
     priority: Number(priority),
     project: Buffer.from(project, 'base64url').toString(),
-    category: category === NO_CATEGORY ? '' : category,
+    category: category === NONE ? '' : category,
   }
 }
 
@@ -68,21 +69,34 @@ export function consumerOf(partition: Partition): string {
   return `${partition.category || 'none'}-${hash}`
 }
 
+/** The previous release expires an entry that was resent by `received`. */
 export function encodeEntry(entry: Entry): MsgHdrs {
   const headers = newHeaders()
-  headers.set(HEADER, toAscii(entry))
+  const { received, resent } = entry
+  headers.set(
+    HEADER,
+    toAscii(resent === undefined ? entry : { ...entry, received: resent, arrived: received }),
+  )
   return headers
 }
 
 /** Returns `undefined` when the message is not an entry. */
 export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
   const text = headers?.get(HEADER)
-  return text ? JSON.parse(text) : undefined
+  if (!text) return undefined
+  const { arrived, ...entry } = JSON.parse(text)
+  return arrived === undefined ? entry : { ...entry, received: arrived }
 }
 
 /** Removes what only the stream knows. */
 export function toSpoolEntry({ mark: _mark, due: _due, ...entry }: Entry): SpoolEntry {
   return entry
+}
+
+/** Returns an entry with the times of another clock, which is ahead by `ms`. */
+export function shiftTimes<E extends SpoolEntry>(entry: E, ms: number): E {
+  const { received, resent } = entry
+  return { ...entry, received: received + ms, ...(resent !== undefined && { resent: resent + ms }) }
 }
 
 /** Bytes that an entry takes of its class, within a few per cent. */
@@ -111,13 +125,13 @@ export function timeOfPlace(place: number): string {
   return time.toISOString().replace('Z', `${String(micros % 1000).padStart(3, '0')}Z`)
 }
 
-/** Project in base64url: a DSN holds characters that a subject may not. */
-function encodeToken(project: string): string {
+/** Text in base64url: a DSN holds characters that a subject may not. */
+export function encodeToken(project: string): string {
   return Buffer.from(project).toString('base64url')
 }
 
 /** JSON in ASCII: NATS does not define other characters in headers. */
-function toAscii(value: unknown): string {
+export function toAscii(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import { BoundedMap } from '../../bounded-map.ts'
-import type { PageQuery, SpoolBody, SpoolEntry, StoredBody } from '../spool.ts'
+import { type PageQuery, pendingSince, type SpoolBody, type SpoolEntry, type StoredBody } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import {
   CLASSES,
@@ -25,7 +25,7 @@ import {
   timeOfPlace,
 } from './codec.ts'
 import { isFull, isGone, type Server } from './server.ts'
-import { bodyGone, type Range, readBackwards, readChunks, readForwards } from './stream-reader.ts'
+import { BodyGone, type Range, readBackwards, readChunks, readForwards } from './stream-reader.ts'
 
 export type Stored = { entry: Entry; data: Uint8Array }
 
@@ -134,10 +134,11 @@ export class Messages {
     return entry ? { entry, data: message.data } : undefined
   }
 
-  /** Returns when the oldest entry of a subject arrived; for a message that is not an entry, when it was stored. */
+  /** Returns when the oldest entry of a subject became pending; for a message that is not an entry, when it was stored. */
   async oldest(priority: number, subject: string): Promise<number | undefined> {
     const message = await this.#read(priority, { seq: 1, next_by_subj: subject })
-    return message ? (decodeEntry(message.header)?.received ?? message.time.getTime()) : undefined
+    const entry = message && decodeEntry(message.header)
+    return entry ? pendingSince(entry) : message?.time.getTime()
   }
 
   /**
@@ -157,16 +158,8 @@ export class Messages {
       isOurs = true
       if (failure) throw failure
     }
-    for (;;) {
-      try {
-        await this.#server.insist(priority, ask)
-        return isOurs
-      } catch (error) {
-        await wait(PAUSE_MS, undefined, { signal }).catch(() => {
-          throw error
-        })
-      }
-    }
+    await retryUntil(signal, () => this.#server.insist(priority, ask))
+    return isOurs
   }
 
   /** Yields the entries of a range in the order in which they were stored. */
@@ -176,31 +169,18 @@ export class Messages {
 
   /** Lists entries of one class, in the order in which they were stored or the reverse. */
   async list(priority: number, query: PageQuery): Promise<Walked[]> {
-    const subjects = subjectsWithin(priority, query)
-    const { order, limit, after } = query
-    if (order === 'newest') return this.#listNewest(priority, subjects, limit, after?.place)
-    const found: Walked[] = []
-    const range = after ? { subjects, time: timeOfPlace(after.place) } : { subjects }
-    for await (const walked of this.walk(priority, range)) {
-      if (!after || walked.place > after.place) found.push(walked)
-      if (found.length === limit) break
-    }
-    return found
-  }
-
-  async #listNewest(
-    priority: number,
-    subjects: string[],
-    limit: number,
-    before = Infinity,
-  ): Promise<Walked[]> {
+    const { order, limit, after, eventId, from = -Infinity, to = Infinity } = query
+    const isNewest = order === 'newest'
     const { stream } = classOf({ priority })
-    const time = before < Infinity ? timeOfPlace(before) : undefined
+    const range = { subjects: subjectsWithin(priority, query), time: after && timeOfPlace(after.place) }
+    const read = isNewest ? readBackwards : readForwards
     const found: Walked[] = []
-    const messages = readBackwards(this.#server, stream, { subjects, time })
-    for await (const walked of entriesOf(priority, messages)) {
+    for await (const walked of entriesOf(priority, read(this.#server, stream, range))) {
       if (found.length === limit) break
-      if (walked.place < before) found.push(walked)
+      const since = pendingSince(walked.entry)
+      if (after && (isNewest ? walked.place >= after.place : walked.place <= after.place)) continue
+      if (since < from || since > to) continue
+      if (eventId === undefined || walked.entry.eventId === eventId) found.push(walked)
     }
     return found
   }
@@ -239,7 +219,7 @@ export class Messages {
     const stream = `OBJ_${classOf({ priority }).stream}`
     const describe = async () => (await this.#objects({ priority })).info(file)
     const object = await this.#server.insist(priority, describe)
-    if (!object || object.deleted) throw bodyGone()
+    if (!object || object.deleted) throw new BodyGone()
     if (object.size !== bytes) throw wrongSize(`The object ${file}`, object.size, bytes)
     const chunks = { subject: `$O.${object.bucket}.C.${object.nuid}`, seq: 1, many: object.chunks }
     yield* readChunks(this.#server, priority, stream, chunks)
@@ -253,6 +233,18 @@ export class Messages {
   #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {
     return this.#objm.open(classOf({ priority }).stream, false)
   }
+}
+
+/** Does something again after each failure, until the signal. */
+export async function retryUntil<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await work()
+    } catch (error) {
+      await wait(PAUSE_MS, undefined, { signal }).catch(() => {
+        throw error
+      })
+    }
 }
 
 async function* entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {

@@ -6,9 +6,8 @@ import { BundleBucket } from './bundles.ts'
 import { NAME } from './codec.ts'
 import type { Server } from './server.ts'
 import { SnapshotBuckets } from './snapshots.ts'
-import { codeOf } from './streams.ts'
+import { codeOf, WRONG_SEQUENCE } from './streams.ts'
 
-const WRONG_REVISION = 10071
 const VALUES = 'values.'
 
 /** A failure of the server says nothing about entries: it is asked once. */
@@ -54,7 +53,7 @@ export async function putRevision(
     await bucket.put(key, value, { previousSeq: revision })
     return true
   } catch (error) {
-    if (codeOf(error) !== WRONG_REVISION) throw error
+    if (codeOf(error) !== WRONG_SEQUENCE) throw error
     return false
   }
 }

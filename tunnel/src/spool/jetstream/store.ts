@@ -5,7 +5,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { NatsAddress } from 'contract/nats-url'
 import {
   type Avoided,
-  type Entries,
   type EntryFilter,
   type EntryQuery,
   type EntryRef,
@@ -15,6 +14,7 @@ import {
   type PageQuery,
   type ProjectDemand,
   type PutResult,
+  pendingSince,
   type Spool,
   type SpoolBody,
   type SpoolBounds,
@@ -28,6 +28,7 @@ import {
   CLASSES,
   type Entry,
   INLINE_BYTES,
+  shiftTimes,
   storedBytes,
   subjectsOf,
   subjectsWithin,
@@ -35,10 +36,11 @@ import {
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './durability.ts'
-import { Messages, removeByClass, type Walked } from './messages.ts'
+import { Messages, removeByClass, retryUntil, type Stored, type Walked } from './messages.ts'
 import { Server } from './server.ts'
 import { SharedBuckets } from './shared-state.ts'
 import { ALL, type Clocks, State } from './state.ts'
+import { type End, StreamEntries } from './stream-entries.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 
 type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
@@ -52,6 +54,7 @@ const STALL_MS = 300
 const REPLICAS_MS = 2_000
 const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
+const COPIED_AT_A_TIME = 50
 const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
@@ -73,14 +76,7 @@ export async function openJetStreamSpool(
 }
 
 class JetStreamSpool implements Spool {
-  readonly entries: Entries = {
-    keep: notYet,
-    list: notYet,
-    count: notYet,
-    read: notYet,
-    resend: notYet,
-    purge: notYet,
-  }
+  readonly entries: StreamEntries
   readonly state: SharedBuckets
   readonly #server: Server
   readonly #messages: Messages
@@ -99,7 +95,13 @@ class JetStreamSpool implements Spool {
     this.#state = new State(server, this.#messages, settings, clocks)
     this.#consumers = new Consumers(server, () => this.#state.serverNow())
     this.#now = clocks.now
-    this.state = new SharedBuckets(server, settings.replicas, () => this.#clockOffsetMs())
+    const clockOffsetMs = () => this.#clockOffsetMs()
+    this.state = new SharedBuckets(server, settings.replicas, clockOffsetMs)
+    this.entries = new StreamEntries({
+      ...{ ...settings, ...clocks, server, clockOffsetMs },
+      maxBytes: () => this.#state.maxBytes,
+      put: (entry, body) => this.put(entry, body, 0),
+    })
   }
 
   async start(): Promise<void> {
@@ -126,9 +128,8 @@ class JetStreamSpool implements Spool {
     if (reason) return { kind: 'full', reason }
     const until = this.#now() + leaseMs
     const mark = randomUUID()
-    const received = this.#toServer(entry.received)
     const due = leaseMs > 0 && { due: this.#state.serverNow() + leaseMs }
-    const stored: Entry = { ...entry, mark, received, ...due }
+    const stored: Entry = { ...shiftTimes(entry, this.#clockOffsetMs()), mark, ...due }
     this.#state.add(entry)
     let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
@@ -173,10 +174,9 @@ class JetStreamSpool implements Spool {
     }))
   }
 
-  async read({ id, key }: SpoolEntry & EntryRef): Promise<StoredBody> {
-    const held = this.#consumers.held(id)
-    const stored = held ? { entry: held.entry, data: held.message.data } : await this.#messages.get(id)
-    if (stored?.entry.key !== key) throw new Error('it is gone: another replica has settled it')
+  async read(entry: SpoolEntry & EntryRef): Promise<StoredBody> {
+    const stored = await this.#find(entry)
+    if (!stored) throw new Error('it is gone: another replica has settled it')
     return this.#messages.readBody(stored)
   }
 
@@ -186,9 +186,9 @@ class JetStreamSpool implements Spool {
   }
 
   /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
-  finish(lease: Lease): Promise<boolean> {
+  finish(lease: Lease, ending?: End): Promise<boolean> {
     this.#consumers.extend(lease.id, Infinity)
-    return this.#remove(lease.id, lease, this.#closing.signal)
+    return this.#end(lease, lease, ending, this.#closing.signal)
   }
 
   /** Notifies all replicas when the lease is that of a put, since any of them may have fetched the message. */
@@ -204,7 +204,10 @@ class JetStreamSpool implements Spool {
     const end = this.#toServer(before)
     return removeByClass(async (priority) => {
       const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
-      return oldest !== undefined && oldest < end ? this.#removeWithin(priority, {}, REMOVED, end) : []
+      const isDue = oldest !== undefined && oldest < end
+      return isDue
+        ? this.#removeWithin(priority, {}, REMOVED, { before: end, ending: { state: 'expired' } })
+        : []
     })
   }
 
@@ -221,7 +224,14 @@ class JetStreamSpool implements Spool {
       const stored = await this.#messages.get(id)
       return stored?.entry.key === key ? [this.#describe(stored.entry, id, id)] : []
     }
-    const found = await Promise.all(CLASSES.map((_, priority) => this.#messages.list(priority, query)))
+    const { from, to, ...others } = query
+    const within = {
+      ...(from !== undefined && { from: this.#toServer(from) }),
+      ...(to !== undefined && { to: this.#toServer(to) }),
+    }
+    const found = await Promise.all(
+      CLASSES.map((_, priority) => this.#messages.list(priority, { ...others, ...within })),
+    )
     const sign = query.order === 'oldest' ? 1 : -1
     return found
       .flat()
@@ -286,23 +296,55 @@ class JetStreamSpool implements Spool {
     return true
   }
 
-  /** Removes the first entries of a class that arrived before a time, and returns those that no other replica removed. */
+  /**
+   * Ends an entry, after it was copied to those that are not pending if it has an ending: it is deleted last, so that no crash loses it. A
+   * copy that the server refuses is given up.
+   */
+  async #end(
+    ref: EntryRef,
+    entry: SpoolEntry,
+    ending: End | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const copy = async () => {
+      const stored = await this.#find(ref)
+      if (!stored || !ending) return false
+      const body = await this.#messages.readBody(stored)
+      const chunks = () => (Buffer.isBuffer(body) ? [body] : body.open())
+      await this.entries.end(stored.entry, { chunks }, ending).catch((error) => {
+        if (this.#server.failure) throw error
+      })
+      return true
+    }
+    if (ending && !(await retryUntil(signal, copy))) return false
+    return this.#remove(ref.id, entry, signal)
+  }
+
+  /** Finds an entry with its body, if that is small. One that this replica has leased is in memory. */
+  async #find({ id, key }: EntryRef): Promise<Stored | undefined> {
+    const held = this.#consumers.held(id)
+    const stored = held ? { entry: held.entry, data: held.message.data } : await this.#messages.get(id)
+    return stored?.entry.key === key ? stored : undefined
+  }
+
+  /** Ends the first entries of a class that became pending before a time, and returns those that no other replica ended. */
   async #removeWithin(
     priority: number,
     which: EntryFilter,
     limit: number,
-    before = Infinity,
+    { before, ending }: { before: number; ending?: End } = { before: Infinity },
   ): Promise<SpoolEntry[]> {
     const found: Walked[] = []
     for await (const walked of this.#messages.walk(priority, { subjects: subjectsWithin(priority, which) })) {
-      if (walked.entry.received >= before || found.length >= limit) break
+      if (pendingSince(walked.entry) >= before || found.length >= limit) break
       found.push(walked)
     }
     const ours: SpoolEntry[] = []
     const signal = this.#timeLimit()
     while (found.length > 0) {
-      const some = found.splice(0, REMOVED_AT_A_TIME)
-      const removed = await Promise.allSettled(some.map(({ id, entry }) => this.#remove(id, entry, signal)))
+      const some = found.splice(0, ending ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME)
+      const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
+      const removed = await Promise.allSettled(ended)
       const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
       ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#localise(toSpoolEntry(entry))))
       const failed = removed.find((each) => each.status === 'rejected')
@@ -336,14 +378,10 @@ class JetStreamSpool implements Spool {
   }
 
   #localise<E extends SpoolEntry>(entry: E): E {
-    return { ...entry, received: this.#toLocal(entry.received) }
+    return shiftTimes(entry, -this.#clockOffsetMs())
   }
 
   #timeLimit(): AbortSignal {
     return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
-}
-
-async function notYet(): Promise<never> {
-  throw new Error('a NATS server keeps no entries after their delivery')
 }

@@ -1,6 +1,8 @@
 /** Reads streams without leases: headers forwards and backwards, and bodies in chunks. */
 
+import { Readable } from 'node:stream'
 import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
+import type { StoredBody } from '../spool.ts'
 import type { Server } from './server.ts'
 
 /** Part of a stream: from a sequence, or from a time in RFC 3339; read backwards, it ends before that time. */
@@ -79,12 +81,22 @@ export async function* readChunks(
   for (let chunk = 0; chunk < many; chunk++) {
     const ask = () => server.jsm.streams.getMessage(stream, query)
     const message = await server.insist(priority, ask)
-    if (!message) throw bodyGone()
+    if (!message) throw new BodyGone()
     query.seq = message.seq + 1
     yield message.data
   }
 }
 
-export function bodyGone(): Error {
-  return new Error('its body is gone: another replica has settled it')
+/** Returns the only chunk of a body, or a function that streams all of them. */
+export async function openBody(isWhole: boolean, chunks: () => AsyncIterable<Buffer>): Promise<StoredBody> {
+  if (!isWhole) return { open: () => Readable.from(chunks(), { objectMode: false }) }
+  const [chunk = Buffer.alloc(0)] = await Array.fromAsync(chunks())
+  return chunk
+}
+
+/** Error of an entry that another replica has settled meanwhile. */
+export class BodyGone extends Error {
+  constructor() {
+    super('its body is gone: another replica has settled it')
+  }
 }

@@ -1,0 +1,469 @@
+/** Stream of entries that are not pending, and that of their bodies. The server drops the oldest messages of both. */
+
+import {
+  DiscardPolicy,
+  type JsMsg,
+  RetentionPolicy,
+  StorageType,
+  type StoredMsg,
+  type StreamConfig,
+} from '@nats-io/jetstream'
+import { nanos, headers as newHeaders } from '@nats-io/transport-node'
+import { networksAround } from 'contract/networks'
+import { BoundedMap } from '../../bounded-map.ts'
+import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../spool.ts'
+import { wrongSize } from '../stored-body.ts'
+import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
+import { isGone, type Server } from './server.ts'
+import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
+import { codeOf, NAME_TAKEN, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
+
+/** Entry as a message holds it, in one header. Times are those of the server. `chunks`: messages of its body, the first at `body`. */
+export type Line = SpoolEntry & {
+  state: EndedState
+  status?: number | undefined
+  answer?: string | undefined
+  body?: number
+  chunks?: number
+}
+
+/** Changes of a kept entry: its message cannot be changed. */
+export type Note = Pick<Line, 'resent' | 'status' | 'answer'>
+
+/** Entry that was read, with the sequence of its message, and the time at which it was stored. */
+export type Found = Line & { seq: number; ended: number; isStored: boolean }
+
+export type EndedBounds = {
+  /** Number of entries, and bytes of their bodies. */
+  limits: () => { bytes: number; lines: number }
+  ageMs: number
+  /** Copies of each stream. */
+  replicas: number
+  /** Share of one client address. */
+  addressShare: number
+}
+
+/** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
+export type Kind = { subject: string; stream: string; bodies: string; states: readonly EndedState[] }
+
+export const DEAD: Kind = {
+  subject: 'dead',
+  stream: 'CULVERT_DEAD_LETTERS',
+  bodies: 'CULVERT_DEAD_LETTER_BODIES',
+  states: ['declined', 'expired', 'evicted'],
+}
+export const KEPT: Kind = {
+  subject: 'kept',
+  stream: 'CULVERT_KEPT',
+  bodies: 'CULVERT_KEPT',
+  states: ['kept'],
+}
+
+type Query = { seq: number } | { last_by_subj: string }
+type Counted = { key: string; network: string; bytes: number; seq: number }
+
+/** Entries of one network by key, the oldest first, and the bytes of their bodies. */
+type Usage = { bytes: number; lines: Map<string, Counted> }
+
+const CHUNK_BYTES = 512 * 1024
+const LINE_BYTES = 4 * 1024 // of a long line
+const PUBLISH_MS = 1_000
+const MAX_NOTES = 100_000
+const LAST_TIME = Date.UTC(9999)
+const NOT_STORED = -1
+const READ_AGAIN = 100 // times the duration of the last reading
+
+export class EndedStream {
+  readonly kind: Kind
+  readonly #server: Server
+  readonly #bounds: EndedBounds
+  #opening: Promise<unknown> | undefined
+  readonly #notes = new BoundedMap<string, Note & { seq: number }>(MAX_NOTES)
+  #notesRead = 0
+  readonly #counted = new Map<string, Counted>()
+  readonly #usage = new Map<string, Usage>()
+  #countDue = -Infinity
+  #counting: Promise<void> | undefined
+
+  constructor(server: Server, kind: Kind, bounds: EndedBounds) {
+    this.#server = server
+    this.kind = kind
+    this.#bounds = bounds
+  }
+
+  /**
+   * Stores an entry, and before it the body. Replaces a dead letter with the same key. Of one whose body is larger than a share, only the line
+   * stays.
+   */
+  async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
+    if (performance.now() >= this.#countDue) await this.#count()
+    const { kind } = this
+    const hasRoom = body !== undefined && line.bytes <= this.#mostOf(line.network)
+    if (!hasRoom && kind === KEPT) return 'too-large'
+    const counted = { key: line.key, network: line.network, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
+    await this.#makeRoom(counted)
+    const stored = hasRoom ? { ...line, ...(await this.#putBody(line.key, body)) } : { ...line, headers: [] }
+    const headers = newHeaders()
+    headers.set(HEADER, toAscii(stored))
+    const expect = kind === KEPT && { expect: { lastSubjectSequence: 0 } }
+    const publish = () =>
+      this.#server.js.publish(this.#subjectOf(line), '', { headers, timeout: PUBLISH_MS, ...expect })
+    try {
+      counted.seq = (await this.#ask(publish)).seq
+      return 'stored'
+    } catch (error) {
+      if (codeOf(error) !== WRONG_SEQUENCE) throw error
+      return (await this.find(line))?.body === stored.body ? 'stored' : 'known' // the first response was lost
+    }
+  }
+
+  /** Finds the entry with the key of another one. */
+  find(entry: Pick<SpoolEntry, 'key' | 'project' | 'eventId'>): Promise<Found | undefined> {
+    return this.#readOne({ last_by_subj: this.#subjectOf(entry) })
+  }
+
+  get(seq: number): Promise<Found | undefined> {
+    return this.#readOne({ seq })
+  }
+
+  /** Yields the entries that match, the oldest first, from a sequence if one is given. */
+  async *oldest(filter: EndedFilter, seq?: number): AsyncGenerator<Found> {
+    const { from = 0, to = Infinity } = filter
+    const start = seq === undefined ? { time: from > 0 ? timeOf(from) : undefined } : { seq }
+    const range = { subjects: this.#subjectsOf(filter), ...start }
+    yield* this.#select(filter, readForwards(this.#server, this.kind.stream, range), (ended) => ended > to)
+  }
+
+  /** Yields the entries that match, the newest first. */
+  async *newest(filter: EndedFilter): AsyncGenerator<Found> {
+    const { from = 0, to = Infinity } = filter
+    const time = to < LAST_TIME ? timeOf(to + 1) : undefined
+    const range = { subjects: this.#subjectsOf(filter), time }
+    yield* this.#select(filter, readBackwards(this.#server, this.kind.stream, range), (ended) => ended < from)
+  }
+
+  /** Yields the body of an entry. Asks for each chunk when it is wanted. */
+  async *body({ key, chunks = 0, bytes }: Line): AsyncGenerator<Buffer> {
+    let found = 0
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const message = await this.#read(this.kind.bodies, { last_by_subj: this.#bodyOf(key, chunk) })
+      if (!message) throw new BodyGone()
+      const { buffer, byteOffset, byteLength } = message.data
+      found += byteLength
+      if (chunk === chunks - 1 && found !== bytes) throw wrongSize('A message', found, bytes)
+      yield Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+    }
+  }
+
+  /** Notes changes of a kept entry. */
+  async note(found: Found, note: Note): Promise<void> {
+    const { resent, status, answer } = found
+    const headers = newHeaders()
+    headers.set(HEADER, toAscii({ resent, status, answer, ...note }))
+    await this.#ask(() =>
+      this.#server.js.publish(this.#noteOf(found.key), '', { headers, timeout: PUBLISH_MS }),
+    )
+  }
+
+  /** Removes the body first: afterwards, another replica may store the same entry again. */
+  async remove({ key, seq }: Pick<Found, 'key' | 'seq'>): Promise<void> {
+    this.#forget(key)
+    await this.#removeBody(key)
+    if (seq === NOT_STORED) return
+    const { stream } = this.kind
+    await this.#ask(() => this.#server.jsm.streams.deleteMessage(stream, seq, false)).catch((error) => {
+      if (!isGone(error)) throw error
+    })
+  }
+
+  #removeBody(key: string): Promise<unknown> {
+    return this.#ask(() =>
+      this.#server.jsm.streams.purge(this.kind.bodies, { filter: this.#bodyOf(key, '*') }),
+    )
+  }
+
+  async #putBody(key: string, body: SpoolBody): Promise<Pick<Line, 'body' | 'chunks'>> {
+    const seqs: number[] = []
+    for await (const chunk of inChunks(body.chunks())) {
+      const subject = this.#bodyOf(key, seqs.length)
+      const ask = () => this.#server.js.publish(subject, chunk, { timeout: PUBLISH_MS })
+      seqs.push((await this.#ask(ask)).seq)
+    }
+    return { body: seqs[0] ?? 0, chunks: seqs.length }
+  }
+
+  async *#select(
+    filter: EndedFilter,
+    messages: AsyncIterable<JsMsg>,
+    isBeyond: (ended: number) => boolean,
+  ): AsyncGenerator<Found> {
+    try {
+      const isStored = await this.#readBodies()
+      await this.#readNotes()
+      for await (const { headers, seq, time } of messages) {
+        if (isBeyond(time.getTime())) return
+        const line = readLine(headers, seq, time, isStored)
+        const found = line && this.#withNote(line)
+        if (found && matches(found, filter) && (this.kind === DEAD || found.isStored)) yield found
+      }
+    } catch (error) {
+      if (codeOf(error) !== NO_STREAM) throw error // it is created when an entry is added
+    }
+  }
+
+  async #readNotes(): Promise<void> {
+    if (this.kind !== KEPT) return
+    const range = { subjects: [this.#noteOf('*')], seq: this.#notesRead + 1 }
+    for await (const { subject, headers, seq } of readForwards(this.#server, this.kind.stream, range)) {
+      const note: Note = JSON.parse(headers?.get(HEADER) ?? '{}')
+      this.#notes.set(subject.slice(subject.lastIndexOf('.') + 1), { ...note, seq })
+      this.#notesRead = Math.max(this.#notesRead, seq)
+    }
+  }
+
+  #withNote(found: Found): Found {
+    const note = this.#notes.get(found.key)
+    if (!note || note.seq < found.seq) return found
+    const { seq: _seq, ...changes } = note
+    return { ...found, ...changes }
+  }
+
+  /** Returns a function that tells whether the body of a line is there. Bodies of dead letters are also removed between others. */
+  async #readBodies(): Promise<(line: Line) => boolean> {
+    const { kind } = this
+    const filter = kind === DEAD ? { subjects_filter: this.#bodyOf('*', '*') } : undefined
+    const ask = () => this.#server.jsm.streams.info(kind.bodies, filter)
+    const info = await this.#server.insist(0, () => ask().catch(noStream))
+    if (!info) return () => false
+    const { first_seq, subjects } = info.state
+    return ({ key, body, chunks = 0 }) => {
+      if (body === undefined || body < first_seq) return false
+      if (kind === KEPT) return true
+      return Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every(
+        (each) => each in (subjects ?? {}),
+      )
+    }
+  }
+
+  /** Reads the lines again from time to time: other replicas and the server change them, too. */
+  #count(): Promise<void> {
+    this.#counting ??= this.#countAll().finally(() => {
+      this.#counting = undefined
+    })
+    return this.#counting
+  }
+
+  async #countAll(): Promise<void> {
+    const began = performance.now()
+    const found = await Array.fromAsync(this.oldest({}))
+    this.#counted.clear()
+    this.#usage.clear()
+    for (const { key, network, bytes, isStored, seq } of found)
+      this.#note({ key, network, bytes: isStored ? bytes : 0, seq })
+    this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
+  }
+
+  #note(counted: Counted): void {
+    const { key, network, bytes } = counted
+    this.#forget(key)
+    if (network === '') return
+    this.#counted.set(key, counted)
+    for (const { name } of networksAround(network)) {
+      const usage = this.#usage.get(name) ?? { bytes: 0, lines: new Map() }
+      usage.bytes += bytes
+      usage.lines.set(key, counted)
+      this.#usage.set(name, usage)
+    }
+  }
+
+  #forget(key: string): void {
+    const counted = this.#counted.get(key)
+    if (!counted) return
+    this.#counted.delete(key)
+    this.#forgetBody(counted)
+    for (const { name } of networksAround(counted.network)) {
+      const usage = this.#usage.get(name)
+      usage?.lines.delete(key)
+      if (usage?.lines.size === 0) this.#usage.delete(name)
+    }
+  }
+
+  #forgetBody(counted: Counted): void {
+    for (const { name } of networksAround(counted.network)) {
+      const usage = this.#usage.get(name)
+      if (usage) usage.bytes -= counted.bytes
+    }
+    counted.bytes = 0
+  }
+
+  /** Returns the bytes that an entry of a network may have. */
+  #mostOf(network: string): number {
+    return Math.min(1, ...this.#sharesOf(network).map(({ share }) => share)) * this.#bounds.limits().bytes
+  }
+
+  #sharesOf(network: string): { name: string; share: number }[] {
+    const { addressShare } = this.#bounds
+    return networksAround(network).map(({ name, factor }) => ({
+      name,
+      share: Math.min(1, addressShare * factor),
+    }))
+  }
+
+  /** Counts a new entry, and removes the oldest ones of its network beyond its share. */
+  async #makeRoom(added: Counted): Promise<void> {
+    this.#note(added)
+    const removals: Promise<unknown>[] = []
+    for (const { name, share } of this.#sharesOf(added.network)) {
+      const usage = this.#usage.get(name)
+      const maxLines = Math.max(1, share * this.#bounds.limits().lines)
+      for (const counted of usage?.lines.values() ?? []) {
+        if (!usage || counted === added) break
+        const isOver = usage.bytes > share * this.#bounds.limits().bytes
+        if (usage.lines.size > maxLines || (isOver && this.kind === KEPT)) removals.push(this.remove(counted))
+        else if (!isOver) break
+        else if (counted.bytes > 0) {
+          this.#forgetBody(counted)
+          removals.push(this.#removeBody(counted.key))
+        }
+      }
+    }
+    await Promise.all(removals)
+  }
+
+  #subjectOf({ key, project, eventId }: Pick<SpoolEntry, 'key' | 'project' | 'eventId'>): string {
+    const event = eventId === undefined ? NONE : encodeToken(eventId)
+    return `culvert.${this.kind.subject}.entry.${encodeToken(project)}.${event}.${key}`
+  }
+
+  #subjectsOf({ projects, eventId }: EndedFilter): string[] {
+    const event = eventId === undefined ? '*' : encodeToken(eventId)
+    const tokens = new Set(projects?.map(encodeToken) ?? ['*'])
+    return Array.from(tokens, (token) => `culvert.${this.kind.subject}.entry.${token}.${event}.*`)
+  }
+
+  #bodyOf(key: string, chunk: number | '*'): string {
+    return `culvert.${this.kind.subject}.body.${key}.${chunk}`
+  }
+
+  #noteOf(key: string): string {
+    return `culvert.${this.kind.subject}.note.${key}`
+  }
+
+  #read(stream: string, query: Query): Promise<StoredMsg | null> {
+    const ask = () => this.#server.jsm.streams.getMessage(stream, query)
+    return this.#server.insist(0, async () => (await ask().catch(noStream)) ?? null)
+  }
+
+  async #readOne(query: Query): Promise<Found | undefined> {
+    const message = await this.#read(this.kind.stream, query)
+    if (!message) return undefined
+    const [isStored] = await Promise.all([this.#readBodies(), this.#readNotes()])
+    const line = readLine(message.header, message.seq, message.time, isStored)
+    return line && this.#withNote(line)
+  }
+
+  /** Creates the streams first, and again when they were deleted. */
+  #ask<T>(ask: () => Promise<T>): Promise<T> {
+    return this.#server.insist(0, async () => {
+      try {
+        this.#opening ??= Promise.all(this.#configs().map((config) => openStream(this.#server, config)))
+        await this.#opening
+        return await ask()
+      } catch (error) {
+        if (!isGone(error) && codeOf(error) !== WRONG_SEQUENCE) this.#opening = undefined
+        throw error
+      }
+    })
+  }
+
+  #configs(): Config[] {
+    const { subject, stream, bodies } = this.kind
+    const { limits, ageMs, replicas } = this.#bounds
+    const { bytes, lines } = limits()
+    const max_bytes = Math.floor(bytes)
+    const shared = { max_age: nanos(ageMs), num_replicas: replicas }
+    if (stream === bodies) return [{ ...shared, name: stream, subjects: [`culvert.${subject}.>`], max_bytes }]
+    return [
+      {
+        ...shared,
+        name: stream,
+        subjects: [`culvert.${subject}.entry.>`],
+        max_bytes: Math.min(lines * LINE_BYTES, max_bytes),
+        max_msgs: lines,
+      },
+      { ...shared, name: bodies, subjects: [`culvert.${subject}.body.>`], max_bytes },
+    ]
+  }
+}
+
+type Config = Pick<StreamConfig, 'name' | 'subjects' | 'max_age' | 'max_bytes' | 'num_replicas'> & {
+  max_msgs?: number
+}
+
+/** Creates a stream that is missing, or changes the bounds of one that exists. Several replicas may do so at once. */
+async function openStream({ jsm }: Server, config: Config): Promise<void> {
+  const { name, subjects: _subjects, ...bounds } = config
+  const found = await jsm.streams.info(name).catch(noStream)
+  if (!found) {
+    const kept = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.Old }
+    const numbers = { max_msgs_per_subject: 1, first_seq: Date.now() } // a stream that is created again numbers no message like one that it lost
+    await jsm.streams.add({ ...config, ...kept, ...numbers }).catch((error) => {
+      if (codeOf(error) !== NAME_TAKEN) throw error
+    })
+  } else if (Object.entries(bounds).some(([key, value]) => found.config[key as keyof StreamConfig] !== value))
+    await jsm.streams.update(name, bounds)
+}
+
+function noStream(error: unknown): undefined {
+  if (codeOf(error) !== NO_STREAM) throw error
+}
+
+function readLine(
+  headers: JsMsg['headers'],
+  seq: number,
+  time: Date,
+  isStored: (line: Line) => boolean,
+): Found | undefined {
+  const text = headers?.get(HEADER)
+  if (!text) return undefined
+  const line: Line = JSON.parse(text)
+  return { ...line, seq, ended: time.getTime(), isStored: isStored(line) }
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+export function matches(
+  found: Found,
+  { states, projects, eventId, from, to, notResentSince }: EndedFilter,
+): boolean {
+  return (
+    (states?.includes(found.state) ?? true) &&
+    (projects?.includes(found.project) ?? true) &&
+    (eventId === undefined || found.eventId === eventId) &&
+    found.ended >= (from ?? -Infinity) &&
+    found.ended <= (to ?? Infinity) &&
+    (found.resent ?? -Infinity) < (notResentSince ?? Infinity)
+  )
+}
+
+/** Joins and cuts pieces to the chunks of messages. Yields an empty one for an empty body. */
+async function* inChunks(body: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = []
+  let bytes = 0
+  let isEmpty = true
+  for await (const piece of body)
+    for (let at = 0; at < piece.length; ) {
+      const part = piece.subarray(at, at + CHUNK_BYTES - bytes)
+      pieces.push(part)
+      bytes += part.length
+      at += part.length
+      if (bytes < CHUNK_BYTES) continue
+      yield Buffer.concat(pieces)
+      isEmpty = false
+      pieces = []
+      bytes = 0
+    }
+  if (bytes > 0 || isEmpty) yield Buffer.concat(pieces)
+}
