@@ -7,13 +7,7 @@ import { Readable } from 'node:stream'
 import { networkOf } from 'contract/networks'
 import { Rejection } from 'contract/rejections'
 import { type MemoryBudget, OutOfMemoryBudget } from './body/memory-budget.ts'
-import {
-  buildBody,
-  changeCompressed,
-  decompressForSpool,
-  maxPlainBytes,
-  type OutgoingBody,
-} from './body/outgoing.ts'
+import { buildBody, changeCompressed, maxPlainBytes, type OutgoingBody } from './body/outgoing.ts'
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
@@ -23,7 +17,7 @@ import { rateLimitsFor } from './policy/rate-limits.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
-import { createSpoolEntry } from './spool/entry.ts'
+import { buildSpoolBody, createSpoolEntry, describeEntry } from './spool/entry.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { SharedState } from './spool/shared-state.ts'
@@ -259,7 +253,6 @@ async function spool(
   return spooled(ctx, result.kind)
 }
 
-/** The spool holds bodies decoded and without the removed ranges. */
 async function putIntoSpool(
   ctx: Context,
   { sentry, bodies }: ForwardServices,
@@ -267,15 +260,8 @@ async function putIntoSpool(
   headers: string[],
   leaseMs: number,
 ): Promise<PutResult> {
-  const { envelope, body } = ctx
-  let outgoing: OutgoingBody
-  if (body.encoding === 'identity') outgoing = buildBody(body, envelope.bytes, removed)
-  else {
-    const plain = await decompressForSpool(bodies, body, envelope.bytes, removed)
-    ctx.derivedBodies.push(plain)
-    outgoing = buildBody(plain, plain.wireBytes, [])
-  }
-  const spooled = await createSpoolEntry(ctx, outgoing, headers)
+  const outgoing = await buildSpoolBody(ctx, bodies, removed)
+  const spooled = await createSpoolEntry(describeEntry(ctx, headers), outgoing)
   return sentry.spool.put(spooled.entry, spooled.body, leaseMs)
 }
 

@@ -1,35 +1,49 @@
 /** Creates the spool entry of an envelope. */
 
 import { networkOf } from 'contract/networks'
-import type { OutgoingBody } from '../body/outgoing.ts'
+import { buildBody, decompressForSpool, type OutgoingBody } from '../body/outgoing.ts'
+import type { Range } from '../body/ranges.ts'
+import type { Bodies } from '../body/receive.ts'
 import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
 import { mostImportant, priorityOf } from '../envelope/priorities.ts'
 import type { Context } from '../pipeline.ts'
 import type { SpoolBody, SpoolEntry } from './spool.ts'
 
-/**
- * Creates the entry of an envelope without its removed items. `outgoing` is not compressed, since `sent_at` changes before delivery.
- * `headers` are those of `senderHeaders`.
- */
-export async function createSpoolEntry(
-  ctx: Context,
-  outgoing: OutgoingBody,
-  headers: string[],
-): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
+/** Entry without what derives from its body. */
+export type EntryDescription = Omit<SpoolEntry, 'key' | 'bytes'>
+
+/** Describes the entry of an envelope without its removed items. `headers` are those of `senderHeaders`. */
+export function describeEntry(ctx: Context, headers: string[]): EntryDescription {
   const { project, client, receipt } = ctx
   const category = mostImportant(ctx.remaining().items.map((item) => categoriesOf(item)[0] ?? ''))
-  const entry = {
-    key: await identify(project.key, outgoing.content()),
+  return {
     project: project.key,
     category,
     priority: priorityOf(category),
     network: networkOf(client.address),
     received: receipt.time,
-    bytes: outgoing.bytes,
     receipt: receipt.id,
     eventId: ctx.envelope.eventId,
     headers,
   }
+}
+
+/** Builds the body of an entry: decoded, since `sent_at` changes before delivery, and without the removed ranges. */
+export async function buildSpoolBody(ctx: Context, bodies: Bodies, removed: Range[]): Promise<OutgoingBody> {
+  const { envelope, body } = ctx
+  if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
+  const plain = await decompressForSpool(bodies, body, envelope.bytes, removed)
+  ctx.derivedBodies.push(plain)
+  return buildBody(plain, plain.wireBytes, [])
+}
+
+/** Creates an entry, whose identity is that of its project and its body. */
+export async function createSpoolEntry(
+  described: EntryDescription,
+  outgoing: OutgoingBody,
+): Promise<{ entry: SpoolEntry; body: SpoolBody }> {
+  const key = await identify(described.project, outgoing.content())
+  const entry = { ...described, key, bytes: outgoing.bytes }
   return { entry, body: { chunks: outgoing.content, file: outgoing.file } }
 }
