@@ -109,6 +109,23 @@ export type Receipt = {
 export const FINAL_OUTCOMES = ['delivered', 'declined', 'expired', 'evicted', 'purged'] as const
 export type FinalOutcome = (typeof FINAL_OUTCOMES)[number]
 
+/** Results of envelopes for a mirror: the final outcome of its spool entry, or `lost`: the spool could not take it. */
+export const MIRROR_RESULTS = [...FINAL_OUTCOMES, 'lost'] as const
+export type MirrorResult = (typeof MIRROR_RESULTS)[number]
+
+/** Mirror of a project, by `MIRROR_DSN`, on one replica. Its pending envelopes are in the status of the spool. */
+export type MirrorStatus = {
+  /** `host/project` of the mirror, and of the project whose envelopes it gets. */
+  mirror: string
+  project: string
+  /** Envelopes since the replica started. */
+  results: Partial<Record<MirrorResult, number>>
+  /** Rate limits that the mirror has set. */
+  limits: LimitInForce[]
+  /** Server of the mirror, which may also be that of a project. */
+  upstream: UpstreamState
+}
+
 /** `not-stored`: spooled before it was known that the server does not store its category, and not sent. */
 export type FinalOutcomeReason = 'not-stored'
 
@@ -185,6 +202,8 @@ export type ReplicaStatus = {
   in_flight: number
   limits: LimitInForce[]
   upstreams: UpstreamState[]
+  /** Absent without `MIRROR_DSN`. `limits` and `upstreams` are those of the projects. */
+  mirrors?: MirrorStatus[]
   /** Absent in inbox mode of an earlier release. */
   spool?: SpoolStatus
   /** Only in inbox mode; absent when the spool does not respond. */

@@ -57,6 +57,11 @@ export function formatDsn(dsn: Dsn): string {
   return `${dsn.protocol}://${dsn.publicKey}@${authority(dsn)}/${dsn.path && `${dsn.path}/`}${dsn.projectId}`
 }
 
+/** Reports whether two DSNs, whose keys and paths may differ, are of one project. */
+export function isSameProject(a: Dsn, b: Dsn): boolean {
+  return a.host === b.host && a.port === b.port && a.projectId === b.projectId
+}
+
 /** Returns scheme and authority. */
 export function originOf(dsn: Dsn): string {
   return `${dsn.protocol}://${authority(dsn)}`

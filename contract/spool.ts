@@ -26,6 +26,8 @@ export type SpoolDepth = {
   /** Until the bound or the disk is full, extrapolated from the last minutes; absent when neither fills up. */
   full_in_seconds?: number
   partitions: SpoolPartition[]
+  /** Entries for mirrors, which `envelopes`, `oldest` and `partitions` leave out, and `bytes` does not; absent without any. */
+  mirrors?: SpoolPartition[]
   paused: SpoolPause[]
   /** Entries that the store has lost, as far as this replica noticed it since it started. */
   lost?: number

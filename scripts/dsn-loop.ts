@@ -12,11 +12,15 @@ const TIMEOUT_MS = 3_000
 export async function findLoops(env: Environment, request: typeof fetch = fetch): Promise<string[]> {
   const settings = new SettingsReader(env, [])
   const [path = '/'] = settings.read('TUNNEL_PATHS')
-  const asked = settings
-    .read('SENTRY_DSN')
-    .filter((dsn) => identifiersOf(dsn).o === undefined && !isLocal(`${dsn.host}:1`))
-  const answers = await Promise.all(asked.map((dsn) => isCulvert(`${originOf(dsn)}${path}`, request)))
-  return asked.flatMap((dsn, i) => (answers[i] ? `Warning: ${describeOwnDsn(formatDsn(dsn))}.` : []))
+  const all = [
+    ...settings.read('SENTRY_DSN').map((dsn) => ({ dsn, setting: 'SENTRY_DSN' as const })),
+    ...settings.read('MIRROR_DSN').map(({ target }) => ({ dsn: target, setting: 'MIRROR_DSN' as const })),
+  ]
+  const asked = all.filter(({ dsn }) => identifiersOf(dsn).o === undefined && !isLocal(`${dsn.host}:1`))
+  const answers = await Promise.all(asked.map(({ dsn }) => isCulvert(`${originOf(dsn)}${path}`, request)))
+  return asked.flatMap(({ dsn, setting }, i) =>
+    answers[i] ? `Warning: ${describeOwnDsn(formatDsn(dsn), setting)}.` : [],
+  )
 }
 
 /** A tunnel answers a GET with its own JSON. */

@@ -151,7 +151,11 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
   for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
   const shared = new SettingsReader(env, [])
   const published = [shared.read('HTTP_PORT'), shared.read('TUNNEL_ORIGIN_PORT')].map(String)
-  const own = findOwnDsns(shared.read('SENTRY_DSN'), published)
+  const targets = shared.read('MIRROR_DSN').map(({ target }) => target)
+  const own = [
+    ...findOwnDsns(shared.read('SENTRY_DSN'), published),
+    ...findOwnDsns(targets, published, 'MIRROR_DSN'),
+  ]
   problems.push(...new Set([...describeTunnelSettings(env).problems, ...webProblems(env), ...own])) // some settings concern several
   if (problems.length > 0)
     throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Dsn, formatDsn, readDsns } from '../dsn.ts'
+import { formatMirror, type Mirror, readMirrors } from '../mirrors.ts'
 import { describeNats, type NatsAddress, parseNatsUrl } from '../nats-url.ts'
 import { isOriginEntry } from '../origins.ts'
 
@@ -172,6 +173,11 @@ export const origins = listOf(
 export const dsns: Kind<Dsn[]> = {
   parse: (given, _, problems) => readDsns(given, problems),
   format: (value) => value.map(formatDsn).join(' '),
+}
+
+export const mirrors: Kind<Mirror[]> = {
+  parse: (given, _, problems) => readMirrors(given, problems),
+  format: (value) => value.map(formatMirror).join(' '),
 }
 
 /** Address of an app, over plain HTTP. The value is `host:port`. */

@@ -41,6 +41,14 @@ export const SHARED = {
       'Maximum size of an envelope. It applies to the body as sent and to the decompressed body.',
     ),
   }),
+  ...section(PROJECTS, ['tunnel'], {
+    MIRROR_DSN: setting(
+      is.mirrors,
+      [],
+      'DSNs of `SENTRY_DSN` whose envelopes also go to a second DSN, in pairs like `https://key@a.example/1->https://key@b.example/2`, separated by spaces or commas. [Move to another Sentry](operations.md#move-to-another-sentry) shows how to use it.',
+      { defaultText: 'none', hasFile: true },
+    ),
+  }),
   ...section(PROJECTS, ['nginx', 'web'], {
     APP_URL: setting(
       is.appUrl,

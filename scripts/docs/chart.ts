@@ -12,7 +12,7 @@ const FOLDER = 'deploy/helm/culvert'
 const read = (file: string) => readFileSync(join(ROOT, FOLDER, file), 'utf8')
 
 /** Settings that the chart sets from other values. */
-const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'SCRUB_RULES', 'SENTRY_DSN', 'SPOOL_URL']
+const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'MIRROR_DSN', 'SCRUB_RULES', 'SENTRY_DSN', 'SPOOL_URL']
 /** Setting of a process that an operator may have to change. */
 const OPEN_OF_PROCESSES: string[] = ['EDGE']
 

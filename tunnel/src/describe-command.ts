@@ -2,7 +2,7 @@
 
 import type { Receipt } from 'contract/admin-api'
 import type { DescribedSettings } from 'contract/described-settings'
-import { parseDsn } from 'contract/dsn'
+import { INBOX, parseDsn } from 'contract/dsn'
 import type { QuotaStatus } from 'contract/policies'
 import type { Environment } from 'contract/settings'
 import type { SpoolStatus } from 'contract/spool'
@@ -24,7 +24,8 @@ function describeSettings(env: Environment): DescribedSettings {
 /** Returns the metrics of a tunnel in which each metric has a sample, so that its labels show. */
 async function exposeAll(): Promise<string> {
   const dsn = parseDsn('https://key@o1.ingest.us.sentry.io/2')
-  const projects = createProjects(dsn ? [dsn] : [])
+  const mirrors = dsn ? [{ source: dsn, target: INBOX }] : []
+  const projects = createProjects(dsn ? [dsn] : [], mirrors)
   const project = projects.all[0]?.name ?? ''
   const breaker = { open: false, since: 0, nextProbe: 0 } as const
   const counters = new Counters(projects, { counted: 0, note: () => {} }, () => 0)
@@ -59,6 +60,7 @@ async function exposeAll(): Promise<string> {
   counters.count(receipt, '')
   metrics.policies.countItems('quota', 'enforce', project, 1)
   counters.countScrubbed('@email:replace', 'enforce', 1)
+  counters.countMirrored(projects.mirrors[0]?.target.name ?? '', 'delivered')
   counters.countFinalOutcome({ final_outcome: 'delivered', project })
   return metrics.expose()
 }

@@ -74,7 +74,7 @@ const PROJECT_SHARE = 0.5
 /** Rejects with a readable message when the spool cannot be opened. A store that is away is opened later: a NATS server that does not answer, is too old or without room, or a locked file. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
   const { config, projects, limits, clock, onNotice, openTransport } = deps
-  const projectShare = projects.all.length > 1 ? PROJECT_SHARE : 1
+  const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
   const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, deps)
   const store = await open().catch((problem) => {
     if (problem instanceof StoreAway) return openUnreachable({ open, problem, onNotice })
@@ -84,7 +84,7 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   if (durability.startsWith('unproven')) onNotice(`the durability of the spool is ${durability}`)
   const spool = new MonitoredSpool({ ...deps, store })
   const upstreams = new UpstreamClient(
-    ...[projects.all, config.upstream, limits, clock, deps.onBreakerChange],
+    ...[projects.destinations, config.upstream, limits, clock, deps.onBreakerChange],
     openTransport && (() => openTransport(store.state)),
   )
   const maxAgeMs = config.spool.ageMs

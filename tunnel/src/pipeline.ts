@@ -62,6 +62,8 @@ export class Context {
   isLossReported = false
   /** Runs after the outcome is recorded, unless the envelope was rejected. The response does not wait for it. It does not reject. */
   afterOutcome: (() => Promise<void>) | undefined
+  /** Resolves when the spool has the envelope for its mirrors, or cannot take it. Does not reject. */
+  mirrored: Promise<void> | undefined
   /** Attempts that may still read the body after the response. */
   readonly pendingAttempts: Promise<unknown>[] = []
   /** Bodies made of the received one, released with it. */

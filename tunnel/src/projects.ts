@@ -1,11 +1,20 @@
 /** Table of the configured projects, in which the DSN of every envelope is looked up. */
 
-import { type Dsn, formatDsn, type Identifiers, identifiersOf, originOf, parseDsn } from 'contract/dsn'
+import {
+  type Dsn,
+  formatDsn,
+  type Identifiers,
+  identifiersOf,
+  isSameProject,
+  originOf,
+  parseDsn,
+} from 'contract/dsn'
+import type { Mirror } from 'contract/mirrors'
 import { Rejection } from 'contract/rejections'
 
 export type Project = {
   dsn: Dsn
-  /** DSN without a secret, which identifies the project. */
+  /** DSN without a secret, which identifies the project. That of a mirror ends with `#mirror`. */
   key: string
   /** `host/project`, for labels and logs. */
   name: string
@@ -19,7 +28,13 @@ export type Project = {
 export type PostedQuery = Partial<Identifiers>
 
 export type Projects = {
+  /** Projects whose envelopes are accepted. */
   all: readonly Project[]
+  /** Projects to which envelopes are sent: all of them, and the mirrors. */
+  destinations: readonly Project[]
+  /** Mirrors, each with the project whose envelopes it gets. */
+  mirrors: readonly { source: Project; target: Project }[]
+  /** Returns a destination. */
   byKey(key: string): Project | undefined
   /** Returns the project of a DSN that is no longer configured, if another DSN of it is: with another key, or at another path of its host. */
   successorOf(key: string): Project | undefined
@@ -31,23 +46,42 @@ export type Projects = {
   resolve(dsn: unknown, query: PostedQuery): Project
 }
 
-export function createProjects(dsns: readonly Dsn[]): Projects {
+/**
+ * End of the keys of mirrors. Deliveries to them are thus told from those of a project that takes the place of its former mirror, and from
+ * those of the projects of other releases. DSNs may end so (`parseDsn`).
+ */
+const MIRROR_MARK = '#mirror'
+
+/** Reports whether a key is that of a mirror, which may not be configured any more. */
+export function isMirrorKey(key: string): boolean {
+  return key.endsWith(MIRROR_MARK)
+}
+
+export function createProjects(dsns: readonly Dsn[], pairs: readonly Mirror[] = []): Projects {
   const byDsn = new Map(dsns.map((dsn) => [keyOf(dsn), describe(dsn)]))
   const all = [...byDsn.values()]
   // SDKs usually write exactly this text, which needs no parsing.
   const byText = new Map(all.map((project) => [project.key, project]))
-  return { all, byKey: (key) => byText.get(key), successorOf, nameOf, find, resolve }
+  const targets = new Map(pairs.map(({ target }) => [keyOf(target), describeMirror(target)]))
+  const mirrors = pairs.flatMap((pair) => {
+    const [source, target] = [byDsn.get(keyOf(pair.source)), targets.get(keyOf(pair.target))]
+    return source && target ? [{ source, target }] : []
+  })
+  const destinations = [...all, ...targets.values()]
+  const byDestination = new Map(destinations.map((project) => [project.key, project]))
+  const byKey = (key: string) => byDestination.get(key)
+  return { all, destinations, mirrors, byKey, successorOf, nameOf, find, resolve }
 
   function successorOf(key: string): Project | undefined {
     const former = parseDsn(key)
-    if (!former || byText.has(key)) return undefined
-    const same = all.filter(({ dsn }) => isSameProject(dsn, former))
+    if (!former || byKey(key)) return undefined
+    const same = destinations.filter(({ dsn }) => isSameProject(dsn, former))
     return same.find(({ dsn }) => dsn.publicKey === former.publicKey) ?? same[0]
   }
 
   function nameOf(key: string): string {
     const dsn = parseDsn(key)
-    return byText.get(key)?.name ?? (dsn ? describe(dsn).name : 'unknown')
+    return byKey(key)?.name ?? (dsn ? describe(dsn).name : 'unknown')
   }
 
   function find(query: PostedQuery): Project | undefined {
@@ -87,10 +121,6 @@ function keyOf({ publicKey, host, port, path, projectId }: Dsn): string {
   return `${publicKey}@${host}:${port}/${path}/${projectId}`
 }
 
-function isSameProject(a: Dsn, b: Dsn): boolean {
-  return a.host === b.host && a.port === b.port && a.projectId === b.projectId
-}
-
 function describe(dsn: Dsn): Project {
   const prefix = dsn.path ? `/${dsn.path}` : ''
   // `hsts=0` keeps Sentry's cloud from sending HSTS for the customer's host.
@@ -102,6 +132,11 @@ function describe(dsn: Dsn): Project {
     origin: originOf(dsn),
     endpoint: `${prefix}/api/${dsn.projectId}/envelope/?sentry_key=${dsn.publicKey}&sentry_version=7${hsts}`,
   }
+}
+
+function describeMirror(dsn: Dsn): Project {
+  const project = describe(dsn)
+  return { ...project, key: `${project.key}${MIRROR_MARK}` }
 }
 
 function checkQuery(project: Project, query: PostedQuery): void {

@@ -17,6 +17,7 @@ import { nameReplica } from './http/server.ts'
 import { InboxClient, type OpenInboxFile } from './inbox/inbox-client.ts'
 import { InboxUpstream } from './inbox/inbox-upstream.ts'
 import { SimulatedOutage } from './inbox/simulated-outage.ts'
+import type { Mirrors } from './mirrors.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
@@ -28,7 +29,7 @@ import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import { openPolicies, type PolicyServices, policyGauges } from './services/policies.ts'
 import type { SpoolHealth } from './spool/monitored.ts'
 import type { SharedState } from './spool/shared-state.ts'
-import { describeSpool } from './spool/status.ts'
+import { describeSpool, withoutMirrors } from './spool/status.ts'
 import { Counters } from './telemetry/counters.ts'
 import { FaultLog } from './telemetry/fault-log.ts'
 import { Log, type LogOutput } from './telemetry/log.ts'
@@ -100,7 +101,7 @@ export async function openServices(
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
   const log = new Log(config.logLevel, logOutput)
-  const projects = createProjects(config.dsns)
+  const projects = createProjects(config.dsns, config.mirrors)
   const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
@@ -135,7 +136,8 @@ export async function openServices(
     reports: new ClientReports(postReport(sentry.upstreams), now),
   }
   const policies = createPolicies({ ...shared, counters, metrics, replica, sentry })
-  const services = { ...shared, replica, sentry, inbox, outage, ...records, ...policies }
+  const mirrors = await openMirrors({ ...shared, ...records, sentry })
+  const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const keepFaults = new FaultLog(log.logger, clock)
@@ -203,8 +205,20 @@ function createSnapshots({
   Omit<SnapshotDeps, 'store' | 'storeId' | 'pending' | 'logger'>): SnapshotRecorder {
   const { store } = spool
   const storeId = () => store.id
-  const pending = () => spool.totals()
+  const pending = async () => withoutMirrors(await spool.totals())
   return new SnapshotRecorder({ ...deps, store: store.state.snapshots, storeId, pending, logger })
+}
+
+/** Loads the mirrors where there are any. */
+async function openMirrors({
+  config,
+  ...deps
+}: Pick<Services, 'config' | 'projects' | 'bodies' | 'counters' | 'reports'> & {
+  sentry: Forwarding
+}): Promise<Mirrors | undefined> {
+  if (config.mirrors.length === 0) return undefined
+  const { Mirrors } = await import('./mirrors.ts')
+  return new Mirrors({ ...deps, lateMs: config.upstream.lateMs })
 }
 
 const TALLY_FOLDER = 'tallies'

@@ -119,6 +119,17 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'PUT /doctor-findings', 400, '', '', '{}')
   })
 
+  it('describes the state of a tunnel with a mirror', async () => {
+    const dsn = 'http://key@127.0.0.1:9/1'
+    const mirror = 'http://key@127.0.0.1:9/2'
+    await using mirroring = await startTunnel({
+      env: { SENTRY_DSN: dsn, MIRROR_DSN: `${dsn}->${mirror}`, UPSTREAM_LATE_MS: '500' },
+    })
+    await post(mirroring.url, { body: errorOf(dsn) })
+    const { mirrors, spool } = await ask(mirroring, 'GET /status', 200)
+    expect([mirrors.length, spool.mirrors.length]).toEqual([1, 1])
+  })
+
   it('describes a receipt', async () => {
     const { headers } = await post(inbox.url, { body: errorOf(INBOX_DSN) })
     await ask(inbox, 'GET /receipts/{token}', 200, '', String(headers['x-culvert-receipt']))

@@ -18,6 +18,7 @@ const TUNNEL: Order = [
   ['services'],
   ['admin'],
   ['http'],
+  ['mirrors'],
   ['forwarding'], // opens the spool and the upstreams from the settings: above `config`, and below those that use it
   ['config'], // uses the parsers of the subjects below; none of them imports it
   ['inbox', 'sdk'],

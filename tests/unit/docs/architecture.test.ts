@@ -29,7 +29,7 @@ describe('docs/architecture.md', () => {
   it('names every stage of the pipeline, in order', () => {
     const [, list = ''] =
       /function listStages.*?return \[\n(.*?)\n {2}\]/s.exec(read('tunnel/src/http/ingest.ts')) ?? []
-    const stages = [...list.matchAll(/^ {4}(?:\.\.\.|\w+ && |\w+ \? |.* \? undefined : )?(\w+)/gm)].map(
+    const stages = [...list.matchAll(/^ {4}(?:\.\.\.|\w+ && |.* \? undefined : |\w+ \? )?(\w+)/gm)].map(
       ([, name = '']) => name,
     )
     expect(stages.length).toBeGreaterThan(10)

@@ -98,6 +98,7 @@ async function createIngest(folder: string) {
     storms: undefined,
     quotas: undefined,
     scrubbing: undefined,
+    mirrors: undefined,
     clientAddress: 'forward',
     sentry,
     upstreamEncoding: undefined,

@@ -671,7 +671,9 @@ describe('Deliverer', () => {
     const reports = new ClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
     const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
     const told: unknown[] = []
-    const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })
+    const counters = { countMirrored: () => {} }
+    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
+    const onFinalOutcome = createFinalOutcomes(its)
     answer = () => undecided(undefined)
     for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
     deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error), onSettled: () => {} })
@@ -755,7 +757,9 @@ describe('Deliverer', () => {
     const recorded: unknown[] = []
     const receipts = { recordFinalOutcome: (outcome: unknown) => recorded.push(outcome) } as never
     const reports = new ClientReports(async () => true, Date.now)
-    const onFinalOutcome = createFinalOutcomes({ projects, receipts, reports, replica: 'r1', now: Date.now })
+    const counters = { countMirrored: () => {} }
+    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
+    const onFinalOutcome = createFinalOutcomes(its)
     const entry = await spool.add()
     onFinalOutcome({ ...entry, isRejected: true }, 'delivered', 200)
     expect(recorded).toEqual([])

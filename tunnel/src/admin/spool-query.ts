@@ -66,7 +66,7 @@ export class SpoolQueries {
   async #keysOf(name: string): Promise<string[]> {
     const { partitions, paused } = await this.#spool.totals()
     const stored = [...partitions, ...paused].flatMap(({ project }) => project ?? [])
-    const known = new Set([...this.#projects.all.map(({ key }) => key), ...stored])
+    const known = new Set([...this.#projects.destinations.map(({ key }) => key), ...stored])
     const keys = [...known].filter((key) => this.#projects.nameOf(key) === name)
     if (keys.length > 0) return keys
     throw new RequestError(

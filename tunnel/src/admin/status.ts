@@ -1,6 +1,6 @@
 /** Status of a replica: its settings, without secrets, and its state. */
 
-import type { ReplicaStatus, UpstreamState } from 'contract/admin-api'
+import type { MirrorResult, MirrorStatus, ReplicaStatus, UpstreamState } from 'contract/admin-api'
 import { formatDsn } from 'contract/dsn'
 import type { Config } from '../config/config.ts'
 import type { Forwarding } from '../forwarding.ts'
@@ -13,6 +13,7 @@ import type { Throttle } from '../policy/throttle.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { Projects } from '../projects.ts'
 import { describeSpool } from '../spool/status.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
 import type { SnapshotRecorder } from '../telemetry/snapshot-recorder.ts'
@@ -29,6 +30,7 @@ type StatusDeps = {
   ingest: Ingest
   limits: UpstreamLimits
   projects: Projects
+  counters: Pick<Counters, 'mirrored'>
   throttle: Throttle
   proxyFaults: ProxyFaults
   doctorFindings: DoctorFindings
@@ -48,6 +50,10 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
   const { config, version, replica, since, ingest, limits, projects, throttle, sentry, snapshots } = deps
   const { now, clock } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
+  const upstreams = config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : []
+  const mirrors = describeMirrors(deps, upstreams)
+  const origins = new Set(projects.all.map(({ origin }) => origin))
+  const mirrorNames = new Set(mirrors.map(({ mirror }) => mirror))
   return {
     version,
     replica,
@@ -56,8 +62,9 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
     in_flight: ingest.inFlight(),
-    limits: limits.inForce(),
-    upstreams: config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : [],
+    limits: limits.inForce().filter(({ project }) => !mirrorNames.has(project)),
+    upstreams: upstreams.filter(({ origin }) => origins.has(origin)),
+    ...(mirrors.length > 0 && { mirrors }),
     spool: await describeSpool(sentry, projects, config.spool.ageMs),
     ...(outage && { simulated_outage: outage }),
     history_store: snapshots.storeId,
@@ -73,6 +80,27 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...(snapshots.warning === undefined ? [] : [snapshots.warning]),
     ],
   }
+}
+
+function describeMirrors(
+  { projects, counters, limits }: Pick<StatusDeps, 'projects' | 'counters' | 'limits'>,
+  upstreams: readonly UpstreamState[],
+): MirrorStatus[] {
+  return projects.mirrors.flatMap(({ source, target }) => {
+    const upstream = upstreams.find(({ origin }) => origin === target.origin)
+    if (!upstream) return []
+    const results = counters.mirrored
+      .all()
+      .filter(({ labels, count }) => labels.mirror === target.name && count > 0)
+      .map(({ labels, count }): [MirrorResult, number] => [labels.result as MirrorResult, count])
+    return [
+      {
+        ...{ mirror: target.name, project: source.name, upstream },
+        results: Object.fromEntries(results),
+        limits: limits.inForce().filter(({ project }) => project === target.name),
+      },
+    ]
+  })
 }
 
 /** Converts monotonic times to milliseconds since 1970, by adding `offset`. */

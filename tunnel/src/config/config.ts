@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
+import { findWrongMirrors } from 'contract/mirrors'
 import { type NatsAddress, parseNatsCredentials } from 'contract/nats-url'
 import { AllowedOrigins } from 'contract/origins'
 import { findOwnDsns } from 'contract/own-dsns'
@@ -58,6 +59,7 @@ export function readConfig(env: Environment) {
   const settings = new SettingsReader(env, [])
   const dsns = settings.read('SENTRY_DSN')
   const forward = dsns.length > 0
+  const mirrors = settings.read('MIRROR_DSN')
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
   const cspReports = settings.read('CSP_REPORTS')
@@ -74,6 +76,8 @@ export function readConfig(env: Environment) {
     adminToken: readAdminToken(settings),
     /** DSNs of the accepted projects. In inbox mode the built-in DSN, without an upstream. */
     dsns: forward ? dsns : [INBOX],
+    /** Second destinations of the envelopes of some projects. */
+    mirrors,
     /** `false` in inbox mode. */
     forward,
     ...readInbox(settings, forward),
@@ -120,7 +124,12 @@ export function readConfig(env: Environment) {
     fromFile: settings.fromFile,
   }
   const { problems } = settings
-  problems.push(...findOwnDsns(dsns, listenersOf(config)))
+  const targets = mirrors.map(({ target }) => target)
+  problems.push(
+    ...findOwnDsns(dsns, listenersOf(config)),
+    ...findOwnDsns(targets, listenersOf(config), 'MIRROR_DSN'),
+    ...findWrongMirrors(mirrors, dsns),
+  )
   if (clashes(config))
     problems.push(`ADMIN_PORT: "${config.adminPort}" is PORT already; write another one for the admin port`)
   if (problems.length > 0) throw new BadSettings(problems)

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'
 import type { InboxClient } from '../inbox/inbox-client.ts'
 import { checkSizeStage, copyToInboxStage } from '../inbox/keep.ts'
+import type { Mirrors } from '../mirrors.ts'
 import { Context, type HttpResponse, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
@@ -49,6 +50,8 @@ type IngestServices = OutcomeServices &
     reports: ClientReports
     sentry: ForwardServices['sentry']
     upstreamEncoding: ForwardServices['upstreamEncoding']
+    /** Absent without `MIRROR_DSN`. */
+    mirrors: Mirrors | undefined
     inbox: InboxClient | undefined
     /** `false` without a DSN: the inbox is the upstream. */
     forward: boolean
@@ -62,6 +65,7 @@ type IngestServices = OutcomeServices &
 /** Lists the stages in order, without those that are off. Stages that remove items stand before `removedItemsStage`. */
 function listStages(services: IngestServices): Stage[] {
   const { allowedOrigins, filters, limits, throttle, storms, quotas, scrubbing, clientAddress } = services
+  const { mirrors } = services
   const chargeScrubbing = (address: string | undefined, bytes: number) =>
     void throttle.chargeDecompressed(address, bytes, Infinity)
   return [
@@ -73,17 +77,29 @@ function listStages(services: IngestServices): Stage[] {
     resolveProjectStage(services),
     checkItemsStage(services),
     filterStage(filters),
-    upstreamLimitsStage(limits),
+    mirrors ? undefined : upstreamLimitsStage(limits),
     storms && stormStage(storms),
     throttleStage(throttle),
     quotas && quotaStage(quotas),
     scrubbing && scrubStage(scrubbing, chargeScrubbing),
     clientAddress === 'forward' ? undefined : reduceAddressStage(clientAddress),
+    ...listMirrorStages(services),
     dropPayloads,
     removedItemsStage(limits, services.reports),
     inboxStage(services),
-    forwardStage(services),
+    createForwardStage(services),
   ].filter((stage) => stage !== undefined)
+}
+
+/** Mirrors have rate limits of their own, so those of the project apply after them. */
+function listMirrorStages({ mirrors, limits }: IngestServices): Stage[] {
+  return mirrors ? [mirrors.stage(), upstreamLimitsStage(limits)] : []
+}
+
+function createForwardStage(services: IngestServices): Stage {
+  const { mirrors } = services
+  const forward = forwardStage(services)
+  return mirrors ? mirrors.waitAfter(forward) : forward
 }
 
 function inboxStage({ inbox, memory, forward, onKeepFault }: IngestServices): Stage | undefined {

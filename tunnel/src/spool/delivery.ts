@@ -1,5 +1,6 @@
 /** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
 
+import { formatDsn } from 'contract/dsn'
 import type { AttemptResult, SpoolAttempts } from 'contract/spool'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
@@ -113,7 +114,7 @@ export class Deliverer {
     this.#startedAt = deps.clock()
     this.#retries = new Retries(deps.clock)
     this.#former = new FormerProjects(deps)
-    const byOrigin = Map.groupBy(deps.projects.all, ({ origin }) => origin)
+    const byOrigin = Map.groupBy(deps.projects.destinations, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => [
         origin,
@@ -310,7 +311,8 @@ export class Deliverer {
   /** Returns `undefined` when the entry was purged meanwhile; the purge has reported that. */
   async #read(lease: Lease, project: Project): Promise<OutgoingBody | undefined> {
     const { spool, now } = this.#deps
-    const dsn = lease.project === project.key ? undefined : project.key
+    const current = formatDsn(project.dsn)
+    const dsn = lease.project === current ? undefined : current
     try {
       const ageMs = Math.max(0, now() - lease.received)
       return await buildStoredBody(await spool.read(lease), lease.bytes, ageMs, dsn)

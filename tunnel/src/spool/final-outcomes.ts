@@ -1,14 +1,16 @@
-/** Records final outcomes of spool entries, and reports losses to Sentry. */
+/** Records final outcomes of spool entries, and reports losses to the Sentry that would have got them. Counts those for mirrors apart. */
 
 import type { FinalOutcome, FinalOutcomeReason } from 'contract/admin-api'
 import type { ClientReports } from '../policy/client-reports.ts'
-import type { Projects } from '../projects.ts'
+import { isMirrorKey, type Projects } from '../projects.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { SpoolEntry } from './spool.ts'
 
 type FinalOutcomesDeps = {
   projects: Projects
   receipts: Receipts
+  counters: Pick<Counters, 'countMirrored'>
   reports: ClientReports
   replica: string
   /** Milliseconds since 1970. */
@@ -32,11 +34,15 @@ export type OnFinalOutcome = (
 ) => void
 
 export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
-  const { projects, receipts, reports, replica, now } = deps
+  const { projects, receipts, counters, reports, replica, now } = deps
   return function onFinalOutcome(entry, finalOutcome, status, reason, message) {
     if (entry.isRejected) return // its receipt has the only outcome
     const { receipt, received, category } = entry
     const project = projects.byKey(entry.project) ?? projects.successorOf(entry.project)
+    const lost = LOST[finalOutcome]
+    if (project && lost !== undefined) reports.noteLost(project, lost, category)
+    if (isMirrorKey(entry.project))
+      return counters.countMirrored(projects.nameOf(entry.project), finalOutcome)
     const time = now()
     receipts.recordFinalOutcome({
       ...{
@@ -52,7 +58,5 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
       ...(reason !== undefined && { reason }),
       ...(message !== undefined && { upstream_message: message }),
     })
-    const lost = LOST[finalOutcome]
-    if (project && lost !== undefined) reports.noteLost(project, lost, category)
   }
 }

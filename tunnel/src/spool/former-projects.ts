@@ -1,7 +1,7 @@
 /** Entries of DSNs that are no longer configured: delivered to another DSN of the same project, or named to the operator. */
 
 import { INBOX_DSN } from 'contract/dsn'
-import type { Project, Projects } from '../projects.ts'
+import { isMirrorKey, type Project, type Projects } from '../projects.ts'
 import type { Spool } from './spool.ts'
 
 type FormerProjectsDeps = {
@@ -49,7 +49,7 @@ export class FormerProjects {
       const successor = projects.successorOf(key)
       if (successor) keys.set(successor, [...(keys.get(successor) ?? []), key])
       const notice = successor
-        ? `The spool has envelopes of a former DSN of ${successor.name}. They are delivered with its current DSN`
+        ? `The spool has envelopes of a former ${isMirrorKey(key) ? 'mirror' : 'DSN'} of ${successor.name}. They are delivered with its current DSN`
         : describeStranded(key, projects.nameOf(key), envelopes)
       if (!successor) warnings.push(notice)
       if (this.#noticed.has(key)) continue
@@ -65,5 +65,8 @@ function describeStranded(key: string, name: string, envelopes: number): string 
   const many = envelopes === 1 ? '1 envelope' : `${envelopes} envelopes`
   if (key === INBOX_DSN)
     return `The spool has ${many} for the inbox. Without SENTRY_DSN, Culvert delivers them; purge them on the page Spool of the console, or they expire after SPOOL_HOURS.`
-  return `The spool has ${many} of ${name}, a project that SENTRY_DSN does not list. Culvert cannot deliver them: add a DSN of this project to SENTRY_DSN, or purge them on the page Spool of the console. Otherwise they expire after SPOOL_HOURS.`
+  const [owner, remedy] = isMirrorKey(key)
+    ? ['a mirror that MIRROR_DSN does not list', 'add it to MIRROR_DSN again']
+    : ['a project that SENTRY_DSN does not list', 'add a DSN of this project to SENTRY_DSN']
+  return `The spool has ${many} of ${name}, ${owner}. Culvert cannot deliver them: ${remedy}, or purge them on the page Spool of the console. Otherwise they expire after SPOOL_HOURS.`
 }

@@ -1,10 +1,10 @@
 /** Status of the spool: pending entries by project and category, bounds, delivery attempts. */
 
 import type { SpoolDepth, SpoolPartition, SpoolPause, SpoolStatus } from 'contract/spool'
-import type { Projects } from '../projects.ts'
+import { isMirrorKey, type Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { MonitoredSpool } from './monitored.ts'
-import type { PartitionTotals, Pause, SpoolDescription, SpoolDisk } from './spool.ts'
+import type { PartitionTotals, Pause, SpoolDescription, SpoolDisk, SpoolTotals } from './spool.ts'
 
 /** State that the status of a spool is read from. */
 type SpoolState = {
@@ -51,13 +51,33 @@ async function describeDepth(
   projects: Projects,
   description: SpoolDescription,
 ): Promise<SpoolDepth> {
-  const { partitions: byProject, paused, ...all } = await spool.totals()
+  const totals = await spool.totals()
+  const { partitions: byProject, paused, ...all } = withoutMirrors(totals)
   const seconds = spool.secondsUntilFull(all.bytes, description)
+  const mirrors = byNames(
+    totals.partitions.filter(({ project }) => isMirrorKey(project)),
+    projects,
+  )
   return {
     ...all,
     ...(seconds !== undefined && { full_in_seconds: Math.round(seconds) }),
     partitions: byNames(byProject, projects),
+    ...(mirrors.length > 0 && { mirrors }),
     paused: showPauses(paused, projects),
+  }
+}
+
+/** Leaves out the entries for mirrors, which no outcome `spooled` has counted. The bytes are those of all entries, as the bound is. */
+export function withoutMirrors(totals: SpoolTotals): SpoolTotals {
+  const partitions = totals.partitions.filter(({ project }) => !isMirrorKey(project))
+  if (partitions.length === totals.partitions.length) return totals
+  const { oldest: _, ...others } = totals
+  const times = partitions.flatMap(({ oldest }) => oldest ?? [])
+  return {
+    ...others,
+    envelopes: partitions.reduce((sum, { envelopes }) => sum + envelopes, 0),
+    ...(times.length > 0 && { oldest: Math.min(...times) }),
+    partitions,
   }
 }
 

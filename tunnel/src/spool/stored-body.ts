@@ -1,4 +1,4 @@
-/** Outgoing body of a stored envelope: `sent_at` is advanced by the time that the envelope spent in the spool, and a former DSN replaced. */
+/** Outgoing body of a stored envelope: `sent_at` is advanced by the time that the envelope spent in the spool, and a former DSN replaced, or in a mirrored envelope that of its project. */
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'

@@ -2,6 +2,7 @@
 
 import type {
   FinalOutcome,
+  MirrorResult,
   Outcome,
   OutcomeTime,
   ReachResult,
@@ -82,6 +83,8 @@ export class Counters {
   readonly items = new Table(['type', 'outcome'])
   readonly scrubbed = new Table(['rule', 'mode'])
   readonly reach = new Table(['result', 'project'])
+  /** Envelopes for mirrors. They have no outcome, and no final outcome, of their own. */
+  readonly mirrored = new Table(['result', 'mirror'])
   /** Responses of upstreams, by `2xx` and the like. */
   readonly responses = new Table(['status'])
   readonly durations = new Map<string, Durations>()
@@ -132,6 +135,11 @@ export class Counters {
   /** Counts the reach test of a browser. */
   countReach(result: ReachResult, project: string): void {
     this.reach.add(1, result, project)
+  }
+
+  /** Counts `count` envelopes for a mirror, by its `host/project`; with 0, the series begins. */
+  countMirrored(mirror: string, result: MirrorResult, count = 1): void {
+    this.mirrored.add(count, result, mirror)
   }
 
   /** Returns a series, which begins at 0. */

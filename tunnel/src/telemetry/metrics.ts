@@ -1,6 +1,6 @@
 /** Prometheus metrics: a view of the counter table, and gauges. */
 
-import { FINAL_OUTCOMES, type LimitInForce, type ProcessFigures } from 'contract/admin-api'
+import { FINAL_OUTCOMES, type LimitInForce, MIRROR_RESULTS, type ProcessFigures } from 'contract/admin-api'
 import type { RejectionCode } from 'contract/rejections'
 import type { SpoolStatus } from 'contract/spool'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -156,6 +156,12 @@ export class Metrics {
         })),
     )
     this.#counter(
+      'culvert_mirror_envelopes_total',
+      'Envelopes for mirrors by result. `lost`: the spool could not take them.',
+      ['result', 'mirror'],
+      () => counters.mirrored.all(),
+    )
+    this.#counter(
       'culvert_scrubbed_values_total',
       'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
       ['rule', 'mode'],
@@ -225,6 +231,8 @@ function initialise({ counters, projects }: Gauges): void {
         counters.envelopesOf({ outcome: 'rejected', reason, project, category })
     for (const finalOutcome of FINAL_OUTCOMES) counters.finalOutcomeOf(finalOutcome, project)
   }
+  for (const { target } of projects.mirrors)
+    for (const result of MIRROR_RESULTS) counters.countMirrored(target.name, result, 0)
   const unread = { project: '', category: categoryOf([]) }
   counters.envelopesOf({ outcome: 'rejected', reason: 'tunnel-failed', ...unread })
 }

@@ -14,6 +14,7 @@ export class SpoolMetrics {
   readonly #registry: Registry
   readonly #readStatus: () => Promise<SpoolStatus>
   readonly #projects: ReadonlySet<string>
+  readonly #mirrors: readonly string[]
   readonly #now: () => number
   #status: Promise<SpoolStatus> | undefined
 
@@ -27,6 +28,7 @@ export class SpoolMetrics {
     this.#registry = registry
     this.#readStatus = readStatus
     this.#projects = new Set(projects.all.map(({ name }) => name))
+    this.#mirrors = [...new Set(projects.mirrors.map(({ target }) => target.name))]
     this.#now = now
     this.#addTotals()
     this.#addPartitions()
@@ -39,8 +41,8 @@ export class SpoolMetrics {
   }
 
   #addTotals(): void {
-    this.#total('envelopes', 'Pending envelopes.', ({ envelopes }) => envelopes)
-    this.#total('bytes', 'Bytes of pending envelopes.', ({ bytes }) => bytes)
+    this.#total('envelopes', 'Pending envelopes, without those for mirrors.', ({ envelopes }) => envelopes)
+    this.#total('bytes', 'Bytes of pending envelopes, with those for mirrors.', ({ bytes }) => bytes)
     this.#total('max_bytes', 'Limit of the bytes of pending envelopes.', ({ max_bytes }) => max_bytes)
     this.#total('oldest_entry_age_seconds', 'Age of the oldest pending envelope.', (spool) =>
       spool.envelopes === undefined ? undefined : this.#ageOf(spool.oldest),
@@ -90,6 +92,15 @@ export class SpoolMetrics {
       'Age of the oldest pending envelope by project and category.',
       PARTITION_LABELS,
       (spool) => this.#combine(spool, ({ oldest }) => this.#ageOf(oldest), Math.max),
+    )
+    this.#gauge('mirror_envelopes', 'Pending envelopes by mirror.', ['mirror'], (spool) =>
+      this.#byMirror(spool, (all) => all.reduce((sum, { envelopes }) => sum + envelopes, 0)),
+    )
+    this.#gauge(
+      'mirror_oldest_entry_age_seconds',
+      'Age of the oldest pending envelope by mirror.',
+      ['mirror'],
+      (spool) => this.#byMirror(spool, (all) => Math.max(0, ...all.map(({ oldest }) => this.#ageOf(oldest)))),
     )
   }
 
@@ -179,6 +190,18 @@ export class SpoolMetrics {
       byLabels.set(name, { labels: { project, category }, value })
     }
     return [...byLabels.values()]
+  }
+
+  /** Returns a series for each configured mirror. */
+  #byMirror(
+    { envelopes, mirrors = [] }: SpoolStatus,
+    read: (partitions: readonly SpoolPartition[]) => number,
+  ): Series[] {
+    if (envelopes === undefined) return [] // the spool does not respond
+    return this.#mirrors.map((mirror) => ({
+      labels: { mirror },
+      value: read(mirrors.filter(({ project }) => project === mirror)),
+    }))
   }
 
   #ageOf(oldest: number | undefined): number {

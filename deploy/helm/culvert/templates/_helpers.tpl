@@ -141,7 +141,7 @@ scrub-rules.json: {{ . | quote }}
 {{/* Annotations that replace the pods when settings or DSNs change. They contain no hash of a password: it could be guessed offline. */}}
 {{- define "culvert.checksums" -}}
 checksum/settings: {{ print (include "culvert.settings" .) (include "culvert.files" .) | sha256sum }}
-checksum/dsn: {{ .Values.secrets.SENTRY_DSN | sha256sum }}
+checksum/dsn: {{ print .Values.secrets.SENTRY_DSN .Values.secrets.MIRROR_DSN | sha256sum }}
 {{- end -}}
 
 {{/* Environment of the tunnel and web that comes from the Secret. */}}

@@ -1,0 +1,194 @@
+/** Entries for mirrors: what they hold, and a spool that is slow, fails or is full. */
+
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isMirrorKey } from '../../../tunnel/src/projects.ts'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { until } from '../../support/until.ts'
+
+const ADDRESS = { 'x-forwarded-for': '203.0.113.7' }
+
+describe('An envelope of a project with a mirror', () => {
+  let scope = new AsyncDisposableStack()
+  let sentry: Sentry
+  let mirror: Sentry
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    sentry = scope.use(await startSentry())
+    mirror = scope.use(await startSentry({ projects: { 77: 'a'.repeat(32) } }))
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const open = async (env: Record<string, string> = {}): Promise<Tunnel> => {
+    const settings = {
+      SENTRY_DSN: sentry.dsn(),
+      MIRROR_DSN: `${sentry.dsn()}->${mirror.dsn()}`,
+      UPSTREAM_LATE_MS: '100',
+    }
+    return scope.use(await openTunnel({ env: { ...settings, ...env } }))
+  }
+  const error = (n: number, message = 'hello') =>
+    envelopeOf({ event_id: idOf(n), dsn: sentry.dsn() }, [event({ message })])
+  const resultsOf = ({ services }: Tunnel) =>
+    Object.fromEntries(
+      services.counters.mirrored
+        .all()
+        .filter(({ count }) => count > 0)
+        .map(({ labels, count }) => [labels.result, count]),
+    )
+  const pendingOf = async (tunnel: Tunnel) => {
+    const { partitions = [] } = (await tunnel.services.sentry?.spool.totals()) ?? {}
+    const count = (isOfMirror: boolean) =>
+      partitions
+        .filter(({ project }) => isMirrorKey(project) === isOfMirror)
+        .reduce((sum, { envelopes }) => sum + envelopes, 0)
+    return { mirror: count(true), project: count(false) }
+  }
+
+  it('is delivered to both without removed items and with scrubbed payloads', async () => {
+    const tunnel = await open({ SCRUB: 'default', FILTER_ERROR_MESSAGES: 'noise*' })
+    const parts = [event({ message: 'mail to jane@mail.example' }), session()]
+    const body = envelopeOf({ event_id: idOf(1), dsn: sentry.dsn() }, parts)
+    await post(tunnel.url, { body: gzipSync(body), headers: { 'content-encoding': 'gzip', ...ADDRESS } })
+    await post(tunnel.url, { body: error(2, 'noise in the line') })
+    const [own, its] = [await sentry.next(), await mirror.next()]
+    expect(String(own.decoded)).not.toContain('jane')
+    expect(String(its.decoded)).toBe(String(own.decoded).replace(sentry.dsn(), mirror.dsn()))
+    expect(its.headers['x-forwarded-for']).toBe('203.0.113.7')
+    expect([sentry.requests.length, mirror.requests.length]).toEqual([1, 1])
+  })
+
+  it('reaches the mirror scrubbed while a limit of the Sentry of the project holds it back', async () => {
+    const tunnel = await open({ SCRUB: 'default' })
+    sentry.once('limiting')
+    await post(tunnel.url, { body: error(1) })
+    const { status } = await post(tunnel.url, { body: error(2, 'mail to jane@mail.example') })
+    expect(status).toBe(429)
+    const its = await mirror.next(({ header }) => header.event_id === idOf(2))
+    expect(String(its.decoded)).toContain('mail to [email]')
+  })
+
+  it.each<[string, Record<string, string>, Buffer]>([
+    ['filtered', { FILTER_ERROR_MESSAGES: 'hello*' }, Buffer.from('')],
+    ['rejected', {}, Buffer.from('no envelope')],
+  ])('is not put into the spool if it is %s', async (_, env, body) => {
+    const tunnel = await open(env)
+    const { puts } = watchPuts(tunnel)
+    await post(tunnel.url, { body: body.length > 0 ? body : error(1) })
+    expect(puts).toEqual([])
+  })
+
+  it('is not put into the spool if a quota of the project is used up', async () => {
+    const tunnel = await open({ DAILY_QUOTA: 'error=1' })
+    const { puts, release } = watchPuts(tunnel)
+    release()
+    const statuses = []
+    for (const n of [1, 2]) statuses.push((await post(tunnel.url, { body: error(n) })).status)
+    expect(statuses).toContain(429)
+    expect(puts).toHaveLength(sentry.requests.length)
+  })
+
+  it('is answered after a second at most if the disk is slow, and reaches the mirror later', async () => {
+    const tunnel = await open()
+    const { release } = watchPuts(tunnel)
+    const answered = await post(tunnel.url, {
+      body: gzipSync(error(1)),
+      headers: { 'content-encoding': 'gzip' },
+    })
+    expect([answered.status, answered.outcome]).toEqual([200, undefined])
+    release()
+    const its = await mirror.next()
+    expect(String(its.decoded)).toBe(String(error(1)).replace(sentry.dsn(), mirror.dsn()))
+  })
+
+  it('is lost for the mirror alone while 256 puts wait for a slow disk', async () => {
+    const tunnel = await open()
+    const { release } = watchPuts(tunnel)
+    const answered = await Promise.all(
+      Array.from({ length: 260 }, (_, n) => post(tunnel.url, { body: error(n) })),
+    )
+    expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(resultsOf(tunnel)).toEqual({ lost: 4 })
+    release()
+    await until(async () => resultsOf(tunnel).delivered === 256)
+  })
+
+  it('is lost for the mirror alone if the disk fails, which the mirror is told', async () => {
+    const tunnel = await open()
+    const { fail } = watchPuts(tunnel)
+    fail()
+    const answered = await post(tunnel.url, { body: error(1) })
+    expect([answered.status, answered.outcome]).toEqual([200, undefined])
+    expect(resultsOf(tunnel)).toEqual({ lost: 1 })
+    await tunnel.services.reports.flush()
+    const { items } = await mirror.next()
+    expect(JSON.parse(String(items[0]?.payload)).discarded_events).toEqual([
+      { reason: 'queue_overflow', category: 'error', quantity: 1 },
+    ])
+  })
+
+  it('leaves room for the project and its sender when the mirror has filled its part of the spool', async () => {
+    const tunnel = await open({ SPOOL_BYTES: '4000000' })
+    await mirror.away()
+    const large = 'x'.repeat(20_000)
+    let sent = 0
+    const sendUntil = async (isOver: () => boolean, headers = {}) => {
+      while (!isOver()) {
+        const { status } = await post(tunnel.url, { body: error(sent++, large), headers })
+        expect(status).toBe(200)
+      }
+    }
+    await sendUntil(() => resultsOf(tunnel).lost === 1, ADDRESS) // the share of the address
+    await sendUntil(() => resultsOf(tunnel).lost === 3)
+    const { mirror: kept } = await pendingOf(tunnel)
+    await sentry.away()
+    const [fromAddress] = await Promise.all([
+      post(tunnel.url, { body: error(sent++, large), headers: ADDRESS }),
+    ])
+    expect(fromAddress?.outcome).toBe('spooled')
+    for (let n = 0; n < kept - 1; n++)
+      expect((await post(tunnel.url, { body: error(sent++, large) })).outcome).toBe('spooled')
+    expect((await pendingOf(tunnel)).project).toBe(kept)
+  })
+
+  /** Holds the puts of entries for the mirror back until `release`, or lets them fail. */
+  function watchPuts({ services }: Tunnel) {
+    const { store } = services.sentry?.spool ?? {}
+    if (!store) throw new Error('it has no spool')
+    const gate = Promise.withResolvers<void>()
+    const puts: string[] = []
+    let isBroken = false
+    const put: Spool['put'] = store.put.bind(store)
+    store.put = async (entry, ...rest) => {
+      if (!isMirrorKey(entry.project)) return put(entry, ...rest)
+      puts.push(entry.project)
+      if (isBroken) throw new Error('the disk is broken')
+      await gate.promise
+      return put(entry, ...rest)
+    }
+    const fail = () => {
+      isBroken = true
+    }
+    scope.defer(() => gate.resolve())
+    return { puts, release: () => gate.resolve(), fail }
+  }
+})
+
+function event(payload: object): Part {
+  const text = JSON.stringify(payload)
+  return { header: { type: 'event', length: text.length }, payload: text }
+}
+
+function session(): Part {
+  return { header: { type: 'session' }, payload: '{"sid":"1"}' }
+}
+
+function idOf(n: number): string {
+  return n.toString(16).padStart(32, '0')
+}
