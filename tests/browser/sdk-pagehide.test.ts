@@ -65,6 +65,20 @@ for (const name of ENGINES) {
       expect(await tab.evaluate(DATABASE_READS)).toBe(true)
     })
 
+    it('delivers reports while it is being left beside another tab, without a next visit', async ({
+      site,
+      visitor,
+      tab,
+      publish,
+    }) => {
+      await openWithSdk(tab, publish())
+      const left = await visitor.newTab()
+      await openWithSdk(left, publish())
+      await reportWhenLeft(left, 'beside another tab', MIXED)
+      await left.open(new URL('/', site.secureUrl).href)
+      for (const i of MIXED.keys()) await site.event(`beside another tab ${i}`)
+    })
+
     if (name !== 'firefox')
       it('delivers reports while its tab is being closed', async ({ site, visitor, tab, publish }) => {
         await openWithSdk(tab, publish())

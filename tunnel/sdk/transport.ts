@@ -24,6 +24,7 @@ type MakeTransport = NonNullable<BrowserOptions['transport']>
 export const MAX_BUFFERED = 256
 
 const RETRY_SPACING_MS = 100
+const MAX_SPREAD_MS = 1_000
 /** Time for which the SDK drops envelopes after a rate limit of the tunnel (10 s), and a second more. */
 const HOLD_MS = 11_000
 
@@ -78,6 +79,8 @@ class StoringTransport implements Transport {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Time of the next retry, on the clock that does not change. */
   #nextAt = Infinity
+  /** Delay that differs between tabs, so that one of them takes what a page has kept, and not all at the same time. */
+  readonly #spreadMs = Math.random() * MAX_SPREAD_MS
 
   constructor(options: PostOptions) {
     const name = storeName(new URL(options.url, location.href).search)
@@ -103,6 +106,7 @@ class StoringTransport implements Transport {
       this.#failures = undefined
       this.#retryIn(0)
     })
+    this.#outbox.onKept(() => this.#retryIn(this.#spreadMs))
     this.#retryIn(RETRY_SPACING_MS)
   }
 
@@ -236,9 +240,9 @@ class StoringTransport implements Transport {
   }
 
   async #retry(): Promise<void> {
+    this.#sendKept()
     if (this.#isRetrying) return
     this.#isRetrying = true
-    this.#sendKept()
     const delayMs = await this.#sendStored()
     this.#isRetrying = false
     this.#retryIn(Math.min(delayMs, MAX_DELAY_MS))

@@ -41,6 +41,8 @@ const PATIENCE_MS = 300
 const KEPT = '/monitoring?p=2&keep=1'
 const TAKEN = expect.objectContaining({ body: expect.any(Uint8Array) })
 const DATABASE = 'culvert-offline?p=2'
+/** Text that a browser would not send after the page is closed. */
+const LARGE = 'x'.repeat(70_000)
 
 type Answer = (asked: Asked, response: ServerResponse) => void
 
@@ -157,6 +159,13 @@ describe('The transport', () => {
         await client.flush(MINUTE_MS)
       },
     }
+  }
+
+  /** Lets a page that has been left keep an envelope, of which the browser tells the others. */
+  function keepIn(left: BrowserClient): void {
+    void send(left, envelopeOf('event', LARGE))
+    const [key = ''] = Object.keys(localStorage)
+    page.dispatchEvent(Object.assign(new Event('storage'), { key, newValue: localStorage.getItem(key) }))
   }
 
   /** Resolves to the messages in the database. */
@@ -512,11 +521,11 @@ describe('The transport', () => {
   it('keeps what a browser would not send after the page is closed, until the next visit', async () => {
     const client = openTab()
     page.dispatchEvent(new Event('pagehide'))
-    expect(await send(client, envelopeOf('event', 'x'.repeat(70_000)))).toEqual({ statusCode: 202 })
+    expect(await send(client, envelopeOf('event', LARGE))).toEqual({ statusCode: 202 })
     expect(Object.keys(localStorage)).toHaveLength(1)
     expect(tunnel.asked).toEqual([])
     openTab()
-    await expect.poll(() => urlsOf('x'.repeat(70_000))).toEqual([KEPT])
+    await expect.poll(() => urlsOf(LARGE)).toEqual([KEPT])
     expect(Object.keys(localStorage)).toEqual([])
     await expect.poll(stored).toEqual([])
   })
@@ -545,12 +554,36 @@ describe('The transport', () => {
     expect(tunnel.asked[0]?.body.includes(Buffer.from(bytes))).toBe(true)
   })
 
+  it('sends what an earlier page keeps after this one has begun', async () => {
+    const earlier = openTab()
+    page.dispatchEvent(new Event('pagehide'))
+    openTab()
+    await expect.poll(() => timers.mock.calls.map(([, delay]) => delay)).toContain(60 * MINUTE_MS) // found nothing
+    keepIn(earlier)
+    await expect.poll(() => urlsOf(LARGE)).toEqual([KEPT])
+    expect(Object.keys(localStorage)).toEqual([])
+  })
+
+  it('sends what another page keeps while the post of a stored envelope does not end', async () => {
+    answer = respond(503)
+    const other = openTab()
+    await send(other, envelopeOf('event', 'slow'))
+    page.dispatchEvent(new Event('pagehide'))
+    const held = holdResponses()
+    advance(MINUTE_MS)
+    const client = openTab()
+    await expect.poll(() => postsOf('slow')).toHaveLength(2)
+    keepIn(other)
+    await expect.poll(() => urlsOf(LARGE)).toEqual([KEPT])
+    await held.accept(client)
+  })
+
   it('sends what it keeps when the page comes back', async () => {
     const client = openTab()
     page.dispatchEvent(new Event('pagehide'))
-    void send(client, envelopeOf('event', 'x'.repeat(70_000)))
+    void send(client, envelopeOf('event', LARGE))
     page.dispatchEvent(new Event('pageshow'))
-    await expect.poll(() => urlsOf('x'.repeat(70_000))).toEqual([KEPT])
+    await expect.poll(() => urlsOf(LARGE)).toEqual([KEPT])
   })
 
   it.each([
@@ -652,9 +685,8 @@ describe('The transport', () => {
       const client = openTab()
       for (const type of types) await send(client, envelopeOf(type, `${type} of before`))
       page.dispatchEvent(new Event('pagehide'))
-      const text = 'x'.repeat(70_000)
-      void send(client, envelopeOf('event', text))
-      void send(client, envelopeOf('replay_event', text))
+      void send(client, envelopeOf('event', LARGE))
+      void send(client, envelopeOf('replay_event', LARGE))
       answer = accept
       tunnel.asked.length = 0
       Object.assign(navigator, { globalPrivacyControl: true })
@@ -733,7 +765,7 @@ describe('The transport', () => {
     const client = openTab()
     await send(client, envelopeOf('event', 'stored'))
     page.dispatchEvent(new Event('pagehide'))
-    void send(client, envelopeOf('event', 'x'.repeat(70_000)))
+    void send(client, envelopeOf('event', LARGE))
     localStorage.setItem('culvert-offline?p=21 kept', 'of another project')
     await clearStored('culvert-offline?p=2')
     expect(Object.keys(localStorage)).toEqual(['culvert-offline?p=21 kept'])

@@ -38,6 +38,16 @@ export class Outbox {
     }
   }
 
+  /**
+   * Calls `listener` when another page keeps an envelope. It may still be doing so when the next page has begun, since browsers load pages of
+   * different sites in different processes.
+   */
+  onKept(listener: () => void): void {
+    addEventListener('storage', ({ key, newValue }) => {
+      if (newValue && key?.startsWith(this.#name)) listener()
+    })
+  }
+
   /** Lets `take` of this page have an envelope, too. */
   release(key: string): void {
     this.#own.delete(key)
