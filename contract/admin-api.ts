@@ -169,7 +169,15 @@ export type UpstreamState = {
 export type OperatorAction = {
   /** Milliseconds since 1970. */
   time: number
-  action: 'spool-retry' | 'spool-purge' | 'spool-pause' | 'spool-resume' | 'inbox-delete'
+  action:
+    | 'spool-retry'
+    | 'spool-purge'
+    | 'spool-pause'
+    | 'spool-resume'
+    | 'store-resend'
+    | 'store-stop'
+    | 'store-purge'
+    | 'inbox-delete'
   /** One entry, and its receipt. */
   id?: string
   receipt?: string

@@ -8,7 +8,7 @@ export type DurationCounts = Record<string, number>
 
 /** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations and upstreams, and nothing unknown. */
 export type FigureCounts = {
-  /** Envelopes that got an outcome. They are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
+  /** Envelopes that got an outcome. With `resent`, they are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
   received: number
   /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
   outcomes: Record<string, number>
@@ -18,6 +18,8 @@ export type FigureCounts = {
   items: Record<string, number>
   /** Spooled envelopes by final outcome. */
   final_outcomes: Record<string, number>
+  /** Entries that an operator has sent again. Each gets a final outcome, as spooled envelopes do. */
+  resent: number
   /** Body bytes as received. */
   bytes: number
   /** Seconds from the first byte of an envelope to its response. */

@@ -37,6 +37,9 @@ export type StorePage = {
   next?: string
 }
 
+/** Response of `DELETE /store/entries`. One call purges some thousands; repeat it until it is 0. */
+export type StorePurged = { purged: number }
+
 /** States of the entries that can be sent again. */
 export const RESENDABLE_STATES = ['declined', 'expired', 'kept'] as const
 export type ResendableState = (typeof RESENDABLE_STATES)[number]

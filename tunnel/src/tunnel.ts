@@ -14,8 +14,10 @@ import { AllowedHosts, isLoopback } from './hosts.ts'
 import { createApp, createBasePathRemover, servedPaths } from './http/app.ts'
 import { createPublicServer, publicServerOptions } from './http/public-server.ts'
 import { listen, ownAddress, stopNow, stopTaking } from './http/server.ts'
+import { isMirrorKey } from './projects.ts'
 import type { Services } from './services.ts'
 import { createFinalOutcomes } from './spool/final-outcomes.ts'
+import { ResendJobs } from './spool/resend-job.ts'
 import { FaultLog } from './telemetry/fault-log.ts'
 
 export type Ports = { port: number; adminPort: number }
@@ -45,9 +47,10 @@ export function createTunnel(services: Services): Tunnel {
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
+  const jobs = createResendJobs(services, (error) => faults.fault(error))
   const admin = createAdmin({
     ...services,
-    onFinalOutcome,
+    ...{ onFinalOutcome, jobs },
     remedies: findRemedies(config),
     reader: { ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS },
     logger: log.logger,
@@ -71,6 +74,7 @@ export function createTunnel(services: Services): Tunnel {
       onError: (err) => faults.fault(err),
       onSettled: () => faults.success(),
     })
+    jobs.start()
     snapshots.start()
     reporting = setInterval(() => report(services), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
@@ -83,7 +87,7 @@ export function createTunnel(services: Services): Tunnel {
     await stopTaking(publicServer, FINISH_MS)
     await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
-    const delivered = sentry.deliverer.stop()
+    const delivered = Promise.all([jobs.stop(), sentry.deliverer.stop()])
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
     await sentry.upstreams.close() // pending attempts are aborted; their entries stay in the spool
@@ -97,6 +101,20 @@ export function createTunnel(services: Services): Tunnel {
     log.logger.info('stopped')
     await log.close()
   }
+}
+
+function createResendJobs(services: Services, onError: (error: unknown) => void): ResendJobs {
+  const { sentry, projects, counters } = services
+  const { deliverer } = sentry
+  return new ResendJobs({
+    ...services,
+    ...{ spool: sentry.spool.store, deliverer, onError },
+    onResent({ project: key }) {
+      if (isMirrorKey(key)) return // it has no final outcome of its own
+      const project = projects.byKey(key) ?? projects.successorOf(key)
+      counters.countResent(project?.name ?? 'unknown')
+    },
+  })
 }
 
 function openAdminPort(server: ServerType, { adminHost, adminPort }: Config): Promise<number> {

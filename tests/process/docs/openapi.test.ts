@@ -92,7 +92,7 @@ describe('docs/openapi.yaml', () => {
 
   it('describes exactly the routes of the code', () => {
     const routes = globSync('tunnel/src/admin/*.ts', { cwd: ROOT }).flatMap((file) => {
-      const prefix = /^(spool|inbox)\.ts$/.test(basename(file)) ? `/${basename(file, '.ts')}` : ''
+      const prefix = /^(spool|inbox|store)\.ts$/.test(basename(file)) ? `/${basename(file, '.ts')}` : ''
       return routesIn(readFileSync(resolve(ROOT, file), 'utf8')).map(
         ([method, path]) =>
           `${method} ${(prefix + path).replace(/(?<=.)\/$/, '').replace(/:(\w+)/g, '{$1}')}`,
@@ -167,6 +167,22 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'DELETE /inbox/outage', 200)
     await ask(inbox, 'POST /inbox/outage', 409)
     await ask(spooling, 'POST /inbox/outage', 404)
+  })
+
+  it('describes the store', async () => {
+    await ask(spooling, 'POST /spool/pause', 200)
+    const { entries } = await ask(spooling, 'GET /store/entries', 200, '?state=pending&limit=1')
+    await ask(spooling, 'GET /store/entries', 200)
+    await ask(spooling, 'GET /store/entries', 400, '?state=lost')
+    await ask(spooling, 'DELETE /store/entries', 200, '?state=declined')
+    await ask(spooling, 'DELETE /store/entries', 400)
+    await ask(spooling, 'GET /store/events/{event_id}', 200, '', entries[0].event_id)
+    await ask(spooling, 'GET /store/events/{event_id}', 400, '', 'x')
+    await ask(spooling, 'GET /store/resend', 200)
+    await ask(spooling, 'POST /store/resend', 200, '', '', '{"state":"declined"}')
+    await ask(spooling, 'POST /store/resend', 400, '', '', '{"state":"lost"}')
+    await ask(spooling, 'POST /store/resend', 404, '', '', `{"id":"7-${'0'.repeat(32)}"}`)
+    await ask(spooling, 'DELETE /store/resend', 409)
   })
 
   it('describes the spool', async () => {

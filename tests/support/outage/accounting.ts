@@ -1,4 +1,4 @@
-/** Accounting of the tunnels: the envelopes counted as `spooled` equal those with a final outcome and those pending, at any time. */
+/** Accounting of the tunnels: the envelopes counted as `spooled` or resent equal those with a final outcome and those pending, at any time. */
 
 import { expect } from 'vitest'
 import type { TunnelAccess } from '../tunnel/running.ts'
@@ -61,7 +61,8 @@ export async function areOpen(tunnels: readonly TunnelAccess[]): Promise<boolean
 async function sumsOf(tunnels: readonly TunnelAccess[]): Promise<Sums> {
   const all = (await Promise.all(tunnels.map(metricsOf))).join('\n')
   return {
-    spooled: sum(all, /^culvert_envelopes_total\{.*outcome="spooled"/),
+    spooled:
+      sum(all, /^culvert_envelopes_total\{.*outcome="spooled"/) + sum(all, /^culvert_store_resent_total\{/),
     ends: sum(all, /^culvert_spool_final_outcomes_total\{/),
   }
 }

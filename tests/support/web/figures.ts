@@ -8,7 +8,16 @@ export const MINUTE = 60_000
 /** Point of the minute `minute`, in which one replica counted. */
 export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): FiguresPoint {
   return {
-    ...{ time: minute * MINUTE, replicas: 1, pending: 0, unknown: 0, received: 0, outcomes: {}, bytes: 0 },
+    ...{
+      time: minute * MINUTE,
+      replicas: 1,
+      pending: 0,
+      unknown: 0,
+      received: 0,
+      resent: 0,
+      outcomes: {},
+      bytes: 0,
+    },
     ...{ categories: {}, items: {}, final_outcomes: {}, durations: {}, upstreams: {}, vanished: 0 },
     ...{ reach: {}, browser_errors: 0, ...parts },
   }

@@ -165,6 +165,7 @@ describe('Deliverer', () => {
     await pass(MINUTE)
     expect(attempts).toHaveLength(1)
     expect(ends).toEqual([{ key, end: 'declined', status }])
+    expect(spool.endings.get(key)).toMatchObject({ state: 'declined', status })
     expect(spool.entry()).toEqual([])
   })
 

@@ -45,8 +45,8 @@ function balanceOf({ points, pending_before: before }: Figures): [received: numb
   const total = (read: (point: FiguresPoint) => number) => points.reduce((all, point) => all + read(point), 0)
   const pending = (points.at(-1)?.pending ?? before) - before
   const results = total(
-    ({ outcomes, final_outcomes, vanished, unknown }) =>
-      sumOf(outcomes) - (outcomes.spooled ?? 0) + sumOf(final_outcomes) + vanished + unknown,
+    ({ outcomes, resent, final_outcomes, vanished, unknown }) =>
+      sumOf(outcomes) - (outcomes.spooled ?? 0) - resent + sumOf(final_outcomes) + vanished + unknown,
   )
   return [total(({ received }) => received), results + pending]
 }
@@ -213,6 +213,7 @@ describe('sumFigures', () => {
             outcomes: { delivered: random(3), spooled: random(3) },
             final_outcomes: { delivered: random(3) },
             received: random(8) - 1,
+            resent: random(2),
             vanished: random(1),
             ...(random(1) && { pending: random(5) }),
             settled: random(3) === 0,

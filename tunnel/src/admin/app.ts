@@ -11,6 +11,7 @@ import type { InboxClient } from '../inbox/inbox-client.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
+import type { ResendJobs } from '../spool/resend-job.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import { Feed } from '../telemetry/feed.ts'
 import { LOG_LEVELS } from '../telemetry/log.ts'
@@ -27,6 +28,7 @@ import { PolicyExamples } from './policy-example.ts'
 import { trafficByProject } from './project-traffic.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool.ts'
+import { createStoreAdmin } from './store.ts'
 
 type AdminDeps = {
   config: Pick<Config, 'scrub'>
@@ -37,6 +39,7 @@ type AdminDeps = {
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
   sentry: Forwarding
+  jobs: ResendJobs
   projects: Projects
   onFinalOutcome: OnFinalOutcome
   /** Bounds of header lines and items. */
@@ -61,7 +64,7 @@ type AdminDeps = {
 }
 
 export function createAdmin(deps: AdminDeps): Hono {
-  const { inbox, sentry, projects, onFinalOutcome, receipts, replica, logger } = deps
+  const { inbox, sentry, jobs, projects, onFinalOutcome, receipts, replica, logger } = deps
   const app = new Hono()
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
@@ -96,6 +99,7 @@ export function createAdmin(deps: AdminDeps): Hono {
       ...{ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
     }),
   )
+  app.route('/store', createStoreAdmin({ spool: sentry.spool.store, jobs, projects, receipts, auditLog }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
 }

@@ -1,6 +1,7 @@
 /** Reads what a request to the spool's routes selects: one entry, some, or a page of them. */
 
 import { CATEGORY_NAMES } from 'contract/categories'
+import { formatDsn, parseDsn } from 'contract/dsn'
 import type { Context } from 'hono'
 import type { Projects } from '../projects.ts'
 import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../spool/spool.ts'
@@ -13,8 +14,8 @@ type Selection = {
   named: { project?: string; category?: string }
 }
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 200
+export const DEFAULT_LIMIT = 50
+export const MAX_LIMIT = 200
 const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/
 
@@ -33,7 +34,7 @@ export class SpoolQueries {
     const { project, category } = c.req.query()
     return {
       filter: {
-        ...(project !== undefined && { projects: await this.#keysOf(project) }),
+        ...(project !== undefined && { projects: await this.keysOf(project) }),
         ...(category !== undefined && { category: await this.#categoryOf(category) }),
       },
       named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
@@ -62,8 +63,10 @@ export class SpoolQueries {
     return { query: { ...filter, order, limit, ...(after && { after }) }, named }
   }
 
-  /** Includes projects that are not configured any more, but paused or with pending entries. */
-  async #keysOf(name: string): Promise<string[]> {
+  /** Reads a DSN, or the name of a project. Includes projects that are not configured any more, but paused or with pending entries. */
+  async keysOf(name: string): Promise<string[]> {
+    const dsn = parseDsn(name)
+    if (dsn) return [formatDsn(dsn)]
     const { partitions, paused } = await this.#spool.totals()
     const stored = [...partitions, ...paused].flatMap(({ project }) => project ?? [])
     const known = new Set([...this.#projects.destinations.map(({ key }) => key), ...stored])
@@ -92,7 +95,7 @@ export function readRef(c: Context): EntryRef {
   throw new RequestError(400, 'An id is a number, a hyphen and 32 hexadecimal digits. GET /spool lists them.')
 }
 
-function readCursor(cursor: string | undefined): Position | undefined {
+export function readCursor(cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined
   const [, received, place] = CURSOR.exec(cursor) ?? []
   if (received !== undefined && place !== undefined)

@@ -144,6 +144,12 @@ export class Deliverer {
     return [...this.#attempts.values()]
   }
 
+  /** Returns how many deliveries a second the slowest upstream of some projects takes; 0 while a breaker is open. */
+  capacity(isWanted: (project: Project) => boolean): number {
+    const wanted = [...this.#origins.values()].filter(({ projects }) => projects.some(isWanted))
+    return wanted.length === 0 ? 0 : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
+  }
+
   /** Names the entries that no configured project has, with a remedy. */
   warnings(): readonly string[] {
     return this.#former.warnings()

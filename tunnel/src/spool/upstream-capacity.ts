@@ -38,6 +38,11 @@ export class UpstreamCapacity {
     )
   }
 
+  /** Returns how many deliveries a second the upstream takes, as far as it is known; 0 while the breaker is open. */
+  perSecond(): number {
+    return this.#upstreams.isOpen(this.#origin) ? 0 : this.#rate.perSecond()
+  }
+
   /** Returns `true` while the breaker is open, and the last delivery had no good response. */
   isProbing(): boolean {
     return this.#upstreams.isOpen(this.#origin) && !this.#concurrency.isResponding()

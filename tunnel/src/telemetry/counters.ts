@@ -92,6 +92,8 @@ export class Counters {
   readonly upstreams = new Map<string, UpstreamSeries>()
   readonly envelopes: EnvelopeCount[] = []
   readonly finalOutcomes: FinalCount[] = []
+  /** Entries that an operator has sent again, by project. */
+  readonly resent = new Table(['project'])
   readonly #tally: Tally
   readonly #now: () => number
   /** Index of `envelopes` by project, category, outcome and reason. */
@@ -125,6 +127,11 @@ export class Counters {
   /** Counts the final outcome of one spooled envelope. */
   countFinalOutcome({ final_outcome, project }: Pick<SpoolOutcome, 'final_outcome' | 'project'>): void {
     addOne(this.finalOutcomeOf(final_outcome, project), this.#now())
+  }
+
+  /** Counts an entry that is pending again. */
+  countResent(project: string): void {
+    this.resent.add(1, project)
   }
 
   /** Counts what a scrubbing rule has found. */
@@ -180,6 +187,7 @@ export class Counters {
     }
     for (const { final_outcome: name, count } of this.finalOutcomes.filter(isIts))
       if (count > 0) figures.final_outcomes[name] = (figures.final_outcomes[name] ?? 0) + count
+    for (const { labels, count } of this.resent.all()) if (isIts(labels)) figures.resent += count
     for (const { labels, count } of this.reach.all())
       if (isIts(labels)) figures.reach[labels.result] = (figures.reach[labels.result] ?? 0) + count
     if (project !== undefined) return figures

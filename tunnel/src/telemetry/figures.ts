@@ -78,7 +78,8 @@ function createSlot(
 
 /**
  * Derives what is pending and what is unknown, so that results add up in each slot: the envelopes received are those with an outcome other
- * than `spooled`, a final outcome, vanished, unknown, and the growth of those pending. Returns what was pending before the first slot.
+ * than `spooled`, a final outcome, vanished, unknown, and the growth of those pending, without those resent. Returns what was pending
+ * before the first slot.
  */
 function account(slots: readonly Slot[]): number {
   let start = pendingBefore(slots)
@@ -149,8 +150,8 @@ function takeUnknown(
 }
 
 /** Returns the growth of the pending envelopes. */
-function flowOf({ outcomes, final_outcomes, vanished }: FigureCounts): number {
-  return (outcomes.spooled ?? 0) - sumOf(final_outcomes) - vanished
+function flowOf({ outcomes, resent, final_outcomes, vanished }: FigureCounts): number {
+  return (outcomes.spooled ?? 0) + resent - sumOf(final_outcomes) - vanished
 }
 
 function createPoint(time: number, slots: readonly Slot[]): FiguresPoint {

@@ -162,6 +162,12 @@ export class Metrics {
       () => counters.mirrored.all(),
     )
     this.#counter(
+      'culvert_store_resent_total',
+      'Dead letters and kept envelopes that an operator has sent again. Each gets a final outcome.',
+      ['project'],
+      () => counters.resent.all(),
+    )
+    this.#counter(
       'culvert_scrubbed_values_total',
       'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
       ['rule', 'mode'],

@@ -1,5 +1,6 @@
 /** Record of every outcome: counted, logged, streamed, and kept for a while. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import type { Counters } from './counters.ts'
 import type { Log } from './log.ts'
@@ -14,6 +15,8 @@ type FeedPage = { first: number; events: FeedEvent[] }
 
 /** Enough for 66 ordinary envelopes a second in ten minutes. */
 const BOUNDS = { entries: 40_000, bytes: 16 * 1024 * 1024 }
+const SEARCHED = 500 // events in one turn of the event loop
+const MAX_RECEIPTS = 100
 const TOKEN = /^[0-9a-f]{32}$/
 const TOKEN_MS = 10 * 60 * 1000
 
@@ -22,6 +25,7 @@ export class Receipts {
   readonly #counters: Pick<Counters, 'count' | 'countFinalOutcome'>
   readonly #log: Pick<Log, 'recordEvent'>
   readonly #now: () => number
+  readonly #startedAt: number
   readonly #events = new RingBuffer(BOUNDS)
   /** Tokens of the receipts, one after the other: a map would cost every envelope more than a search costs the few visitors. */
   readonly #tokens = Buffer.alloc(BOUNDS.entries * HEX_LENGTH)
@@ -36,6 +40,7 @@ export class Receipts {
     this.#counters = counters
     this.#log = log
     this.#now = now
+    this.#startedAt = now()
   }
 
   /** Records the outcome of an envelope. Returns the token by which its sender finds the receipt. */
@@ -63,6 +68,21 @@ export class Receipts {
     if (offset < 0 || number < this.#events.oldest()) return undefined
     const receipt: Receipt = JSON.parse(this.#events.read(number))
     return this.#now() - receipt.time < TOKEN_MS ? receipt : undefined
+  }
+
+  /** Returns the receipts of an event, newest first, with the time since which all receipts are kept. Yields to other work meanwhile. */
+  async ofEvent(eventId: string): Promise<{ receipts: Receipt[]; since: number }> {
+    const receipts: Receipt[] = []
+    const isDropping = this.#events.oldest() > 1
+    const { time = this.#startedAt } = isDropping ? JSON.parse(this.#events.read(this.#events.oldest())) : {}
+    for (let number = this.#events.newest(); number >= this.#events.oldest(); number--) {
+      if (number % SEARCHED === 0) await nextTurn()
+      const json = this.#events.read(number)
+      if (!json.includes(eventId) || this.#tokens[this.#offsetOf(number)] === 0) continue
+      const receipt: Receipt = JSON.parse(json)
+      if (receipt.event_id === eventId) receipts.push(receipt)
+    }
+    return { receipts: receipts.slice(0, MAX_RECEIPTS), since: time }
   }
 
   /** Returns the number of the newest event. Numbers start at 1. */

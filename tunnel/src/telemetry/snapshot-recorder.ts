@@ -168,7 +168,8 @@ export class SnapshotRecorder {
     const projects = this.#readProjects()
     const projectGrowth = combineProjects(projects, this.#counted.projects, -1)
     this.#counted = { all, projects }
-    if (growth.outcomes.spooled || sumOf(growth.final_outcomes) > 0) this.#flowedAt = from
+    if (growth.outcomes.spooled || growth.resent > 0 || sumOf(growth.final_outcomes) > 0)
+      this.#flowedAt = from
     for (const { step } of SNAPSHOT_STEPS) {
       const row = this.#rowAt(step, Math.floor(from / step) * step)
       row.snapshot = {

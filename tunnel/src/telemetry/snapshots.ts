@@ -40,7 +40,7 @@ export const SNAPSHOT_STEPS: readonly { step: number; keepMs: number }[] = [
 
 export function noCounts(): FigureCounts {
   return {
-    ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, bytes: 0 },
+    ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
     ...{ durations: {}, upstreams: {}, vanished: 0, reach: {}, browser_errors: 0 },
   }
 }
@@ -58,6 +58,7 @@ export function combine(a: FigureCounts, b: FigureCounts, sign: 1 | -1): FigureC
     categories: each(a.categories, b.categories),
     items: each(a.items, b.items),
     final_outcomes: each(a.final_outcomes, b.final_outcomes),
+    resent: a.resent + sign * b.resent,
     bytes: a.bytes + sign * b.bytes,
     durations: each(a.durations, b.durations),
     upstreams: combineUpstreams(a.upstreams, b.upstreams, sign),
@@ -82,10 +83,10 @@ export function combineProjects(
 }
 
 /** Returns `true` when nothing was counted. */
-export function isEmpty({ received, vanished, ...counts }: FigureCounts): boolean {
+export function isEmpty({ received, vanished, resent, ...counts }: FigureCounts): boolean {
   const { outcomes, final_outcomes, reach } = counts
   const names = [outcomes, final_outcomes, reach].flatMap(Object.keys)
-  return received === 0 && vanished === 0 && names.length === 0
+  return received === 0 && vanished === 0 && resent === 0 && names.length === 0
 }
 
 export function sumOf(counts: Record<string, number>): number {
@@ -146,6 +147,7 @@ function readCounts(value: Record<string, unknown>): FigureCounts {
     categories: readNumbers(value.categories),
     items: readNumbers(value.items),
     final_outcomes: readNumbers(value.final_outcomes),
+    resent: readNumber(value.resent),
     bytes: readNumber(value.bytes),
     durations: readNumbers(value.durations),
     upstreams: mapValues(upstreams, (counts) => {

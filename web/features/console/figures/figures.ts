@@ -9,7 +9,16 @@ export type RangeFigures = Omit<Figures, 'points' | 'replicas'> & { points: Rang
 export type RangePoint = Omit<FiguresPoint, 'upstreams'>
 
 export const NO_COUNTS: FigureCounts = {
-  ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, bytes: 0, durations: {} },
+  ...{
+    received: 0,
+    outcomes: {},
+    categories: {},
+    items: {},
+    final_outcomes: {},
+    resent: 0,
+    bytes: 0,
+    durations: {},
+  },
   ...{ upstreams: {}, vanished: 0, reach: {}, browser_errors: 0 },
 }
 
@@ -60,6 +69,7 @@ export function sumFigures(all: readonly FigureCounts[]): FigureCounts {
     categories: counts(({ categories }) => categories),
     items: counts(({ items }) => items),
     final_outcomes: counts((each) => each.final_outcomes),
+    resent: number(({ resent }) => resent),
     bytes: number(({ bytes }) => bytes),
     durations: counts(({ durations }) => durations),
     upstreams: sumUpstreams(all.flatMap(({ upstreams }) => Object.entries(upstreams))),

@@ -9,6 +9,9 @@ const VERBS: Record<OperatorAction['action'], string> = {
   'spool-purge': 'purged',
   'spool-pause': 'paused delivery',
   'spool-resume': 'resumed delivery',
+  'store-resend': 'sent again',
+  'store-purge': 'purged',
+  'store-stop': 'stopped sending again',
   'inbox-delete': 'deleted',
 }
 

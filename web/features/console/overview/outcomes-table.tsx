@@ -56,8 +56,8 @@ const ROWS: Record<ResultName, Row> = {
 type Props = { figures: RangeFigures; note: string }
 
 export function OutcomesTable({ figures, note }: Props) {
-  const { results, received, pendingBefore } = countResults(figures)
-  const total = received + pendingBefore
+  const { results, received, resent, pendingBefore } = countResults(figures)
+  const total = received + resent + pendingBefore
   const rows = results.map(({ name, count }) => {
     const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
     const cells: ReactNode[] = [
@@ -83,6 +83,12 @@ export function OutcomesTable({ figures, note }: Props) {
         <p className="mt-2 text-note text-quiet">
           {formatCount(received)} received, and {formatQuantity(pendingBefore, 'envelope')} that{' '}
           {pendingBefore === 1 ? 'was' : 'were'} already pending at the beginning.
+        </p>
+      )}
+      {resent > 0 && (
+        <p className="mt-2 text-note text-quiet">
+          {formatQuantity(resent, 'envelope')} of these {resent === 1 ? 'was' : 'were'} sent again by an
+          operator.
         </p>
       )}
       {isSomeUnknown && (

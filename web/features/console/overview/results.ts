@@ -22,9 +22,11 @@ export type ResultName =
 export type Result = { name: ResultName; count: number }
 
 export type Results = {
-  /** Add up to `received` and `pendingBefore`. */
+  /** Add up to `received`, `resent` and `pendingBefore`. */
   results: Result[]
   received: number
+  /** Envelopes that an operator has sent again. */
+  resent: number
   /** Envelopes that were pending when the range began. */
   pendingBefore: number
 }
@@ -35,7 +37,7 @@ const RARE: readonly ResultName[] = ['deferred', 'aborted', 'purged', 'evicted',
 /** Counts each envelope once, but deferred ones with each attempt of their sender. */
 export function countResults({ points, pending_before: pendingBefore }: RangeFigures): Results {
   const sum = sumFigures(points.map((point) => ({ ...point, upstreams: {} })))
-  const { final_outcomes: final, received } = sum
+  const { final_outcomes: final, received, resent } = sum
   const outcomes = sumByName(sum.outcomes)
   const at = (outcome: Outcome) => outcomes[outcome] ?? 0
   const losses = lossesOf(sum)
@@ -57,6 +59,6 @@ export function countResults({ points, pending_before: pendingBefore }: RangeFig
   ]
   return {
     results: results.filter(({ name, count }) => count > 0 || !RARE.includes(name)),
-    ...{ received, pendingBefore },
+    ...{ received, resent, pendingBefore },
   }
 }

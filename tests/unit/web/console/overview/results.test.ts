@@ -15,8 +15,8 @@ const POINTS = [
     final_outcomes: { delivered: 5, declined: 1, expired: 1, purged: 1, evicted: 2 },
   }),
   pointAt(3, {
-    ...{ received: 3, outcomes: { delivered: 3 }, pending: 6, vanished: 2 },
-    final_outcomes: { delivered: 1, expired: 1 },
+    ...{ received: 3, resent: 2, outcomes: { delivered: 3 }, pending: 6, vanished: 2 },
+    final_outcomes: { delivered: 3, expired: 1 },
   }),
 ]
 
@@ -26,10 +26,10 @@ describe('countResults', () => {
   it('counts each envelope once, by its final result', () => {
     const counted = countResults(figuresOf(POINTS, { pending_before: 3 }))
     expect(counted).toEqual({
-      ...{ received: 48, pendingBefore: 3 },
+      ...{ received: 48, resent: 2, pendingBefore: 3 },
       results: [
         { name: 'direct', count: 13 },
-        { name: 'later', count: 6 },
+        { name: 'later', count: 8 },
         { name: 'pending', count: 6 },
         { name: 'deferred', count: 1 },
         { name: 'rejected', count: 5 },
@@ -43,7 +43,7 @@ describe('countResults', () => {
         { name: 'unknown', count: 1 },
       ],
     })
-    expect(sumOf(counted)).toBe(counted.received + counted.pendingBefore)
+    expect(sumOf(counted)).toBe(counted.received + counted.resent + counted.pendingBefore)
   })
 
   it('lists what was pending before while no replica has counted since', () => {

@@ -1,0 +1,279 @@
+/** Sends many ended entries again, slowly: one replica does it, and another one takes over when it is gone. */
+
+import type { ResendableState, ResendJob } from 'contract/store'
+import type { UpstreamLimits } from '../policy/upstream-limits.ts'
+import type { Project, Projects } from '../projects.ts'
+import type { Deliverer } from './delivery.ts'
+import type { SharedState } from './shared-state.ts'
+import type { EndedFilter, PartitionTotals, Spool, SpoolEntry } from './spool.ts'
+
+type ResendDeps = {
+  spool: Pick<Spool, 'entries' | 'totals'> & { state: Pick<SharedState, 'get' | 'put'> }
+  deliverer: Pick<Deliverer, 'capacity'>
+  limits: Pick<UpstreamLimits, 'limitedCategories'>
+  projects: Projects
+  replica: string
+  /** Counts an entry that is pending again. */
+  onResent: (entry: SpoolEntry) => void
+  /** Receives errors of the store; the next step tries again. */
+  onError: (error: unknown) => void
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+/** Entries to send again. `projectName` is the project as the operator wrote it. */
+export type ResendOrder = {
+  states: readonly ResendableState[]
+  /** DSNs, without a secret. */
+  projects?: readonly string[]
+  projectName?: string
+  eventId?: string
+  from?: number
+  to?: number
+  limit?: number
+}
+
+/** Job as the replicas share it. `beat` is the last time at which its owner wrote it. */
+type SharedJob = {
+  order: ResendOrder
+  started: number
+  entries: number
+  bytes: number
+  sent: number
+  bytesSent: number
+  samples: { time: number; sent: number }[]
+  waiting?: string
+  owner: string
+  beat: number
+  stopped?: number
+  finished?: number
+}
+
+const KEY = 'resend'
+const STEP_MS = 250
+const IDLE_MS = 1_000
+const OWNER_MS = 10_000 // after which another replica takes over
+const SAMPLE_MS = 10_000
+const SHARE = 0.1 // of what the upstreams take
+const MAX_RATE = 250 // a second
+const MAX_PENDING = 50 // some entries may be pending for hours, and delay nothing
+const MAX_ATTEMPTS = 10
+/** Entries that were resent within this time are left out. */
+export const RESENT_MS = 60 * 60 * 1000
+
+export class ResendJobs {
+  readonly #deps: ResendDeps
+  /** Projects and categories of which this replica has resent entries. */
+  readonly #fed = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> = Promise.resolve()
+  #isStopping = false
+
+  constructor(deps: ResendDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#schedule(IDLE_MS)
+  }
+
+  /** Leaves the job to another replica, or to the next start. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  /** Returns the entries that an order selects now. */
+  count(order: ResendOrder): Promise<{ entries: number; bytes: number }> {
+    return this.#deps.spool.entries.count(filterOf(order, this.#deps.now()))
+  }
+
+  /** Makes one entry pending. Returns `undefined` when it is gone, has no body, or is pending already. */
+  async resendOne(filter: EndedFilter): Promise<SpoolEntry | undefined> {
+    const { entries } = await this.#deps.spool.entries.resend(filter, 1)
+    for (const entry of entries) this.#deps.onResent(entry)
+    return entries[0]
+  }
+
+  /** Begins a job. Returns `false` while another one runs. */
+  async begin(order: ResendOrder, { entries, bytes }: { entries: number; bytes: number }): Promise<boolean> {
+    const started = this.#deps.now()
+    const job: SharedJob = {
+      ...{ order, started, entries: Math.min(entries, order.limit ?? Infinity), bytes },
+      ...{ sent: 0, bytesSent: 0, samples: [], owner: '', beat: 0 },
+    }
+    const begun = await this.#change((current) => (isRunning(current) ? undefined : job))
+    return begun !== undefined
+  }
+
+  /** Ends the job, if one runs, within a step of any replica. */
+  async cancel(): Promise<ResendJob | undefined> {
+    const stopped = this.#deps.now()
+    const job = await this.#change((current) => (isRunning(current) ? { ...current, stopped } : undefined))
+    return job && describe(job)
+  }
+
+  /** Returns the last job. */
+  async status(): Promise<ResendJob | undefined> {
+    const job = parse((await this.#deps.spool.state.get(KEY)).value)
+    return job && describe(job)
+  }
+
+  #schedule(ms: number): void {
+    if (this.#isStopping) return
+    this.#timer = setTimeout(() => {
+      this.#running = this.#tick()
+        .catch((error) => {
+          this.#deps.onError(error)
+          return false
+        })
+        .then((isOwner) => this.#schedule(isOwner ? STEP_MS : IDLE_MS))
+    }, ms).unref()
+  }
+
+  /** Returns `true` when this replica does the work. */
+  async #tick(): Promise<boolean> {
+    const { spool, replica, now } = this.#deps
+    const known = parse((await spool.state.get(KEY)).value)
+    if (!isRunning(known) || !this.#mayOwn(known)) return false
+    if (known.owner !== replica) {
+      const owned = await this.#change((job) =>
+        isRunning(job) && this.#mayOwn(job) ? { ...job, owner: replica, beat: now() } : undefined,
+      )
+      if (!owned) return false
+    }
+    const step = await this.#step(known)
+    await this.#change((job) => (job?.started === known.started ? this.#add(job, step) : undefined))
+    return true
+  }
+
+  #mayOwn({ owner, beat }: SharedJob): boolean {
+    return owner === this.#deps.replica || Math.abs(this.#deps.now() - beat) > OWNER_MS
+  }
+
+  async #step(job: SharedJob): Promise<{ entries: SpoolEntry[]; isOver: boolean; waiting?: string }> {
+    const { spool, deliverer, onResent } = this.#deps
+    const { order, sent } = job
+    const left = (order.limit ?? Infinity) - sent
+    const perSecond = Math.min(MAX_RATE, deliverer.capacity(this.#isWanted(order)) * SHARE)
+    if (perSecond === 0) return { entries: [], isOver: false, waiting: 'the upstream takes no envelopes' }
+    const batch = Math.min(left, Math.max(1, Math.floor((perSecond * STEP_MS) / 1000)))
+    if ((await this.#countPending(order)) >= MAX_PENDING + batch)
+      return { entries: [], isOver: false, waiting: 'other envelopes are pending' }
+    const { entries, isOver } = await spool.entries.resend(filterOf(order, job.started), batch)
+    for (const entry of entries) {
+      onResent(entry)
+      this.#fed.add(`${entry.project} ${entry.category}`)
+    }
+    if (entries.length === 0 && !isOver)
+      return { entries, isOver, waiting: 'the share of a network or a project is used up' }
+    return { entries, isOver: isOver || entries.length >= left }
+  }
+
+  #isWanted({ projects: keys }: ResendOrder): (project: Project) => boolean {
+    const { projects } = this.#deps
+    return (project) =>
+      keys?.some((key) => (projects.byKey(key) ?? projects.successorOf(key)) === project) ?? true
+  }
+
+  /** Counts pending entries that compete with those of the job. Others that wait for the end of a rate limit do not. */
+  async #countPending(order: ResendOrder): Promise<number> {
+    const { spool, projects, limits } = this.#deps
+    const isWanted = this.#isWanted(order)
+    const competes = ({ project: key, category }: PartitionTotals) => {
+      const project = projects.byKey(key) ?? projects.successorOf(key)
+      if (!project || !isWanted(project)) return false
+      return this.#fed.has(`${key} ${category}`) || !limits.limitedCategories(project).includes(category)
+    }
+    const { partitions } = await spool.totals()
+    return partitions.filter(competes).reduce((sum, { envelopes }) => sum + envelopes, 0)
+  }
+
+  #add(
+    job: SharedJob,
+    { entries, isOver, waiting }: { entries: SpoolEntry[]; isOver: boolean; waiting?: string },
+  ): SharedJob {
+    const { now, replica } = this.#deps
+    const { waiting: _, ...others } = job
+    const time = now()
+    const sent = job.sent + entries.length
+    return {
+      ...others,
+      sent,
+      bytesSent: job.bytesSent + entries.reduce((sum, { bytes }) => sum + bytes, 0),
+      samples: [...job.samples.filter((sample) => time - sample.time < SAMPLE_MS), { time, sent }].slice(-40),
+      ...(waiting !== undefined && { waiting }),
+      ...{ owner: replica, beat: time },
+      ...(isOver && job.stopped === undefined && { finished: time }),
+    }
+  }
+
+  /** Stores a changed job, unless `change` returns `undefined`. Returns what it has stored. */
+  async #change(
+    change: (job: SharedJob | undefined) => SharedJob | undefined,
+  ): Promise<SharedJob | undefined> {
+    const { state } = this.#deps.spool
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { value, revision } = await state.get(KEY)
+      const job = change(parse(value))
+      if (!job) return undefined
+      if (await state.put(KEY, JSON.stringify(job), revision)) return job
+    }
+    throw new Error('other replicas change the job all the time')
+  }
+}
+
+/** Leaves out what ended after the start, and what was resent within an hour before it. */
+function filterOf(order: ResendOrder, started: number): EndedFilter {
+  const { states, projects, eventId, from, to = Infinity } = order
+  return {
+    ...{ states, to: Math.min(to, started), notResentSince: started - RESENT_MS },
+    ...(projects && { projects }),
+    ...(eventId !== undefined && { eventId }),
+    ...(from !== undefined && { from }),
+  }
+}
+
+function isRunning(job: SharedJob | undefined): job is SharedJob {
+  return job !== undefined && job.stopped === undefined && job.finished === undefined
+}
+
+function describe(job: SharedJob): ResendJob {
+  const { order, started, entries, bytes, sent, bytesSent, waiting, stopped, finished } = job
+  const { states, projectName, eventId, from, to } = order
+  return {
+    ...(states.length === 1 && { state: states[0] }),
+    ...(projectName !== undefined && { project: projectName }),
+    ...(eventId !== undefined && { event_id: eventId }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+    ...{ started, entries, bytes, sent, bytes_sent: bytesSent, per_second: rateOf(job) },
+    ...(waiting !== undefined && isRunning(job) && { waiting }),
+    ...(stopped !== undefined && { stopped }),
+    ...(finished !== undefined && { finished }),
+  }
+}
+
+function rateOf({ samples }: SharedJob): number {
+  const [first] = samples
+  const last = samples.at(-1)
+  if (!first || !last || last.time === first.time) return 0
+  return Math.round(((last.sent - first.sent) / (last.time - first.time)) * 1000)
+}
+
+/** Returns `undefined` for a value that is missing, or that another release wrote. */
+function parse(value: string | undefined): SharedJob | undefined {
+  try {
+    const job: unknown = JSON.parse(value ?? '')
+    return isJob(job) ? job : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isJob(value: unknown): value is SharedJob {
+  const { order, started, entries, bytes, sent, bytesSent, samples, owner, beat } = Object(value)
+  const isComplete = [started, entries, bytes, sent, bytesSent, beat].every(Number.isFinite)
+  return isComplete && typeof owner === 'string' && Array.isArray(samples) && Array.isArray(order?.states)
+}
