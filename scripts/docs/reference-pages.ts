@@ -128,6 +128,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   start: 'scripts/start.ts',
   deploy: 'scripts/deploy.ts',
   doctor: 'doctor/main.ts',
+  store: 'scripts/store.ts',
   config: 'scripts/config.ts',
   'hash-password': 'scripts/hash-password.ts',
   policy: 'tunnel/src/policy-command.ts',

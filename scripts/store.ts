@@ -1,0 +1,263 @@
+/** Lists what the store holds, finds an event, and sends dead letters and kept envelopes again, through a tunnel's admin port. */
+
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Receipt } from 'contract/admin-api'
+import { deriveAdminToken, readAdminToken } from 'contract/admin-token'
+import { SettingsReader } from 'contract/settings-reader'
+import {
+  ENTRY_STATES,
+  RESENDABLE_STATES,
+  type ResendJob,
+  type ResendStarted,
+  type ResendStatus,
+  type StoreEntry,
+  type StoreEvent,
+  type StorePage,
+} from 'contract/store'
+import { findAdminPorts } from '../doctor/local-admin-ports.ts'
+import { type HttpResponse, NoResponse, send } from '../doctor/request.ts'
+import { explain, readEnvironment, UserError, withKeptPassword } from './environment.ts'
+
+const USAGE = `npm run store -- list [--state ${ENTRY_STATES.join('|')}] [selection] [--limit N] [--after NEXT] [--json]
+npm run store -- find EVENT_ID [--json]
+npm run store -- resend --state ${RESENDABLE_STATES.join('|')} [selection] [--limit N] [--dry-run]
+npm run store -- resend --id ID [--dry-run]
+npm run store -- status | stop
+Lists pending envelopes, dead letters and kept envelopes, says what became of an event, and sends envelopes again. status shows the
+progress of that, and stop ends it.
+  --project NAME         host/project as in the console, or a DSN
+  --event ID             event ID
+  --from, --to TIME      end of the delivery, as 2026-11-26T00:00Z, or in milliseconds since 1970
+  --dry-run              only counts
+  --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated, and find asks all of them.
+                         Without it, the tunnels that npm start or Compose runs here
+  --password-file FILE   file with the value of OPERATOR_PASSWORD. Without it and --token-file, the settings are used
+  --token-file FILE      file with the admin token instead, where ADMIN_TOKEN is set`
+
+const OPTIONS = {
+  state: { type: 'string' },
+  project: { type: 'string' },
+  event: { type: 'string' },
+  id: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  limit: { type: 'string' },
+  after: { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  json: { type: 'boolean' },
+  admin: { type: 'string', multiple: true },
+  'password-file': { type: 'string' },
+  'token-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+type Flags = ReturnType<typeof parse>['values']
+
+/** Admin ports of the tunnels. Any of them answers for the store; receipts are those of one tunnel. */
+type Admin = { urls: readonly string[]; token: string }
+
+async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parse(args)
+  const [command, eventId, ...rest] = positionals
+  if (values.help) return console.log(USAGE)
+  if (rest.length > 0 || (eventId !== undefined && command !== 'find'))
+    throw new UserError(`"${rest[0] ?? eventId}" is not expected here.\n${USAGE}`)
+  if (command === 'list') return list(openAdmin(values), values)
+  if (command === 'find' && eventId !== undefined) return find(openAdmin(values), eventId, values)
+  if (command === 'resend') return resend(openAdmin(values), values)
+  if (command === 'status')
+    return showStatus(await ask<ResendStatus>(openAdmin(values), 'GET', '/store/resend'))
+  if (command === 'stop')
+    return showStatus(await ask<ResendStatus>(openAdmin(values), 'DELETE', '/store/resend'))
+  throw new UserError(`name list, find EVENT_ID, resend, status or stop.\n${USAGE}`)
+}
+
+async function list(admin: Admin, flags: Flags): Promise<void> {
+  const { state, limit, after } = flags
+  const query = new URLSearchParams({
+    ...{ ...(state !== undefined && { state }), ...selectionOf(flags) },
+    ...(limit !== undefined && { limit }),
+    ...(after !== undefined && { after }),
+  })
+  const page = await ask<StorePage>(admin, 'GET', `/store/entries?${query}`)
+  if (flags.json) return console.log(JSON.stringify(page, undefined, 2))
+  for (const entry of page.entries) console.log(describe(entry))
+  if (page.entries.length === 0) console.log('There are none.')
+  if (page.next !== undefined) console.log(`More: add --after ${page.next}`)
+}
+
+/** Asks every tunnel, since each one has receipts of its own. */
+async function find(admin: Admin, eventId: string, { json }: Flags): Promise<void> {
+  const found = await Promise.all(
+    admin.urls.map((url) => ask<StoreEvent>({ ...admin, urls: [url] }, 'GET', `/store/events/${eventId}`)),
+  )
+  const receipts = found.flatMap((each) => each.receipts)
+  const entries = found[0]?.entries ?? []
+  const since = Math.max(...found.map((each) => each.receipts_since))
+  if (json) return console.log(JSON.stringify({ receipts, entries, receipts_since: since }, undefined, 2))
+  for (const receipt of receipts) console.log(describeReceipt(receipt))
+  for (const entry of entries) console.log(describe(entry))
+  if (receipts.length + entries.length === 0)
+    console.log(
+      `No tunnel has seen it since ${timeOf(since)}, and the store does not have it. What was delivered before that time has left no trace here.`,
+    )
+}
+
+async function resend(admin: Admin, flags: Flags): Promise<void> {
+  const { id, state, limit, 'dry-run': isDry = false } = flags
+  if ((id === undefined) === (state === undefined))
+    throw new UserError(`resend needs --state with one of ${RESENDABLE_STATES.join(', ')}, or --id.`)
+  const { from, to, ...selection } = selectionOf(flags)
+  const order = {
+    ...{ ...(id !== undefined && { id }), ...(state !== undefined && { state }), ...selection },
+    ...{ ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) },
+    ...(limit !== undefined && { limit: Number(limit) }),
+    ...(isDry && { dry_run: true }),
+  }
+  const { entries, bytes } = await ask<ResendStarted>(admin, 'POST', '/store/resend', order)
+  const many = `${entries} ${entries === 1 ? 'envelope' : 'envelopes'} (${sizeOf(bytes)})`
+  if (entries === 0) console.log('No envelope matches that was not sent again within the last hour.')
+  else if (isDry) console.log(`${many} match. Nothing was sent.`)
+  else if (id !== undefined) console.log('It is pending again.')
+  else
+    console.log(`${many} are being sent again. npm run store -- status shows the progress, and stop ends it.`)
+}
+
+function showStatus({ job }: ResendStatus): void {
+  console.log(job ? describeJob(job) : 'No envelopes were sent again yet.')
+}
+
+function describeJob(job: ResendJob): string {
+  const { entries, sent, bytes_sent: bytes, per_second: rate, waiting, started, stopped, finished } = job
+  const progress = `${sent} of ${entries} envelopes (${sizeOf(bytes)}) sent again since ${timeOf(started)}`
+  if (finished !== undefined) return `${progress}; finished at ${timeOf(finished)}.`
+  if (stopped !== undefined) return `${progress}; stopped at ${timeOf(stopped)}.`
+  const left = rate > 0 ? `, about ${Math.ceil((entries - sent) / rate)} s left` : ''
+  return `${progress}, ${rate} a second${left}${waiting === undefined ? '' : `; it waits: ${waiting}`}.`
+}
+
+function describe({ id, state, ended, received, project, category, bytes, ...entry }: StoreEntry): string {
+  const { event_id: eventId, status, answer, stored, resent } = entry
+  return [
+    ...[timeOf(ended ?? received), state.padEnd(8), project, category, sizeOf(bytes), id],
+    ...(eventId === undefined ? [] : [`event ${eventId}`]),
+    ...(resent === undefined ? [] : [`sent again ${timeOf(resent)}`]),
+    ...(stored ? [] : ['only this line is left']),
+    ...(status === undefined ? [] : [`Sentry: ${status}`]),
+    ...(answer === undefined ? [] : [printable(answer)]),
+  ].join('  ')
+}
+
+function describeReceipt({ time, outcome, reason, project, status, replica }: Receipt): string {
+  const why = reason === undefined ? '' : ` (${reason})`
+  return [
+    timeOf(time),
+    `${outcome}${why}`,
+    project ?? 'no known project',
+    `response ${status}`,
+    replica,
+  ].join('  ')
+}
+
+/** Returns an answer of a server as one line without control characters. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim()
+}
+
+function timeOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+}
+
+function selectionOf({ project, event, from, to }: Flags): Record<string, string> {
+  return {
+    ...(project !== undefined && { project }),
+    ...(event !== undefined && { event_id: event }),
+    ...(from !== undefined && { from: readTime('from', from) }),
+    ...(to !== undefined && { to: readTime('to', to) }),
+  }
+}
+
+/** Reads milliseconds, or a date with its time zone: one without would mean another time on each machine. */
+function readTime(flag: string, text: string): string {
+  if (/^\d{1,15}$/.test(text)) return text
+  const time = /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:?\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(time)) return String(time)
+  throw new UserError(
+    `--${flag}: "${text}" is not a time; write one like 2026-11-26T00:00Z, or milliseconds since 1970.`,
+  )
+}
+
+/** Sends a request to the first tunnel that responds. Throws a `UserError` with the detail of an error. */
+async function ask<T>(admin: Admin, method: string, path: string, body?: object): Promise<T> {
+  const json = body && Buffer.from(JSON.stringify(body))
+  const headers = {
+    authorization: `Bearer ${admin.token}`,
+    ...(json && { 'content-type': 'application/json', 'content-length': `${json.length}` }),
+  }
+  let missing = ''
+  for (const url of admin.urls) {
+    const response: HttpResponse | NoResponse = await send(`${url}${path}`, {
+      ...{ method, headers },
+      ...(json && { body: json }),
+    }).catch((error) => {
+      if (error instanceof NoResponse) return error
+      throw error
+    })
+    if (response instanceof NoResponse) missing = response.message
+    else if (response.status === 200) return JSON.parse(response.text)
+    else throw new UserError(`${url} responds with ${response.status}: ${detailOf(response)}`)
+  }
+  throw new UserError(missing)
+}
+
+function detailOf({ text }: HttpResponse): string {
+  try {
+    return JSON.parse(text).detail ?? text
+  } catch {
+    return 'it is not an admin port.'
+  }
+}
+
+function openAdmin({ admin, 'password-file': passwordFile, 'token-file': tokenFile }: Flags): Admin {
+  const urls = admin ?? findAdminPorts()
+  if (urls.length === 0)
+    throw new UserError(
+      'neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel with --admin, like http://127.0.0.1:9091.',
+    )
+  const wrong = urls.find((url) => !/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
+  if (wrong !== undefined)
+    throw new UserError(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
+  if (tokenFile && passwordFile) throw new UserError('write one of --password-file and --token-file.')
+  const token = tokenFile
+    ? readSecret('--token-file', tokenFile)
+    : passwordFile
+      ? deriveAdminToken(readSecret('--password-file', passwordFile))
+      : readAdminToken(new SettingsReader(withKeptPassword(readEnvironment()), []))
+  if (token === undefined)
+    throw new UserError('the settings have no OPERATOR_PASSWORD; write --password-file or --token-file.')
+  return { urls: urls.map((url) => new URL(url).origin), token }
+}
+
+function readSecret(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    throw new UserError(`${flag}: "${file}" cannot be read.`)
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({ args, allowPositionals: true, options: OPTIONS })
+  } catch (error) {
+    throw new UserError(`${(error as Error).message}\n${USAGE}`)
+  }
+}
+
+await run(process.argv.slice(2)).catch(explain)
