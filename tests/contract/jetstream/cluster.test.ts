@@ -7,7 +7,7 @@ import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { startNatsCluster } from '../../support/nats/cluster.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
-import { putOne, store, takeAll } from '../../support/spool/operations.ts'
+import { keysOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { until } from '../../support/until.ts'
 
 const STREAM = 'CULVERT_SPOOL_ERRORS'
@@ -68,6 +68,22 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     if (again) await spool.finish(again)
     await store(spool)
     await takeAll(spool, 1)
+    await spool.close()
+  })
+
+  it('keeps all declined entries when the leaders of their streams are killed', async () => {
+    await using cluster = await startNatsCluster()
+    const address = { servers: cluster.servers, tls: false, replicas: 3, credentials: undefined }
+    const spool = await openAtLast(() => openJetStreamSpool(address, { ...PLENTY, ageMs: DAY_MS }, Date.now))
+    const put = await Promise.all(Array.from({ length: 200 }, () => store(spool)))
+    const [first, ...others] = await takeAll(spool, put.length)
+    if (first) await spool.finish(first, { state: 'declined' })
+    const ended = others.map((lease) => spool.finish(lease, { state: 'declined' }))
+    const restart = await cluster.killLeader('CULVERT_DEAD_LETTERS')
+    expect(await Promise.all(ended)).toEqual(others.map(() => true))
+    restart()
+    const listed = async () => keysOf(await spool.entries.list({}, { limit: 1_000 })).sort()
+    await expect.poll(() => listed().catch(() => [])).toEqual(keysOf(put).sort())
     await spool.close()
   })
 })

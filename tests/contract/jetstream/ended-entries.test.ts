@@ -1,0 +1,94 @@
+/** Entries whose delivery has ended, in streams of NATS: moves that are interrupted, and streams that cannot be created. */
+
+import { spawn } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { describe, expect } from 'vitest'
+import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { it } from '../../support/nats/fixtures.ts'
+import { startNats } from '../../support/nats/nats.ts'
+import { NODE } from '../../support/node.ts'
+import { requires } from '../../support/requirements.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
+import { openSpoolOn } from '../../support/spool/jetstream-spool.ts'
+import { keysOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+
+const MIB = 1024 * 1024
+const MANY = 300
+const PAGE = { limit: 10 * MANY }
+const DECLINED = { state: 'declined', status: 400 } as const
+const DECLINER = new URL('../../support/spool/decliner-process.ts', import.meta.url).pathname
+
+describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
+  it('are each pending or a dead letter after their tunnel was killed', async ({ nats }) => {
+    const spool = await openSpoolOn(nats)
+    const put = await Promise.all(Array.from({ length: MANY }, () => store(spool, { bytes: 3_300 })))
+    const decliner = spawn(NODE, [DECLINER, nats.server, String(MANY)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = 0 // lines
+    for await (const chunk of decliner.stdout) {
+      told += String(chunk).split('\n').length - 1
+      if (told >= MANY / 3) break
+    }
+    decliner.kill('SIGKILL')
+    const [pending, dead] = [await keysOfPending(spool), keysOf(await spool.entries.list({}, PAGE))]
+    expect(told).toBeGreaterThan(0)
+    expect(dead.length).toBeGreaterThanOrEqual(told)
+    expect(pending.length).toBeGreaterThan(0)
+    expect(new Set(dead).size).toBe(dead.length)
+    expect([...new Set([...pending, ...dead])].sort()).toEqual(keysOf(put).sort())
+    await spool.close()
+  })
+
+  it('are each pending or a dead letter after the server was away', async ({ nats }) => {
+    const spool = await openSpoolOn(nats)
+    const put = await Promise.all(Array.from({ length: 40 }, () => store(spool, { bytes: 600_000 })))
+    const leases = await takeAll(spool, put.length)
+    await nats.kill()
+    const ended = leases.map((lease) => spool.finish(lease, DECLINED))
+    await expect(spool.totals()).rejects.toThrow(/^NATS does not answer/) // a request waits no longer
+    await nats.start()
+    expect(await Promise.all(ended)).toEqual(put.map(() => true))
+    const dead = await spool.entries.list({}, PAGE)
+    expect(keysOf(dead).sort()).toEqual(keysOf(put).sort())
+    expect(dead.filter(({ isStored }) => !isStored)).toEqual([])
+    await spool.close()
+  })
+
+  it('are gone without a dead letter when the server has no room for their streams', async () => {
+    await using folder = await makeMemoryFolder()
+    const config = join(folder.path, 'nats.conf')
+    await writeFile(config, 'jetstream { max_file_store: 70MiB, sync_interval: always }\n')
+    await using nats = await startNats({ config })
+    const spool = await openSpoolOn(nats, { ...PLENTY, bytes: 64 * MIB })
+    await store(spool)
+    for (const lease of await takeAll(spool, 1)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+    expect(await spool.entries.list({}, PAGE)).toEqual([])
+    expect((await spool.totals()).envelopes).toBe(0)
+    expect((await putOne(spool)).result.kind).toBe('stored')
+    await spool.close()
+  })
+
+  it('are kept again after an operator deleted their streams', async ({ nats }) => {
+    const spool = await openSpoolOn(nats)
+    for (let n = 0; n < 2; n++) {
+      const { key } = await store(spool)
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
+      expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key, isStored: true }])
+      const nc = await connect({ servers: nats.server })
+      const { streams } = await jetstreamManager(nc)
+      for (const name of ['CULVERT_DEAD_LETTERS', 'CULVERT_DEAD_LETTER_BODIES']) await streams.delete(name)
+      await nc.close()
+      expect(await spool.entries.list({}, PAGE)).toEqual([])
+    }
+    await spool.close()
+  })
+})
+
+async function keysOfPending(spool: Spool): Promise<string[]> {
+  return keysOf(await spool.list({ order: 'oldest', limit: PAGE.limit }))
+}
