@@ -53,4 +53,28 @@ describe('Beside replicas on NATS with the right time', requires('nats'), () => 
     expect(Math.abs(wrong.state.clockOffsetMs() + hours * HOUR_MS)).toBeLessThan(TOLERANCE_MS)
     await Promise.all([right.close(), wrong.close()])
   })
+
+  it.for([25, -2])(
+    'one whose clock is %i hours wrong lists and resends ended entries as they do',
+    async (hours, { nats }) => {
+      const wrongNow = () => Date.now() + hours * HOUR_MS
+      const right = await openSpoolOn(nats)
+      const wrong = await openSpoolOn(nats, PLENTY, wrongNow)
+      const { key } = await store(right)
+      for (const lease of await takeAll(wrong, 1)) await wrong.finish(lease, { state: 'declined' })
+      for (const [spool, now] of [[right, Date.now()] as const, [wrong, wrongNow()] as const]) {
+        const near = { from: now - TOLERANCE_MS, to: now + TOLERANCE_MS }
+        const [found, ...others] = await spool.entries.list(near, { limit: 10 })
+        expect(others).toEqual([])
+        expect(found?.key).toBe(key)
+        for (const time of [found?.ended, found?.received])
+          expect(Math.abs(Number(time) - now)).toBeLessThan(TOLERANCE_MS)
+        expect(await spool.entries.list({ from: near.to }, { limit: 10 })).toEqual([])
+      }
+      expect((await wrong.entries.resend({ notResentSince: wrongNow() }, 1)).entries).toHaveLength(1)
+      const [lease] = await takeAll(right, 1)
+      expect(Math.abs(Number(lease?.resent) - Date.now())).toBeLessThan(TOLERANCE_MS)
+      await Promise.all([right.close(), wrong.close()])
+    },
+  )
 })

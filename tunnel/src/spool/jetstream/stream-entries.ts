@@ -117,7 +117,7 @@ export class StreamEntries implements Entries {
     const entries: SpoolEntry[] = []
     let isOver = true
     for (const stream of this.#streams) {
-      const cursor = stream === this.#kept ? this.#cursorFor(filter) : undefined
+      const cursor = stream === this.#kept && !filter.entry ? this.#cursorFor(filter) : undefined
       let last: number | undefined
       let left: number | undefined
       for await (const found of this.#select(stream, filter, 'oldest', cursor?.seq)) {
