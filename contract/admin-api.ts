@@ -133,6 +133,7 @@ export type FinalOutcomeReason = 'not-stored'
 export type SpoolOutcome = {
   /** ID of the receipt. */
   receipt: string
+  event_id?: string
   final_outcome: FinalOutcome
   /** Milliseconds since 1970. */
   time: number

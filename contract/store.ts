@@ -1,6 +1,6 @@
 /** Types of the admin API that describe the store's entries: pending ones, dead letters, and kept ones. */
 
-import type { Receipt } from './admin-api.ts'
+import type { Receipt, SpoolOutcome } from './admin-api.ts'
 
 export const ENTRY_STATES = ['pending', 'declined', 'expired', 'evicted', 'kept'] as const
 export type EntryState = (typeof ENTRY_STATES)[number]
@@ -17,6 +17,8 @@ export type StoreEntry = {
   /** Size of the envelope. */
   bytes: number
   received: number
+  /** Next delivery attempt, or the latest end of the current one; absent when it is due, or not pending. */
+  due?: number
   /** End of its delivery; absent while it is pending. */
   ended?: number
   /** Last time at which it was sent again. */
@@ -91,6 +93,8 @@ export type StoreEvent = {
   event_id: string
   /** Receipts of this replica, newest first. */
   receipts: Receipt[]
+  /** Final outcomes that this replica has recorded, newest first. */
+  final_outcomes: SpoolOutcome[]
   /** Entries of the shared store. */
   entries: StoreEntry[]
   /** Time of the oldest receipt that this replica still has, in milliseconds since 1970. */

@@ -115,6 +115,8 @@ describe('The store of two tunnels', () => {
     expect(own.receipts).toMatchObject([{ event_id: eventId, outcome: 'spooled' }])
     const other = await json<StoreEvent>('GET', `/store/events/${eventId}`)
     expect(other).toMatchObject({ event_id: eventId, receipts: [], entries: [{ state: 'declined' }] })
+    const outcomes = [...own.final_outcomes, ...other.final_outcomes] // one of them has delivered it
+    expect(outcomes).toMatchObject([{ event_id: eventId, final_outcome: 'declined', upstream_status: 400 }])
     expect(other.receipts_since).toBeLessThanOrEqual(Date.now())
     expect(await json('GET', `/store/events/${'f'.repeat(32)}`)).toMatchObject({ receipts: [], entries: [] })
   })

@@ -116,17 +116,19 @@ describe('Receipts', () => {
     expect(receipts.find(second)?.id).toBe('second')
   })
 
-  it('are found by their event, newest first, with the time since when all are kept', async () => {
+  it('are found by their event with the final outcomes, newest first, with the time since when all are kept', async () => {
     now = 5
     settle(1)
     const eventId = 'f'.repeat(32)
     for (const id of ['first', 'second']) receipts.record({ ...receiptOf(id), event_id: eventId }, '')
-    receipts.recordFinalOutcome(endOf(eventId))
-    const { receipts: found, since } = await receipts.ofEvent(eventId)
+    receipts.recordFinalOutcome(endOf(eventId)) // of a receipt with this ID
+    for (const id of ['first', 'second']) receipts.recordFinalOutcome({ ...endOf(id), event_id: eventId })
+    const { receipts: found, finalOutcomes, since } = await receipts.ofEvent(eventId)
     expect(found.map(({ id }) => id)).toEqual(['second', 'first'])
+    expect(finalOutcomes.map(({ receipt }) => receipt)).toEqual(['second', 'first'])
     expect(since).toBe(0)
     settle(40_000)
-    expect(await receipts.ofEvent(eventId)).toEqual({ receipts: [], since: 5 })
+    expect(await receipts.ofEvent(eventId)).toEqual({ receipts: [], finalOutcomes: [], since: 5 })
   })
 
   it('wake all waiting readers once', async () => {

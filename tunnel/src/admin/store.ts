@@ -122,14 +122,17 @@ class StoreAdmin {
   async findEvent(c: Context): Promise<StoreEvent> {
     const { spool, receipts, auditLog } = this.#deps
     const eventId = readEventId(c.req.param('event_id') ?? '')
-    const [pending, ended, { receipts: found, since }] = await Promise.all([
+    const [pending, ended, { receipts: found, finalOutcomes, since }] = await Promise.all([
       spool.list({ eventId, order: 'newest', limit: MAX_ENTRIES }),
       spool.entries.list({ eventId }, { limit: MAX_ENTRIES }),
       receipts.ofEvent(eventId),
     ])
     auditLog.recordRead(c, 'store-event', { event_id: eventId })
     const entries = [...pending, ...ended].map((entry) => this.#describe(entry))
-    return { event_id: eventId, receipts: found, entries, receipts_since: since }
+    return {
+      ...{ event_id: eventId, receipts: found, final_outcomes: finalOutcomes, entries },
+      receipts_since: since,
+    }
   }
 
   async resend(c: Context): Promise<ResendStarted> {
@@ -226,7 +229,7 @@ class StoreAdmin {
       ...{ id: `${id}-${key}`, state: isEnded ? entry.state : 'pending', receipt },
       ...(eventId !== undefined && { event_id: eventId }),
       ...{ project: this.#deps.projects.nameOf(project), category: showCategory(category), bytes, received },
-      ...(isEnded && { ended: entry.ended }),
+      ...(isEnded ? { ended: entry.ended } : entry.due !== undefined && { due: entry.due }),
       ...(resent !== undefined && { resent }),
       ...(isEnded && entry.status !== undefined && { status: entry.status }),
       ...(isEnded && entry.answer !== undefined && { answer: entry.answer }),

@@ -37,7 +37,7 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   const { projects, receipts, counters, reports, replica, now } = deps
   return function onFinalOutcome(entry, finalOutcome, status, reason, message) {
     if (entry.isRejected) return // its receipt has the only outcome
-    const { receipt, received, category } = entry
+    const { receipt, eventId, received, category } = entry
     const project = projects.byKey(entry.project) ?? projects.successorOf(entry.project)
     const lost = LOST[finalOutcome]
     if (project && lost !== undefined) reports.noteLost(project, lost, category)
@@ -54,6 +54,7 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
         category,
         replica,
       },
+      ...(eventId !== undefined && { event_id: eventId }),
       ...(status !== undefined && { upstream_status: status }),
       ...(reason !== undefined && { reason }),
       ...(message !== undefined && { upstream_message: message }),

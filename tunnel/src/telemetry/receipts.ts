@@ -13,10 +13,13 @@ export type FeedEvent = { event: 'receipt' | 'final_outcome'; json: string }
 /** Consecutive events; `first` is the number of the first one. */
 type FeedPage = { first: number; events: FeedEvent[] }
 
+/** All that is kept of an event, and the time since which nothing was dropped. */
+type EventRecord = { receipts: Receipt[]; finalOutcomes: SpoolOutcome[]; since: number }
+
 /** Enough for 66 ordinary envelopes a second in ten minutes. */
 const BOUNDS = { entries: 40_000, bytes: 16 * 1024 * 1024 }
 const SEARCHED = 500 // events in one turn of the event loop
-const MAX_RECEIPTS = 100
+const MAX_FOUND = 100 // receipts, and final outcomes, of an event
 const TOKEN = /^[0-9a-f]{32}$/
 const TOKEN_MS = 10 * 60 * 1000
 
@@ -70,19 +73,21 @@ export class Receipts {
     return this.#now() - receipt.time < TOKEN_MS ? receipt : undefined
   }
 
-  /** Returns the receipts of an event, newest first, with the time since which all receipts are kept. Yields to other work meanwhile. */
-  async ofEvent(eventId: string): Promise<{ receipts: Receipt[]; since: number }> {
+  /** Returns the receipts and final outcomes of an event, newest first, with the time since which all are kept. Yields to other work meanwhile. */
+  async ofEvent(eventId: string): Promise<EventRecord> {
     const receipts: Receipt[] = []
+    const finalOutcomes: SpoolOutcome[] = []
     const isDropping = this.#events.oldest() > 1
     const { time = this.#startedAt } = isDropping ? JSON.parse(this.#events.read(this.#events.oldest())) : {}
     for (let number = this.#events.newest(); number >= this.#events.oldest(); number--) {
       if (number % SEARCHED === 0) await nextTurn()
       const json = this.#events.read(number)
-      if (!json.includes(eventId) || this.#tokens[this.#offsetOf(number)] === 0) continue
-      const receipt: Receipt = JSON.parse(json)
-      if (receipt.event_id === eventId) receipts.push(receipt)
+      if (!json.includes(eventId)) continue
+      const event: Receipt & SpoolOutcome = JSON.parse(json)
+      const found = this.#isFinalOutcome(number) ? finalOutcomes : receipts
+      if (event.event_id === eventId && found.length < MAX_FOUND) found.push(event)
     }
-    return { receipts: receipts.slice(0, MAX_RECEIPTS), since: time }
+    return { receipts, finalOutcomes, since: time }
   }
 
   /** Returns the number of the newest event. Numbers start at 1. */
@@ -96,7 +101,7 @@ export class Receipts {
     const last = Math.min(this.#events.newest(), first + limit - 1)
     const events: FeedEvent[] = []
     for (let each = first; each <= last; each++) {
-      const event = this.#tokens[this.#offsetOf(each)] === 0 ? 'final_outcome' : 'receipt'
+      const event = this.#isFinalOutcome(each) ? 'final_outcome' : 'receipt'
       events.push({ event, json: this.#events.read(each) })
     }
     return { first, events }
@@ -121,6 +126,10 @@ export class Receipts {
     const json = JSON.stringify(content)
     this.#log.recordEvent(event, json)
     return this.#offsetOf(this.#events.add(json))
+  }
+
+  #isFinalOutcome(number: number): boolean {
+    return this.#tokens[this.#offsetOf(number)] === 0
   }
 
   #offsetOf(number: number): number {
