@@ -89,7 +89,9 @@ async function putAll(to: Spool, count: number, concurrency: number): Promise<vo
     while (left-- > 0) {
       const isLarge = what === 'put-mixed' && left % LARGE_EVERY === 0
       const body = newError(isLarge ? LARGE_BYTES : ENVELOPE_BYTES)
-      const waiting = await spoolEntryOf(body, { project: dsn, network: `198.51.100.${left % 250}` })
+      const waiting = await spoolEntryOf(body, {
+        ...{ project: dsn, network: `198.51.100.${left % 250}`, eventId: randomBytes(16).toString('hex') },
+      })
       const since = performance.now()
       await to.put(waiting, inOne(body), 0)
       took.push(performance.now() - since)

@@ -1,7 +1,7 @@
 /** Previous release of the SQLite spool, with its own statements. */
 
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { ROOT } from '../node.ts'
@@ -44,10 +44,12 @@ type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 
 export class PreviousRelease {
   readonly #db: DatabaseSync
+  readonly #bodies: string
 
   /** Rejects a file of a newer schema. Prepares every statement. */
   constructor(file: string) {
     this.#db = new DatabaseSync(file, { timeout: 10_000 })
+    this.#bodies = join(dirname(file), 'bodies')
     const version = Number(this.#db.prepare('PRAGMA user_version').get()?.user_version)
     if (version > SCHEMA_VERSION) throw new Error('it was written by a newer Culvert')
     for (const sql of Object.values(STATEMENTS)) this.#db.prepare(sql)
@@ -78,6 +80,25 @@ export class PreviousRelease {
         }
     })
     return delivered
+  }
+
+  /** Ends the delivery of entries that arrived before a time. Returns their keys. */
+  expire(before: number): string[] {
+    const expired = [0, 1, 2, 3].flatMap((priority) => this.#all('older', [priority, before]))
+    this.#transact(() => {
+      for (const { id } of expired) {
+        const [removed] = this.#all('remove', [Number(id)])
+        this.#count(removed as Counted, -1)
+      }
+    })
+    return expired.map(({ key }) => String(key))
+  }
+
+  /** Removes the files of bodies that no pending entry has, as at its start. */
+  removeOrphans(): void {
+    for (const name of readdirSync(this.#bodies))
+      if (this.#all('withFile', [name.split('.', 1)[0] ?? '', name]).length === 0)
+        rmSync(join(this.#bodies, name))
   }
 
   close(): void {

@@ -15,7 +15,7 @@ export type Calls = Pick<
   SqliteStore,
   'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe' | 'resend'
 > &
-  Pick<EndedEntries, 'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded'> &
+  Pick<EndedEntries, 'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'release'> &
   Omit<EntryAdmin, 'paused'> &
   ValueTable &
   SnapshotTable
@@ -129,7 +129,8 @@ export class CallRunner {
       this.#store.log.checkpoint(this.#checkpointMode())
       return this.#commitOne(call)
     } catch (error) {
-      if (isGrowing(call) || !needsRoom(error)) return failure(call, error)
+      if (!needsRoom(error)) return failure(call, error)
+      if (isGrowing(call)) return this.#releaseEnded() ? this.#runLast(call) : failure(call, error)
     }
     this.#keepsEnded = false // entries that have ended give way to pending ones
     try {
@@ -138,6 +139,14 @@ export class CallRunner {
       return failure(call, error)
     } finally {
       this.#keepsEnded = true
+    }
+  }
+
+  #runLast(call: Call): Result {
+    try {
+      return this.#commitOne(call)
+    } catch (error) {
+      return failure(call, error)
     }
   }
 
@@ -163,12 +172,8 @@ export class CallRunner {
 
   /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
   #releaseEnded(): boolean {
-    try {
-      return this.#store.commit(() => this.#store.ended.release(2 * this.#reserve.bytes))
-    } catch (error) {
-      if (needsRoom(error)) return false
-      throw error
-    }
+    const bytes = 2 * this.#reserve.bytes // the reserve may have to wait for the space that this makes in the file
+    return this.#runAlone({ number: 0, name: 'release', args: [bytes] }).value === true
   }
 
   /** While there is no reserve, the log keeps its space. */

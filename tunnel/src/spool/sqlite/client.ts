@@ -210,7 +210,7 @@ class SqliteSpool implements Spool {
 
   async #putFile(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const withFile = { ...entry, file: bodyName(entry.key) }
-    return withBodyFile(this.#folder, withFile.file, body, async () => {
+    return this.#withBodyFile(this.#folder, withFile, body, async () => {
       const result = await this.#worker.call('put', withFile, undefined, leaseMs)
       return { result, isStored: result.kind === 'stored' }
     })
@@ -220,10 +220,32 @@ class SqliteSpool implements Spool {
     if (entry.bytes <= this.#rowBytes)
       return this.#worker.call('keep', entry, await copyBytes(body, entry.bytes), ending)
     const withFile = { ...entry, file: bodyName(entry.key) }
-    return withBodyFile(this.#endedFolder, withFile.file, body, async () => {
+    return this.#withBodyFile(this.#endedFolder, withFile, body, async () => {
       const result = await this.#worker.call('keep', withFile, undefined, ending)
       return { result, isStored: result === 'stored' }
     })
+  }
+
+  /** Writes the file before the row, under a unique name, so that no row is without its file. Removes it when no row is stored. */
+  async #withBodyFile<T>(
+    folder: string,
+    { file, bytes }: { file: string; bytes: number },
+    body: SpoolBody,
+    store: () => Promise<{ result: T; isStored: boolean }>,
+  ): Promise<T> {
+    let isNeeded = false
+    try {
+      await writeSynced(folder, file, body).catch(async (error) => {
+        if (error.code !== 'ENOSPC' || !(await this.#worker.call('release', bytes))) throw error
+        await unlink(join(folder, file))
+        await writeSynced(folder, file, body)
+      })
+      const { result, isStored } = await store()
+      isNeeded = isStored
+      return result
+    } finally {
+      if (!isNeeded) await unlink(join(folder, file)).catch(() => undefined)
+    }
   }
 
   /** Changes entries in batches, so that other calls get their turn. Returns their number. */
@@ -258,24 +280,6 @@ class SqliteSpool implements Spool {
   async #removeFiles(entries: readonly Pick<SpoolEntry, 'file'>[]): Promise<void> {
     const files = entries.flatMap(({ file }) => file ?? [])
     await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
-  }
-}
-
-/** Writes the file before the row, under a unique name, so that no row is without its file. Removes it when no row is stored. */
-async function withBodyFile<T>(
-  folder: string,
-  name: string,
-  body: SpoolBody,
-  store: () => Promise<{ result: T; isStored: boolean }>,
-): Promise<T> {
-  let isNeeded = false
-  try {
-    await writeSynced(folder, name, body)
-    const { result, isStored } = await store()
-    isNeeded = isStored
-    return result
-  } finally {
-    if (!isNeeded) await unlink(join(folder, name)).catch(() => undefined)
   }
 }
 

@@ -1,0 +1,260 @@
+/** Ended entries in the SQLite file of a spool: their bounds, their files, other releases, kills and a full disk. */
+
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Ending, Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { NODE } from '../../support/node.ts'
+import { startProgram } from '../../support/program.ts'
+import { requires } from '../../support/requirements.ts'
+import { mountSmallDisk } from '../../support/small-disk.ts'
+import { LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
+import { bytesOf, inPieces, keysOf, plain, putOne, store, takeAll } from '../../support/spool/operations.ts'
+import { PreviousRelease } from '../../support/spool/previous-release.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+
+const DECLINED: Ending = { state: 'declined', status: 400, answer: 'no' }
+const PAGE = { limit: 100 }
+const MIB = 1024 * 1024
+const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+const KILLS = 8
+const MOVED = 30
+
+describe('Ended entries in a SQLite file', () => {
+  let scope: AsyncDisposableStack
+  let folder: string
+  let file: string
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    folder = scope.use(await makeMemoryFolder()).path
+    file = join(folder, 'spool.db')
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const open = async (bounds: Partial<SpoolBounds> = {}) => {
+    const spool = await openSqliteSpool(file, { ...PLENTY, ...bounds })
+    scope.defer(() => spool.close())
+    return spool
+  }
+  const pendingFiles = () => readdirSync(join(folder, 'bodies'))
+  const endedFiles = () => readdirSync(join(folder, 'entries'))
+  const change = (sql: string) => {
+    using db = new DatabaseSync(file, { timeout: 10_000 })
+    db.exec(sql)
+  }
+  const query = (sql: string) => {
+    using db = new DatabaseSync(file, { timeout: 10_000 })
+    return db.prepare(sql).all()
+  }
+  const decline = async (spool: Spool, bytes: number, many = 1, network = '') => {
+    for (let n = 0; n < many; n++) await store(spool, { bytes, network })
+    for (const lease of await takeAll(spool, many)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+  }
+
+  it('move their files between two folders, and leave none behind', async () => {
+    const spool = await open()
+    await decline(spool, LARGE_BYTES)
+    expect([pendingFiles().length, endedFiles().length]).toEqual([0, 1])
+    await spool.entries.resend({}, 1)
+    expect([pendingFiles().length, endedFiles().length]).toEqual([1, 0])
+    const [lease] = await takeAll(spool, 1)
+    expect(lease && (await spool.finish(lease))).toBe(true)
+    expect([pendingFiles().length, endedFiles().length]).toEqual([0, 0])
+    expect(query('SELECT * FROM totals')).toEqual([])
+  })
+
+  it('are removed after a week, with their files', async () => {
+    const spool = await open()
+    await decline(spool, LARGE_BYTES)
+    await decline(spool, 100)
+    change(`UPDATE entries SET ended = ended - ${6 * DAY_MS}`)
+    await spool.expire(0)
+    expect(await spool.entries.list({}, PAGE)).toHaveLength(2)
+    change(`UPDATE entries SET ended = ended - ${DAY_MS + 1} WHERE file IS NOT NULL`)
+    await spool.expire(0)
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ bytes: 100 }])
+    expect(endedFiles()).toEqual([])
+  })
+
+  it('are removed after their time when they are kept, also when nothing is kept any more', async () => {
+    const kept = { bytes: 64 * MIB, ageMs: HOUR_MS }
+    const spool = await open({ kept })
+    const keep = async (bytes: number) => {
+      const { entry, body } = await putOne(spool, { bytes })
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease)
+      return spool.entries.keep(entry, inPieces(body), { state: 'kept' })
+    }
+    expect(await keep(LARGE_BYTES)).toBe('stored')
+    change(`UPDATE entries SET ended = ended - ${HOUR_MS + 1}`)
+    expect(await keep(100)).toBe('stored')
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ bytes: 100 }])
+    expect(endedFiles()).toEqual([])
+    const later = await open()
+    await expect
+      .poll(() => Date.now())
+      .toBeGreaterThan(Number((await later.entries.list({}, PAGE))[0]?.ended))
+    await later.expire(0)
+    expect(await later.entries.list({}, PAGE)).toEqual([])
+    expect(query('SELECT * FROM totals')).toEqual([])
+  })
+
+  it('are at most 10,000 dead letters, and 500 of one network', async () => {
+    const spool = await open({ addressShare: 0.05 })
+    const copy = (many: number, network: string) =>
+      change(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
+        INSERT INTO entries (state, ended, key, project, category, priority, network, received, size, bytes, stored, receipt, headers)
+        SELECT state, ended - 1, '${network}' || i, project, category, priority, '${network}', received, size, 1, 0, receipt, headers
+        FROM n, (SELECT * FROM entries ORDER BY id LIMIT 1);
+        UPDATE totals SET envelopes = envelopes + ${many} WHERE kind = 'dead';
+        INSERT INTO totals SELECT 'dead-network', '${network}', '', ${many}, ${many} WHERE '${network}' <> ''`)
+    await decline(spool, 100, 1, '198.51.100.9')
+    copy(499, '198.51.100.1')
+    await decline(spool, 100, 1, '198.51.100.1')
+    expect(query("SELECT count(*) AS many FROM entries WHERE network = '198.51.100.1'")).toEqual([
+      { many: 500 },
+    ])
+    await decline(spool, 100, 1, '198.51.100.1')
+    expect(query("SELECT count(*) AS many FROM entries WHERE network = '198.51.100.1'")).toEqual([
+      { many: 500 },
+    ])
+    copy(9_499, '')
+    expect(query('SELECT count(*) AS many FROM entries')).toEqual([{ many: 10_000 }])
+    await decline(spool, 100)
+    expect(query('SELECT count(*) AS many FROM entries')).toEqual([{ many: 10_000 }])
+    expect(await spool.entries.list({ projects: [] }, PAGE)).toEqual([])
+  })
+
+  it('keep their files across restarts, and lose them to pending entries that need the room', async () => {
+    const spool = await open({ bytes: 64 * MIB })
+    await decline(spool, LARGE_BYTES, 3)
+    await spool.close()
+    const again = await open({ bytes: 64 * MIB })
+    expect(endedFiles()).toHaveLength(3)
+    let isFull = false
+    while (!isFull) isFull = (await putOne(again, { bytes: 1_000_000 })).result.kind === 'full'
+    while ((await putOne(again, { bytes: 10_000 })).result.kind !== 'full');
+    expect(endedFiles()).toEqual([])
+    for (const { isStored } of await again.entries.list({}, PAGE)) expect(isStored).toBe(false)
+    expect(await again.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
+  })
+
+  it('stay when the share of their network is used up, until there is room', async () => {
+    const spool = await open({ bytes: 64 * MIB, addressShare: 0.1 })
+    const network = '198.51.100.7'
+    await decline(spool, 100_000, 1, network)
+    while ((await putOne(spool, { bytes: 1_000_000, network })).result.kind !== 'full');
+    while ((await putOne(spool, { bytes: 90_000, network })).result.kind !== 'full');
+    expect(await spool.entries.resend({}, 10)).toEqual({ entries: [], isOver: false })
+    await spool.purge({})
+    expect((await spool.entries.resend({}, 10)).entries).toHaveLength(1)
+  })
+
+  it('are not resent without their file, of which the line stays', async () => {
+    const spool = await open()
+    await decline(spool, LARGE_BYTES)
+    for (const name of endedFiles()) rmSync(join(folder, 'entries', name))
+    expect((await spool.entries.resend({}, 10)).entries).toEqual([])
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ isStored: false }])
+    expect((await spool.entries.resend({}, 10)).isOver).toBe(true)
+    expect((await spool.totals()).envelopes).toBe(0)
+  })
+
+  it('lose nothing to the previous release, which ignores them', async () => {
+    const spool = await open({ kept: { bytes: 64 * MIB, ageMs: DAY_MS } })
+    await decline(spool, LARGE_BYTES)
+    await decline(spool, 100)
+    const { entry, body } = await putOne(spool, { bytes: LARGE_BYTES })
+    for (const lease of await takeAll(spool, 1)) await spool.finish(lease, { state: 'kept' })
+    const pending = await store(spool)
+    await spool.close()
+
+    const previous = new PreviousRelease(file)
+    previous.removeOrphans()
+    expect([...previous.deliverAll().keys()]).toEqual([pending.key])
+    previous.put({ ...pending, key: 'f'.repeat(32) }, body)
+    previous.close()
+
+    const again = await open({ kept: { bytes: 64 * MIB, ageMs: DAY_MS } })
+    const found = await again.entries.list({}, PAGE)
+    expect(found.map(({ isStored }) => isStored)).toEqual([true, true, true])
+    const [kept] = found
+    expect(kept && body.equals(await bytesOf(await again.entries.read(kept)))).toBe(true)
+    expect(kept && plain(kept)).toEqual(entry)
+    expect(keysOf((await again.entries.resend({}, 10)).entries)).toHaveLength(3)
+    await takeAll(again, 4)
+  })
+
+  it('are delivered by the previous release after a resend, and do not expire there at once', async () => {
+    const spool = await open()
+    const { entry, body } = await putOne(spool, { received: Date.now() - DAY_MS })
+    for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
+    await spool.entries.resend({}, 1)
+    const previous = new PreviousRelease(file)
+    scope.defer(() => previous.close())
+    expect(previous.expire(Date.now() - HOUR_MS)).toEqual([])
+    expect(previous.deliverAll()).toEqual(new Map([[entry.key, body]]))
+    expect(await spool.totals()).toMatchObject({ envelopes: 0, bytes: 0, partitions: [] })
+  })
+
+  it(`are in one of the two tables, whole, after ${KILLS} kills`, async () => {
+    const spool = await open()
+    const bodies = new Map<string, Buffer>()
+    for (let n = 0; n < MOVED; n++) {
+      const { entry, body } = await putOne(spool, { bytes: n % 3 ? 1_000 : LARGE_BYTES })
+      bodies.set(entry.key, body)
+    }
+    await spool.close()
+    for (let kill = 0; kill < KILLS; kill++) {
+      change('UPDATE envelopes SET due = 0') // the leases of a killed process
+      const moving = startProgram('The mover', NODE, ['tests/support/spool/mover-process.ts', file], {})
+      await moving.line(() => moving.stdout.length > 1, 30_000)
+      await sleep(Math.random() * 50)
+      await moving.kill()
+    }
+    const again = await open()
+    const pending = await again.list({ order: 'oldest', limit: MOVED })
+    const ended = await again.entries.list({}, { limit: MOVED })
+    expect(keysOf([...pending, ...ended]).sort()).toEqual([...bodies.keys()].sort())
+    for (const each of pending)
+      expect(bodies.get(each.key)?.equals(await bytesOf(await again.read(each)))).toBe(true)
+    for (const each of ended)
+      expect(bodies.get(each.key)?.equals(await bytesOf(await again.entries.read(each)))).toBe(true)
+    expect(pendingFiles()).toHaveLength(pending.filter((each) => each.file !== undefined).length)
+    expect(endedFiles()).toHaveLength(ended.filter((each) => each.file !== undefined).length)
+  })
+})
+
+describe('Ended entries on a full disk', requires('mount'), () => {
+  it.each([3_000, LARGE_BYTES])('of %i bytes give way to envelopes that have to be stored', async (bytes) => {
+    await using disk = await mountSmallDisk(60)
+    const kept = { bytes: 1024 * MIB, ageMs: DAY_MS }
+    const spool = await openSqliteSpool(join(disk.path, 'spool.db'), { ...PLENTY, bytes: 25 * MIB, kept })
+    try {
+      const { entry, body } = await putOne(spool, { bytes })
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease)
+      const count = async () => (await spool.entries.count({})).entries
+      let before = -1
+      for (let n = 0; before < (await count()); ) {
+        before = await count()
+        for (const end = n + 10; n < end; n++) {
+          const one = { ...entry, key: n.toString(16).padStart(32, '0') }
+          expect(await spool.entries.keep(one, inPieces(body), { state: 'kept' })).toBe('stored')
+        }
+      }
+      disk.fill()
+      before = await count()
+      for (let n = 0; n < 70; n++) await store(spool, { bytes: 200_000 })
+      expect(await count()).toBeLessThan(before)
+      for (const lease of await takeAll(spool, 70)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+      expect((await spool.totals()).envelopes).toBe(0)
+    } finally {
+      await spool.close()
+    }
+  })
+})
