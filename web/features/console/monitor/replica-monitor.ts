@@ -112,7 +112,7 @@ export class Monitor {
     const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
     const upstreams = upstreamsOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
-    const limits = limitsOf(responding)
+    const limits = latestLimits(responding.flatMap(({ status }) => status?.limits ?? []))
     const problems = findProblems({ replicas, upstreams, spools, limits, figures: recent, now: time })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
@@ -149,9 +149,9 @@ function spoolsOf(replicas: readonly ReplicaView[]): SpoolStatus[] {
 }
 
 /** Returns each limit once. Its end can differ between replicas: the latest counts. */
-function limitsOf(replicas: readonly ReplicaView[]): LimitInForce[] {
+export function latestLimits(limits: readonly LimitInForce[]): LimitInForce[] {
   const longest = new Map<string, LimitInForce>()
-  for (const limit of replicas.flatMap(({ status }) => status?.limits ?? [])) {
+  for (const limit of limits) {
     const name = `${limit.project} ${limit.category}`
     if (limit.until > (longest.get(name)?.until ?? 0)) longest.set(name, limit)
   }

@@ -19,7 +19,12 @@ export type ReplicaSummary = Omit<ReplicaView, 'status'> &
     envelopes?: number
   }
 
-export type SpoolOverview = Omit<SpoolStatus, 'partitions' | 'project_max_bytes' | 'attempts' | 'paused'> & {
+export type SpoolOverview = Omit<
+  SpoolStatus,
+  'partitions' | 'mirrors' | 'project_max_bytes' | 'attempts' | 'paused'
+> & {
+  /** Pending envelopes for mirrors. */
+  mirrored: number
   paused: Listed<SpoolPause>
 }
 
@@ -114,8 +119,9 @@ export function hasInbox({ replicas }: Pick<Snapshot, 'replicas'>): boolean {
 }
 
 export function summariseSpool(spool: SpoolStatus): SpoolOverview {
-  const { partitions: _, project_max_bytes: __, attempts: ___, paused = [], ...rest } = spool
-  return { ...rest, paused: firstOf(paused) }
+  const { partitions: _, mirrors = [], project_max_bytes: __, attempts: ___, paused = [], ...rest } = spool
+  const mirrored = mirrors.reduce((sum, { envelopes }) => sum + envelopes, 0)
+  return { ...rest, mirrored, paused: firstOf(paused) }
 }
 
 function summariseReplica({ status, ...view }: ReplicaView): ReplicaSummary {

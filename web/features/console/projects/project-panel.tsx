@@ -1,6 +1,6 @@
-/** Panel of a project: traffic by category and outcome, spool share, limits, senders and SDK configuration. */
+/** Panel of a project: traffic by category and outcome, spool share, mirrors, limits, senders and SDK configuration. */
 
-import type { LastSeen } from 'contract/admin-api'
+import type { LastSeen, LimitInForce } from 'contract/admin-api'
 import type { ProjectRefusal } from 'contract/upstream'
 import type { ReactNode } from 'react'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
@@ -14,7 +14,7 @@ import { Copyable } from '../../copyable.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { SETUP, withQuery } from '../routes.ts'
 import { remedyOfStatus } from '../upstream-errors.ts'
-import type { Amount, ProjectView, SpoolShare } from './projects.ts'
+import type { Amount, MirrorView, ProjectView, SpoolShare } from './projects.ts'
 import { initSnippet, scriptTag } from './snippets.ts'
 
 type Props = {
@@ -53,10 +53,47 @@ function Refusal({ refusal: { status, message } }: { refusal: ProjectRefusal }) 
   )
 }
 
-/** Traffic, spool share, limits and senders. */
+function Limits({ limits }: { limits: LimitInForce[] }) {
+  return limits.map(({ category, until, standing }) =>
+    standing ? (
+      <li key={category}>{category}: the server does not store it</li>
+    ) : (
+      <li key={category}>
+        <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
+      </li>
+    ),
+  )
+}
+
+function Mirror({ mirror }: { mirror: MirrorView }) {
+  const { name, delivered, mirrored, pending, missed, limits, isAway, refusal } = mirror
+  const rest = missed.map(({ result, count }) => `${formatCount(count)} ${result}`)
+  return (
+    <li>
+      <span className="wrap-anywhere">Mirror {name}</span>: {formatCount(delivered)} delivered here,{' '}
+      {formatCount(mirrored)} there
+      {pending !== undefined && `, ${formatCount(pending)} pending`}
+      {rest.length > 0 && `; ${rest.join(', ')}`}
+      {isAway && (
+        <>
+          {' '}
+          <Badge state="wait">not responding</Badge>
+        </>
+      )}
+      {(refusal || limits.length > 0) && (
+        <ul className="mt-1 ml-4 grid gap-1">
+          {refusal && <Refusal refusal={refusal} />}
+          <Limits limits={limits} />
+        </ul>
+      )}
+    </li>
+  )
+}
+
+/** Traffic, spool share, mirrors, limits and senders. */
 function Activity({ project }: { project: ProjectView }) {
-  const { traffic, finalOutcomes, shares, limits, hasCspEndpoint, refusal, sdks, releases, unknownTypes } =
-    project
+  const { traffic, finalOutcomes, shares, mirrors, limits, hasCspEndpoint, refusal } = project
+  const { sdks, releases, unknownTypes } = project
   return (
     <div className="min-w-0">
       {traffic.length > 0 ? (
@@ -80,17 +117,12 @@ function Activity({ project }: { project: ProjectView }) {
         {shares.map((share) => (
           <Share key={share.spool} share={share} />
         ))}
+        {mirrors.map((mirror) => (
+          <Mirror key={mirror.name} mirror={mirror} />
+        ))}
         {refusal && <Refusal refusal={refusal} />}
         {hasCspEndpoint && <li>CSP reports: sent to the endpoint /security/ of the server</li>}
-        {limits.map(({ category, until, standing }) =>
-          standing ? (
-            <li key={category}>{category}: the server does not store it</li>
-          ) : (
-            <li key={category}>
-              <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
-            </li>
-          ),
-        )}
+        <Limits limits={limits} />
       </ul>
       <Names title="Recent SDKs" names={sdks} none="No envelope has named an SDK yet." />
       <Names

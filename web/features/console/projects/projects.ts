@@ -4,6 +4,7 @@ import type {
   FinalOutcome,
   LastSeen,
   LimitInForce,
+  MirrorResult,
   Outcome,
   ProjectActivity,
   ProjectSdks,
@@ -13,7 +14,7 @@ import { formatDsn, parseDsn } from 'contract/dsn'
 import type { SpoolPartition } from 'contract/spool'
 import type { ProjectRefusal } from 'contract/upstream'
 import { ROWS } from '../bounds.ts'
-import type { Snapshot } from '../monitor/replica-monitor.ts'
+import { latestLimits, type Snapshot } from '../monitor/replica-monitor.ts'
 import { hostOf, upstreamsOf } from '../monitor/upstreams.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
@@ -29,6 +30,22 @@ export type Traffic = { category: string; amounts: Amounts }
 /** Pending envelopes of a project in one spool, and the share that it may use. */
 export type SpoolShare = { spool: string; partitions: SpoolPartition[]; bytes: number; maxBytes: number }
 
+/** Mirror of a project. */
+export type MirrorView = {
+  name: string
+  /** Envelopes that the project's own Sentry has accepted, and the mirror. */
+  delivered: number
+  mirrored: number
+  /** Absent when a spool does not respond. */
+  pending?: number
+  /** Envelopes that the mirror did not get, by result. */
+  missed: { result: MirrorResult; count: number }[]
+  limits: LimitInForce[]
+  /** Its server does not respond. */
+  isAway: boolean
+  refusal?: ProjectRefusal
+}
+
 export type ProjectView = {
   name: string
   /** Outcomes that occurred. */
@@ -38,6 +55,7 @@ export type ProjectView = {
   totals: Amounts
   finalOutcomes: { outcome: FinalOutcome; count: number }[]
   shares: SpoolShare[]
+  mirrors: MirrorView[]
   limits: LimitInForce[]
   /** CSP reports go to an endpoint of their own, since the server discards them in envelopes. */
   hasCspEndpoint?: true
@@ -72,6 +90,10 @@ export function describeProjects(
     const its = byProject.reports.get(name) ?? []
     const traffic = mergeTraffic(its.flatMap((report) => report.traffic ?? []))
     const sums = sumTraffic(traffic)
+    const finalOutcomes = countFinalOutcomes(its)
+    const delivered =
+      (sums.delivered?.envelopes ?? 0) +
+      (finalOutcomes.find(({ outcome }) => outcome === 'delivered')?.count ?? 0)
     const [refusal] = byProject.refusals.get(name) ?? []
     return {
       ...{ name, traffic, totals: sums },
@@ -79,8 +101,9 @@ export function describeProjects(
       releases: mergeNames(its.flatMap(({ releases }) => releases)),
       unknownTypes: mergeCounts(its.flatMap(({ unknown_types: types }) => types)),
       outcomes: OUTCOMES.filter((outcome) => sums[outcome]),
-      finalOutcomes: countFinalOutcomes(its),
+      finalOutcomes,
       shares: sharesOf(snapshot, name),
+      mirrors: describeMirrors(snapshot, name, delivered),
       limits: byProject.limits.get(name) ?? [],
       dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
       ...(cspEndpoints.has(hostOf(name)) && { hasCspEndpoint: true as const }),
@@ -143,6 +166,42 @@ function sharesOf({ spools }: Pick<Snapshot, 'spools'>, name: string): SpoolShar
     const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0)
     return [{ spool: id, partitions, bytes, maxBytes }]
   })
+}
+
+const MISSED = ['declined', 'expired', 'evicted', 'purged', 'lost'] as const satisfies MirrorResult[]
+
+/** Sums up what the replicas report of each mirror of a project. */
+function describeMirrors(
+  { replicas, spools }: Pick<Snapshot, 'replicas' | 'spools'>,
+  project: string,
+  delivered: number,
+): MirrorView[] {
+  const its = replicas
+    .flatMap(({ status }) => status?.mirrors ?? [])
+    .filter((each) => each.project === project)
+  const partitions = spools.flatMap(({ mirrors = [] }) => mirrors)
+  const isComplete = spools.every(({ envelopes }) => envelopes !== undefined)
+  return Array.from(
+    Map.groupBy(its, ({ mirror }) => mirror),
+    ([name, all]) => {
+      const countOf = (result: MirrorResult) =>
+        all.reduce((sum, { results }) => sum + (results[result] ?? 0), 0)
+      const pending = partitions
+        .filter((partition) => partition.project === name)
+        .reduce((sum, { envelopes }) => sum + envelopes, 0)
+      const refusal = all
+        .flatMap(({ upstream }) => upstream.refusals ?? [])
+        .find((each) => each.project === name)
+      return {
+        ...{ name, delivered, mirrored: countOf('delivered') },
+        ...(isComplete && { pending }),
+        missed: MISSED.map((result) => ({ result, count: countOf(result) })).filter(({ count }) => count > 0),
+        limits: latestLimits(all.flatMap(({ limits }) => limits)),
+        isAway: all.some(({ upstream }) => upstream.breaker.open),
+        ...(refusal && { refusal }),
+      }
+    },
+  )
 }
 
 function dsnsOf({ replicas }: Pick<Snapshot, 'replicas'>): { dsn: string; project: string }[] {

@@ -16,7 +16,9 @@ import { SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
-  const { id, envelopes = 0, paused = [] } = spool
+  const { id, paused = [] } = spool
+  const { envelopes: ofProjects = 0, mirrored } = summariseSpool(spool)
+  const envelopes = ofProjects + mirrored
   const isPaused = paused.some(({ project }) => project === undefined)
   const scope = `${envelopes === 1 ? '' : 'all '}${formatQuantity(envelopes, 'pending envelope')}`
   const pending = { spool: id, selection: { all: '1' }, scope }
@@ -67,7 +69,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
 }
 
 function Project({ spool, project }: { spool: string; project: SpoolProject }) {
-  const { name, pending, isPaused, categories, partitions } = project
+  const { name, pending, isMirror, isPaused, categories, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <div className="flex flex-wrap items-center justify-between gap-x-4 wide:col-span-4">
@@ -77,6 +79,7 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
         >
           {name}
         </a>
+        {isMirror && <span className="text-quiet">mirror</span>}
         {isPaused && <Badge state="hold">paused</Badge>}
         {pending === 0 && <span className="text-quiet">none pending</span>}
         <div className="-mx-4">

@@ -1,4 +1,4 @@
-/** Projects of a spool: those with pending envelopes, and those whose delivery is paused. */
+/** Projects and mirrors of a spool: those with pending envelopes, and those whose delivery is paused. */
 
 import type { SpoolPartition, SpoolStatus } from 'contract/spool'
 
@@ -6,6 +6,7 @@ export type SpoolProject = {
   name: string
   /** Pending envelopes of all categories. */
   pending: number
+  isMirror: boolean
   isPaused: boolean
   /** Number of categories with pending envelopes. */
   categories: number
@@ -17,11 +18,11 @@ type Row = { project: string; partition?: SpoolPartition }
 
 /** Returns the projects of a page. Each partition is a row, and so is a paused project without any. */
 export function listProjects(
-  { partitions = [], paused = [] }: Pick<SpoolStatus, 'partitions' | 'paused'>,
+  { partitions = [], mirrors = [], paused = [] }: Pick<SpoolStatus, 'partitions' | 'mirrors' | 'paused'>,
   from: number,
   page: number,
 ): { projects: SpoolProject[]; total: number } {
-  const byProject = Map.groupBy(partitions, ({ project }) => project)
+  const byProject = Map.groupBy([...partitions, ...mirrors], ({ project }) => project)
   const pausedNames = new Set(paused.flatMap(({ project }) => project ?? []))
   const rows: Row[] = [
     ...[...pausedNames].filter((project) => !byProject.has(project)).map((project) => ({ project })),
@@ -31,6 +32,7 @@ export function listProjects(
   const projects = [...shown].map(([name, its]) => ({
     name,
     pending: (byProject.get(name) ?? []).reduce((sum, { envelopes }) => sum + envelopes, 0),
+    isMirror: mirrors.some(({ project }) => project === name),
     isPaused: pausedNames.has(name),
     categories: byProject.get(name)?.length ?? 0,
     partitions: its.flatMap(({ partition }) => partition ?? []),

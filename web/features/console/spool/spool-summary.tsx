@@ -35,13 +35,16 @@ export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
 
 /** Size and age of the spool; unknown while its disk or server does not respond. */
 function Depth({ spool }: { spool: SpoolOverview }) {
-  const { envelopes, bytes, oldest, full_in_seconds: fullInSeconds, max_age_ms: maxAgeMs } = spool
+  const { envelopes, mirrored, bytes, oldest, full_in_seconds: fullInSeconds, max_age_ms: maxAgeMs } = spool
   const { max_bytes: maxBytes, problem, disk_free_bytes: freeBytes, wal_bytes: walBytes } = spool
   if (envelopes === undefined || bytes === undefined)
     return <Fact name="Pending">unknown: {problem ?? 'no response'}</Fact>
   return (
     <>
-      <Fact name="Pending">{formatCount(envelopes)}</Fact>
+      <Fact name="Pending">
+        {formatCount(envelopes)}
+        {mirrored > 0 && `, and ${formatCount(mirrored)} for mirrors`}
+      </Fact>
       <Fact name="On disk">
         {formatBytes(bytes)}, {formatPercent(bytes / maxBytes)} of {formatBytes(maxBytes)}
       </Fact>

@@ -59,3 +59,39 @@ it('reads the report of a tunnel of the previous release, which has no traffic',
   const report = { project: 'sentry.example/2', sdks: [], releases: [], unknown_types: [] }
   expect(describe([], [report])[1]).toMatchObject({ traffic: [], finalOutcomes: [] })
 })
+
+it('adds up the envelopes of a mirror over the replicas, and names what it did not get', () => {
+  const [bugsink = '', project = ''] = PROJECTS
+  const refusal = { project: bugsink, status: 403, message: 'No', count: 1, first: 1, last: 2 }
+  const limit = { project: bugsink, category: 'error', until: 5 }
+  const replica = (name: string, open: boolean, parts: object) => {
+    const breaker = open ? { open, since: 0, next_probe: 1 } : BREAKER
+    const upstream = { origin: 'http://bugsink:8000', breaker, refusals: open ? [refusal] : [] }
+    const mirror = { mirror: bugsink, project, results: {}, limits: [], upstream, ...parts }
+    const status = quietStatus(name, { upstreams: [], projects: [project], mirrors: [mirror] })
+    return { origin: `http://${name}`, state: 'responding', status } as const
+  }
+  const replicas = [
+    replica('a', false, { results: { delivered: 7, lost: 1 }, limits: [limit] }),
+    replica('b', true, { results: { delivered: 2, declined: 3 }, limits: [{ ...limit, until: 6 }] }),
+  ]
+  const spool = {
+    ...{ id: 's', writable: true, since: 0, max_bytes: 1, project_max_bytes: 1, max_age_ms: 1, attempts: [] },
+    ...{ envelopes: 0, mirrors: [{ project: bugsink, category: 'error', envelopes: 4, bytes: 1 }] },
+  }
+  const report: ProjectActivity = {
+    ...{ project, sdks: [], releases: [], unknown_types: [], final_outcomes: { delivered: 1 } },
+    traffic: [{ category: 'error', outcome: 'delivered', envelopes: 12, bytes: 1 }],
+  }
+  const [described] = describeProjects({ replicas, limits: [], spools: [spool] }, [report], [project])
+  expect(described?.mirrors).toEqual([
+    {
+      ...{ name: bugsink, delivered: 13, mirrored: 9, pending: 4, isAway: true, refusal },
+      missed: [
+        { result: 'declined', count: 3 },
+        { result: 'lost', count: 1 },
+      ],
+      limits: [{ ...limit, until: 6 }],
+    },
+  ])
+})

@@ -10,11 +10,18 @@ const SESSIONS = pending('one', 'session', 2)
 const OTHERS = pending('two', 'error', 1)
 
 describe('listProjects', () => {
-  it('groups categories by project, with the pending envelopes of all of them', () => {
-    const { projects } = listProjects({ partitions: [ERRORS, OTHERS, SESSIONS] }, 0, PAGE)
+  it('groups categories by project and mirror, with the pending envelopes of all of them', () => {
+    const { projects } = listProjects({ partitions: [ERRORS, SESSIONS], mirrors: [OTHERS] }, 0, PAGE)
     expect(projects).toEqual([
-      { name: 'one', pending: 5, isPaused: false, categories: 2, partitions: [ERRORS, SESSIONS] },
-      { name: 'two', pending: 1, isPaused: false, categories: 1, partitions: [OTHERS] },
+      {
+        name: 'one',
+        pending: 5,
+        isMirror: false,
+        isPaused: false,
+        categories: 2,
+        partitions: [ERRORS, SESSIONS],
+      },
+      { name: 'two', pending: 1, isMirror: true, isPaused: false, categories: 1, partitions: [OTHERS] },
     ])
   })
 
@@ -22,8 +29,8 @@ describe('listProjects', () => {
     const paused = [{ project: 'three', since: 0 }]
     const { projects } = listProjects({ partitions: [ERRORS], paused }, 0, PAGE)
     expect(projects).toEqual([
-      { name: 'three', pending: 0, isPaused: true, categories: 0, partitions: [] },
-      { name: 'one', pending: 3, isPaused: false, categories: 1, partitions: [ERRORS] },
+      { name: 'three', pending: 0, isMirror: false, isPaused: true, categories: 0, partitions: [] },
+      { name: 'one', pending: 3, isMirror: false, isPaused: false, categories: 1, partitions: [ERRORS] },
     ])
   })
 
