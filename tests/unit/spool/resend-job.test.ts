@@ -1,0 +1,191 @@
+/** Job that resends entries: its pace, what it waits for, and the replicas that share it. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { parseDsn } from '../../../contract/dsn.ts'
+import { createProjects } from '../../../tunnel/src/projects.ts'
+import { ResendJobs } from '../../../tunnel/src/spool/resend-job.ts'
+import type { EndedFilter, PartitionTotals, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import { OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const MANY = 1_000
+const DECLINED = { states: ['declined'] as const }
+
+describe('ResendJobs', () => {
+  const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
+  const replicas = new Map<string, ResendJobs>()
+  let stored: SpoolEntry[]
+  let resent: { at: number; replica: string }[]
+  let filters: EndedFilter[]
+  let pending: PartitionTotals[]
+  let limited: string[]
+  let capacity: number
+  let value: { value: string | undefined; revision: number }
+  let errors: unknown[]
+
+  beforeEach(async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
+    stored = await Promise.all(Array.from({ length: MANY }, (_, n) => spoolEntryOf(Buffer.from(`${n}`))))
+    resent = []
+    filters = []
+    pending = []
+    limited = []
+    capacity = 1_000
+    value = { value: undefined, revision: 0 }
+    errors = []
+  })
+
+  afterEach(async () => {
+    await Promise.all(Array.from(replicas.values(), (jobs) => jobs.stop()))
+    replicas.clear()
+    vi.useRealTimers()
+    expect(errors).toEqual([])
+  })
+
+  function start(replica = 'a'): ResendJobs {
+    const jobs = new ResendJobs({
+      spool: {
+        entries: {
+          resend: async (filter: EndedFilter, limit: number) => {
+            filters.push(filter)
+            const entries = stored.splice(0, limit)
+            return { entries, isOver: entries.length === 0 }
+          },
+          count: async () => ({ entries: stored.length, bytes: 10 * stored.length }),
+        } as never,
+        totals: async () => ({ envelopes: 0, bytes: 0, paused: [], partitions: pending }),
+        state: {
+          get: async () => value,
+          put: async (_, next, revision) => {
+            if (revision !== value.revision) return false
+            value = { value: next, revision: revision + 1 }
+            return true
+          },
+        },
+      },
+      deliverer: { capacity: () => capacity },
+      limits: { limitedCategories: () => limited },
+      ...{ projects, replica, now: Date.now },
+      onResent: () => resent.push({ at: Date.now(), replica }),
+      onError: (error) => errors.push(error),
+    })
+    replicas.set(replica, jobs)
+    jobs.start()
+    return jobs
+  }
+
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+  const begin = async (jobs: ResendJobs, order: Parameters<ResendJobs['begin']>[0] = DECLINED) =>
+    expect(await jobs.begin(order, await jobs.count(order))).toBe(true)
+  const pendingOf = (envelopes: number, category = 'error', project = PROJECT) => ({
+    ...{ project, category, envelopes, bytes: 1 },
+  })
+
+  it('resends a tenth of what the upstream takes, and at most 250 a second', async () => {
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    const before = resent.length
+    await pass(SECOND)
+    expect(resent.length - before).toBe(100)
+    capacity = 100_000
+    await pass(SECOND)
+    expect(resent.length - before).toBeLessThanOrEqual(350)
+    await pass(10 * SECOND)
+    expect(resent).toHaveLength(MANY)
+    expect(await jobs.status()).toMatchObject({
+      ...{ state: 'declined', entries: MANY, bytes: 10 * MANY, sent: MANY, finished: expect.any(Number) },
+    })
+  })
+
+  it('resends entries that ended before its start, and were not resent within an hour before it', async () => {
+    const jobs = start()
+    await begin(jobs, { ...DECLINED, projects: [PROJECT], from: 5, eventId: 'f' })
+    const started = Date.now()
+    await pass(20 * SECOND)
+    expect(filters[0]).toEqual({
+      ...{ states: ['declined'], projects: [PROJECT], eventId: 'f', from: 5, to: started },
+      notResentSince: started - 60 * MINUTE,
+    })
+  })
+
+  it('resends no more than its limit', async () => {
+    const jobs = start()
+    await begin(jobs, { ...DECLINED, limit: 70 })
+    await pass(20 * SECOND)
+    expect(resent).toHaveLength(70)
+    expect(await jobs.status()).toMatchObject({ entries: 70, sent: 70, finished: expect.any(Number) })
+  })
+
+  it.each([
+    ['the breaker of the upstream is open', 0, 0],
+    ['other envelopes are pending', 1_000, 100],
+  ])('waits while %s', async (_, takes, others) => {
+    const jobs = start()
+    capacity = takes
+    pending = [pendingOf(others)]
+    await begin(jobs)
+    await pass(MINUTE)
+    expect(resent).toEqual([])
+    expect(await jobs.status()).toMatchObject({ sent: 0, waiting: expect.any(String) })
+    capacity = 1_000
+    pending = []
+    await pass(SECOND)
+    expect(resent.length).toBeGreaterThan(0)
+    expect(await jobs.status()).not.toHaveProperty('waiting')
+  })
+
+  it('does not wait for a few entries, for another project, and for rate-limited categories', async () => {
+    limited = ['session']
+    pending = [pendingOf(20), pendingOf(500, 'session'), pendingOf(500, 'error', OTHER_PROJECT)]
+    const jobs = start()
+    await begin(jobs, { ...DECLINED, projects: [PROJECT] })
+    await pass(2 * SECOND)
+    expect(resent.length).toBeGreaterThan(0)
+  })
+
+  it('waits for a rate-limited category that it resends itself', async () => {
+    limited = ['error']
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    pending = [pendingOf(resent.length + 100)]
+    const before = resent.length
+    await pass(MINUTE)
+    expect(resent.length).toBe(before)
+  })
+
+  it('is stopped by any replica, and then sends nothing more', async () => {
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    expect(await jobs.begin(DECLINED, await jobs.count(DECLINED))).toBe(false)
+    const stopped = await start('b').cancel()
+    expect(stopped?.stopped).toBe(Date.now())
+    await pass(SECOND)
+    const before = resent.length
+    await pass(MINUTE)
+    expect(resent.length).toBe(before)
+    expect(await jobs.status()).toMatchObject({ sent: before, stopped: stopped?.stopped })
+    expect(await jobs.cancel()).toBeUndefined()
+    await begin(jobs)
+  })
+
+  it('is run by one replica, and by another one when that is gone', async () => {
+    const first = start('a')
+    await begin(first)
+    await pass(1.5 * SECOND)
+    start('b')
+    await pass(SECOND)
+    expect(new Set(resent.map(({ replica }) => replica))).toEqual(new Set(['a']))
+    await first.stop()
+    const before = resent.length
+    await pass(8 * SECOND)
+    expect(resent.length).toBe(before)
+    await pass(20 * SECOND)
+    expect(resent).toHaveLength(MANY)
+    expect(resent.at(-1)?.replica).toBe('b')
+    expect(await first.status()).toMatchObject({ sent: MANY, finished: expect.any(Number) })
+  })
+})
