@@ -211,6 +211,15 @@ export function entryPromises(name: string, open: OpenStore): void {
         const second = await store(spool, { received: Date.now() })
         const order = 'newest'
         expect(keysOf(await spool.list({ order, limit: 9, eventId: EVENT }))).toEqual([first.key])
+        const third = await store(spool, { received: Date.now(), eventId: EVENT, category: 'session' })
+        const ofEvent = (query: object) => spool.list({ order, limit: 1, eventId: EVENT, ...query })
+        const [newest] = await ofEvent({})
+        expect(newest?.key).toBe(third.key)
+        const after = { received: Number(newest?.received), place: Number(newest?.place) }
+        expect(keysOf(await ofEvent({ after }))).toEqual([first.key])
+        expect(keysOf(await ofEvent({ order: 'oldest' }))).toEqual([first.key])
+        expect(keysOf(await ofEvent({ category: 'session', limit: 9 }))).toEqual([third.key])
+        await spool.purge({ category: 'session' })
         expect(keysOf(await spool.list({ order, limit: 9, from: Date.now() - 30_000 }))).toEqual([second.key])
         expect(keysOf(await spool.list({ order, limit: 9, to: Date.now() - 30_000 }))).toEqual([first.key])
       })

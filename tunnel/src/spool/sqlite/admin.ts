@@ -13,6 +13,7 @@ import { type Row, readEntry, SELECTED, type StoredEntry } from './entry-row.ts'
 import type { Partition, Usage } from './usage.ts'
 
 const BATCH = 500 // entries in one transaction
+const SEARCHED = 5_000 // entries in one call: they are read from the disk
 const ALL = '' // project of the pause of everything
 
 export class EntryAdmin {
@@ -28,8 +29,7 @@ export class EntryAdmin {
 
   list(query: PageQuery | EntryQuery): ListedEntry[] {
     if ('entry' in query) return this.#statements.one.all(query.entry.id, query.entry.key).map(readListed)
-    const { order, limit, after, eventId, from = 0, to = Infinity, ...filter } = query
-    if (eventId !== undefined) return this.#listEvent(query, eventId)
+    const { order, limit, after, from = 0, to = Infinity, ...filter } = query
     const [statement, sign] =
       order === 'newest' ? [this.#statements.newest, -1] : [this.#statements.oldest, 1]
     const { received, place } = after ?? { received: sign * -Infinity, place: 0 }
@@ -40,19 +40,11 @@ export class EntryAdmin {
       .slice(0, limit)
   }
 
-  /** Lists the entries of one event, which are few. */
-  #listEvent(
-    { projects, category, from = 0, to = Infinity, limit, after }: PageQuery,
-    eventId: string,
-  ): ListedEntry[] {
-    if (after) return []
-    return this.#statements.ofEvent
-      .all(eventId)
-      .map(readListed)
-      .filter((entry) => projects?.includes(entry.project) ?? true)
-      .filter((entry) => category === undefined || entry.category === category)
-      .filter((entry) => pendingSince(entry) >= from && pendingSince(entry) <= to)
-      .slice(0, limit)
+  /** Looks for an event in the next entries after a number. An index of events would make every put slower. */
+  findEvent(eventId: string, after: number): { found: ListedEntry[]; last: number | undefined } {
+    const { last = null, ids } = this.#statements.searched.get(eventId, after, SEARCHED) ?? {}
+    const found = this.#statements.byIds.all(`[${ids ?? ''}]`).map(readListed)
+    return { found, last: last === null ? undefined : Number(last) }
   }
 
   /** Makes up to 500 postponed entries due. Returns their number: 0 when there are no more. */
@@ -127,7 +119,11 @@ function prepare(db: DatabaseSync) {
     newest: db.prepare(
       `${entries} ${ofPartition} AND (received, id) < (?, ?) AND ${inTime} ORDER BY received DESC, id DESC LIMIT ?`,
     ),
-    ofEvent: db.prepare(`${entries} WHERE event_id = ? ORDER BY id DESC LIMIT 1000`),
+    searched: db.prepare(
+      `SELECT max(id) AS last, group_concat(CASE WHEN event_id = ? THEN id END) AS ids
+       FROM (SELECT id, event_id FROM envelopes WHERE id > ? ORDER BY id LIMIT ?)`,
+    ),
+    byIds: db.prepare(`${entries} WHERE id IN (SELECT value FROM json_each(?))`),
     oldestOf: db.prepare(`${entries} ${ofPartition} ORDER BY received LIMIT ?`),
     one: db.prepare(`${entries} WHERE id = ? AND key = ?`),
     retryOne: db.prepare(`UPDATE envelopes SET due = ? WHERE id = ? AND key = ? AND ${isPostponed}`),

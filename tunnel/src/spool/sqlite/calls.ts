@@ -33,6 +33,7 @@ const READING: readonly (keyof Calls)[] = [
   'readSnapshots',
   'getValue',
   'listEnded',
+  'findEvent',
   'countEnded',
   'readEnded',
 ]

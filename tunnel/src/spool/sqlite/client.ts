@@ -5,20 +5,24 @@ import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SharedState } from '../shared-state.ts'
-import type {
-  Ending,
-  Entries,
-  EntryFilter,
-  EntryRef,
-  Lease,
-  PutResult,
-  Spool,
-  SpoolBody,
-  SpoolBounds,
-  SpoolDescription,
-  SpoolDisk,
-  SpoolEntry,
-  StoredBody,
+import {
+  type Ending,
+  type Entries,
+  type EntryFilter,
+  type EntryRef,
+  type Lease,
+  type ListedEntry,
+  type PageQuery,
+  type Position,
+  type PutResult,
+  pendingSince,
+  type Spool,
+  type SpoolBody,
+  type SpoolBounds,
+  type SpoolDescription,
+  type SpoolDisk,
+  type SpoolEntry,
+  type StoredBody,
 } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
@@ -80,7 +84,10 @@ class SqliteSpool implements Spool {
   readonly take: Spool['take'] = (...args) => this.#worker.call('take', ...args)
   readonly postpone: Spool['postpone'] = ({ id, until }, at) => this.#worker.call('postpone', id, until, at)
   readonly totals: Spool['totals'] = () => this.#worker.call('totals')
-  readonly list: Spool['list'] = (query) => this.#worker.call('list', query)
+  readonly list: Spool['list'] = (query) =>
+    'entry' in query || query.eventId === undefined
+      ? this.#worker.call('list', query)
+      : this.#listEvent(query, query.eventId)
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
   readonly entries: Entries = {
@@ -246,6 +253,28 @@ class SqliteSpool implements Spool {
     } finally {
       if (!isNeeded) await unlink(join(folder, file)).catch(() => undefined)
     }
+  }
+
+  /** Reads all pending entries in steps, so that other calls get their turn. */
+  async #listEvent(query: PageQuery, eventId: string): Promise<ListedEntry[]> {
+    const { projects, category, from = 0, to = Infinity, order, limit, after } = query
+    const found: ListedEntry[] = []
+    for (let last = 0, isOver = false; !isOver; ) {
+      const step = await this.#worker.call('findEvent', eventId, last)
+      found.push(...step.found)
+      isOver = step.last === undefined
+      last = step.last ?? last
+    }
+    const sign = order === 'newest' ? -1 : 1
+    const compare = (a: Position, b: Position) => sign * (a.received - b.received || a.place - b.place)
+    const positionOf = (entry: ListedEntry) => ({ received: pendingSince(entry), place: entry.place })
+    return found
+      .filter((entry) => projects?.includes(entry.project) ?? true)
+      .filter((entry) => category === undefined || entry.category === category)
+      .filter((entry) => pendingSince(entry) >= from && pendingSince(entry) <= to)
+      .filter((entry) => !after || compare(positionOf(entry), after) > 0)
+      .sort((a, b) => compare(positionOf(a), positionOf(b)))
+      .slice(0, limit)
   }
 
   /** Changes entries in batches, so that other calls get their turn. Returns their number. */

@@ -49,11 +49,6 @@ const NULLABLE_COLUMNS: Readonly<Record<string, string>> = {
 }
 // Tables that the previous release ignores, without a version of their own.
 const ADDED_TABLES = [SNAPSHOT_TABLE, VALUES_TABLE, ENTRIES_TABLE]
-// Reads the whole table: a long file gets it when it is opened after an outage.
-const EVENT_INDEX =
-  'CREATE INDEX IF NOT EXISTS envelopes_event ON envelopes (event_id) WHERE event_id IS NOT NULL'
-const MAX_INDEXED_PAGES = 65_536 // 256 MiB
-
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Opens the file, creates it or brings its schema up to date. `newId` names a new file. A newer schema is left as it is. */
@@ -75,14 +70,7 @@ function isCurrent(db: DatabaseSync): boolean {
   if (versionOf(db) < SCHEMA_VERSION) return false
   const has = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
   const tables = ADDED_TABLES.flatMap((statement) => /EXISTS (\w+)/.exec(statement)?.[1] ?? [])
-  return tables.every((name) => has.get(name)) && missingColumns(db).length === 0 && !lacksEventIndex(db)
-}
-
-/** Returns `true` for a file in which the index of events is to be created now. */
-function lacksEventIndex(db: DatabaseSync): boolean {
-  const { page_count: pages } = db.prepare('PRAGMA page_count').get() ?? {}
-  const index = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'envelopes_event'")
-  return Number(pages) <= MAX_INDEXED_PAGES && !index.get()
+  return tables.every((name) => has.get(name)) && missingColumns(db).length === 0
 }
 
 function versionOf(db: DatabaseSync): number {
@@ -95,7 +83,6 @@ function migrate(db: DatabaseSync, newId: string): void {
   for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
   for (const [name, type] of missingColumns(db)) db.exec(`ALTER TABLE envelopes ADD COLUMN ${name} ${type}`)
   for (const statement of ADDED_TABLES) db.exec(statement)
-  if (lacksEventIndex(db)) db.exec(EVENT_INDEX)
   if (version === 0) db.prepare('INSERT INTO spool (id) VALUES (?)').run(newId)
   if (version < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`) // a write needs room on the disk
   db.exec('COMMIT')
