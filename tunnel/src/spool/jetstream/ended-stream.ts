@@ -9,11 +9,11 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream'
 import { nanos, headers as newHeaders } from '@nats-io/transport-node'
-import { networksAround } from 'contract/networks'
 import { BoundedMap } from '../../bounded-map.ts'
 import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
+import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import { isGone, type Server } from './server.ts'
 import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
 import { codeOf, NAME_TAKEN, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
@@ -35,7 +35,7 @@ export type Found = Line & { seq: number; ended: number; isStored: boolean }
 
 export type EndedBounds = {
   /** Number of entries, and bytes of their bodies. */
-  limits: () => { bytes: number; lines: number }
+  limits: () => Limits
   ageMs: number
   /** Copies of each stream. */
   replicas: number
@@ -60,11 +60,6 @@ export const KEPT: Kind = {
 }
 
 type Query = { seq: number } | { last_by_subj: string }
-type Counted = { key: string; network: string; bytes: number; seq: number }
-
-/** Entries of one network by key, the oldest first, and the bytes of their bodies. */
-type Usage = { bytes: number; lines: Map<string, Counted> }
-
 const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
 const PUBLISH_MS = 1_000
@@ -80,8 +75,7 @@ export class EndedStream {
   #opening: Promise<unknown> | undefined
   readonly #notes = new BoundedMap<string, Note & { seq: number }>(MAX_NOTES)
   #notesRead = 0
-  readonly #counted = new Map<string, Counted>()
-  readonly #usage = new Map<string, Usage>()
+  readonly #usage: NetworkUsage
   #countDue = -Infinity
   #counting: Promise<void> | undefined
 
@@ -89,6 +83,7 @@ export class EndedStream {
     this.#server = server
     this.kind = kind
     this.#bounds = bounds
+    this.#usage = new NetworkUsage(bounds.limits, bounds.addressShare)
   }
 
   /**
@@ -98,7 +93,7 @@ export class EndedStream {
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
     if (performance.now() >= this.#countDue) await this.#count()
     const { kind } = this
-    const hasRoom = body !== undefined && line.bytes <= this.#mostOf(line.network)
+    const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line.network)
     if (!hasRoom && kind === KEPT) return 'too-large'
     const counted = { key: line.key, network: line.network, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
     await this.#makeRoom(counted)
@@ -167,7 +162,7 @@ export class EndedStream {
 
   /** Removes the body first: afterwards, another replica may store the same entry again. */
   async remove({ key, seq }: Pick<Found, 'key' | 'seq'>): Promise<void> {
-    this.#forget(key)
+    this.#usage.forget(key)
     await this.#removeBody(key)
     if (seq === NOT_STORED) return
     const { stream } = this.kind
@@ -177,6 +172,7 @@ export class EndedStream {
   }
 
   #removeBody(key: string): Promise<unknown> {
+    this.#usage.forgetBody(key)
     return this.#ask(() =>
       this.#server.jsm.streams.purge(this.kind.bodies, { filter: this.#bodyOf(key, '*') }),
     )
@@ -256,77 +252,19 @@ export class EndedStream {
   async #countAll(): Promise<void> {
     const began = performance.now()
     const found = await Array.fromAsync(this.oldest({}))
-    this.#counted.clear()
     this.#usage.clear()
     for (const { key, network, bytes, isStored, seq } of found)
-      this.#note({ key, network, bytes: isStored ? bytes : 0, seq })
+      this.#usage.add({ key, network, bytes: isStored ? bytes : 0, seq })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
-  }
-
-  #note(counted: Counted): void {
-    const { key, network, bytes } = counted
-    this.#forget(key)
-    if (network === '') return
-    this.#counted.set(key, counted)
-    for (const { name } of networksAround(network)) {
-      const usage = this.#usage.get(name) ?? { bytes: 0, lines: new Map() }
-      usage.bytes += bytes
-      usage.lines.set(key, counted)
-      this.#usage.set(name, usage)
-    }
-  }
-
-  #forget(key: string): void {
-    const counted = this.#counted.get(key)
-    if (!counted) return
-    this.#counted.delete(key)
-    this.#forgetBody(counted)
-    for (const { name } of networksAround(counted.network)) {
-      const usage = this.#usage.get(name)
-      usage?.lines.delete(key)
-      if (usage?.lines.size === 0) this.#usage.delete(name)
-    }
-  }
-
-  #forgetBody(counted: Counted): void {
-    for (const { name } of networksAround(counted.network)) {
-      const usage = this.#usage.get(name)
-      if (usage) usage.bytes -= counted.bytes
-    }
-    counted.bytes = 0
-  }
-
-  /** Returns the bytes that an entry of a network may have. */
-  #mostOf(network: string): number {
-    return Math.min(1, ...this.#sharesOf(network).map(({ share }) => share)) * this.#bounds.limits().bytes
-  }
-
-  #sharesOf(network: string): { name: string; share: number }[] {
-    const { addressShare } = this.#bounds
-    return networksAround(network).map(({ name, factor }) => ({
-      name,
-      share: Math.min(1, addressShare * factor),
-    }))
   }
 
   /** Counts a new entry, and removes the oldest ones of its network beyond its share. */
   async #makeRoom(added: Counted): Promise<void> {
-    this.#note(added)
+    this.#usage.add(added)
     const removals: Promise<unknown>[] = []
-    for (const { name, share } of this.#sharesOf(added.network)) {
-      const usage = this.#usage.get(name)
-      const maxLines = Math.max(1, share * this.#bounds.limits().lines)
-      for (const counted of usage?.lines.values() ?? []) {
-        if (!usage || counted === added) break
-        const isOver = usage.bytes > share * this.#bounds.limits().bytes
-        if (usage.lines.size > maxLines || (isOver && this.kind === KEPT)) removals.push(this.remove(counted))
-        else if (!isOver) break
-        else if (counted.bytes > 0) {
-          this.#forgetBody(counted)
-          removals.push(this.#removeBody(counted.key))
-        }
-      }
-    }
+    for (const { key, seq } of this.#usage.beyondBytes(added.network))
+      removals.push(this.kind === KEPT ? this.remove({ key, seq }) : this.#removeBody(key))
+    for (const counted of this.#usage.beyondLines(added.network)) removals.push(this.remove(counted))
     await Promise.all(removals)
   }
 
