@@ -42,6 +42,7 @@ const config: NextConfig = {
     turbopackCjsTreeShaking: true,
   },
   turbopack: {
+    resolveAlias: { 'next/router': { browser: './lib/sentry/no-pages-router.ts' } },
     rules: {
       '**/@sentry/*/build/**/debug-build.js': {
         condition: 'browser',
