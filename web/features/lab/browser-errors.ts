@@ -103,12 +103,17 @@ const REPLAY_MS = 5_500 // the SDK sends nothing shorter than 5 s
 
 /** Records a replay of some seconds. */
 export async function replay(): Promise<void> {
-  if (!Sentry.getReplay()) await addReplay()
-  const recorder = Sentry.getReplay()
+  if (!recorderOf()) await addReplay()
+  const recorder = recorderOf()
   recorder?.start()
   await new Promise((done) => setTimeout(done, REPLAY_MS))
   await recorder?.flush()
   await recorder?.stop()
+}
+
+/** Returns the integration for replays. `getReplay` of the SDK would add it to the code of the page. */
+function recorderOf() {
+  return Sentry.getClient()?.getIntegrationByName<ReturnType<typeof Sentry.replayIntegration>>('Replay')
 }
 
 /** Writes code into an attribute, which the policy of the page blocks. Its beginning is the sample in the report. */
