@@ -60,6 +60,8 @@ export const KEPT: Kind = {
 }
 
 type Query = { seq: number } | { last_by_subj: string }
+type StoredNote = Note & { seq: number }
+
 const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
 const PUBLISH_MS = 1_000
@@ -73,7 +75,7 @@ export class EndedStream {
   readonly #server: Server
   readonly #bounds: EndedBounds
   #opening: Promise<unknown> | undefined
-  readonly #notes = new BoundedMap<string, Note & { seq: number }>(MAX_NOTES)
+  readonly #notes = new BoundedMap<string, StoredNote>(MAX_NOTES)
   #notesRead = 0
   readonly #usage: NetworkUsage
   #countDue = -Infinity
@@ -199,7 +201,7 @@ export class EndedStream {
       for await (const { headers, seq, time } of messages) {
         if (isBeyond(time.getTime())) return
         const line = readLine(headers, seq, time, isStored)
-        const found = line && this.#withNote(line)
+        const found = line && withNote(line, this.#notes.get(line.key))
         if (found && matches(found, filter) && (this.kind === DEAD || found.isStored)) yield found
       }
     } catch (error) {
@@ -211,17 +213,9 @@ export class EndedStream {
     if (this.kind !== KEPT) return
     const range = { subjects: [this.#noteOf('*')], seq: this.#notesRead + 1 }
     for await (const { subject, headers, seq } of readForwards(this.#server, this.kind.stream, range)) {
-      const note: Note = JSON.parse(headers?.get(HEADER) ?? '{}')
-      this.#notes.set(subject.slice(subject.lastIndexOf('.') + 1), { ...note, seq })
+      this.#notes.set(subject.slice(subject.lastIndexOf('.') + 1), readNote(headers, seq))
       this.#notesRead = Math.max(this.#notesRead, seq)
     }
-  }
-
-  #withNote(found: Found): Found {
-    const note = this.#notes.get(found.key)
-    if (!note || note.seq < found.seq) return found
-    const { seq: _seq, ...changes } = note
-    return { ...found, ...changes }
   }
 
   /** Returns a function that tells whether the body of a line is there. Bodies of dead letters are also removed between others. */
@@ -293,11 +287,13 @@ export class EndedStream {
   }
 
   async #readOne(query: Query): Promise<Found | undefined> {
-    const message = await this.#read(this.kind.stream, query)
-    if (!message) return undefined
-    const [isStored] = await Promise.all([this.#readBodies(), this.#readNotes()])
-    const line = readLine(message.header, message.seq, message.time, isStored)
-    return line && this.#withNote(line)
+    const { kind } = this
+    const message = await this.#read(kind.stream, query)
+    const isStored = message && (await this.#readBodies())
+    const found = isStored && readLine(message.header, message.seq, message.time, isStored)
+    if (!found || kind === DEAD) return found ?? undefined
+    const note = await this.#read(kind.stream, { last_by_subj: this.#noteOf(found.key) })
+    return withNote(found, note ? readNote(note.header, note.seq) : undefined)
   }
 
   /** Creates the streams first, and again when they were deleted. */
@@ -366,6 +362,17 @@ function readLine(
   if (!text) return undefined
   const line: Line = JSON.parse(text)
   return { ...line, seq, ended: time.getTime(), isStored: isStored(line) }
+}
+
+function readNote(headers: JsMsg['headers'], seq: number): StoredNote {
+  return { ...JSON.parse(headers?.get(HEADER) ?? '{}'), seq }
+}
+
+/** Applies the last note of the key, unless it is that of an earlier entry. */
+function withNote(found: Found, stored: StoredNote | undefined): Found {
+  if (!stored || stored.seq < found.seq) return found
+  const { seq: _seq, ...note } = stored
+  return { ...found, ...note }
 }
 
 function timeOf(ms: number): string {
