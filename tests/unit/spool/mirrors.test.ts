@@ -157,6 +157,23 @@ describe('An envelope of a project with a mirror', () => {
     expect((await pendingOf(tunnel)).project).toBe(kept)
   })
 
+  it('is sent to its project again while the mirror is away and many envelopes are pending for it', async () => {
+    const tunnel = await open()
+    const numbers = Array.from({ length: 60 }, (_, n) => n)
+    await Promise.all([sentry.away(), mirror.away()])
+    await Promise.all(numbers.map((n) => post(tunnel.url, { body: error(n) })))
+    sentry.answer({ status: 413, body: { detail: 'too large' } })
+    await sentry.back()
+    await until(async () => (await pendingOf(tunnel)).project === 0)
+    sentry.answer({})
+    const declined = sentry.requests.length
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    const body = JSON.stringify({ state: 'declined' })
+    expect((await tunnel.admin('/store/resend', { method: 'POST', headers, body })).status).toBe(200)
+    await until(async () => sentry.requests.length === declined + numbers.length)
+    expect(await pendingOf(tunnel)).toEqual({ mirror: numbers.length, project: 0 })
+  })
+
   /** Holds the puts of entries for the mirror back until `release`, or lets them fail. */
   function watchPuts({ services }: Tunnel) {
     const { store } = services.sentry?.spool ?? {}

@@ -2,7 +2,7 @@
 
 import type { ResendableState, ResendJob } from 'contract/store'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
-import type { Project, Projects } from '../projects.ts'
+import { isMirrorKey, type Project, type Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { SharedState } from './shared-state.ts'
 import type { EndedFilter, PartitionTotals, Spool, SpoolEntry } from './spool.ts'
@@ -171,19 +171,21 @@ export class ResendJobs {
     return { entries, isOver: isOver || entries.length >= left }
   }
 
+  /** A mirror that is away does not hold back a job for all projects. */
   #isWanted({ projects: keys }: ResendOrder): (project: Project) => boolean {
     const { projects } = this.#deps
     return (project) =>
-      keys?.some((key) => (projects.byKey(key) ?? projects.successorOf(key)) === project) ?? true
+      keys?.some((key) => (projects.byKey(key) ?? projects.successorOf(key)) === project) ??
+      !isMirrorKey(project.key)
   }
 
-  /** Counts pending entries that compete with those of the job. Others that wait for the end of a rate limit do not. */
+  /** Counts pending entries that compete with those of the job. Those that wait for the end of a rate limit do not, nor those of mirrors: some always are. */
   async #countPending(order: ResendOrder): Promise<number> {
     const { spool, projects, limits } = this.#deps
     const isWanted = this.#isWanted(order)
     const competes = ({ project: key, category }: PartitionTotals) => {
       const project = projects.byKey(key) ?? projects.successorOf(key)
-      if (!project || !isWanted(project)) return false
+      if (!project || isMirrorKey(key) || !isWanted(project)) return false
       return this.#fed.has(`${key} ${category}`) || !limits.limitedCategories(project).includes(category)
     }
     const { partitions } = await spool.totals()
