@@ -1,5 +1,5 @@
 /**
- * Process of the spool benchmark: `spool-worker.ts <file or nats://…> put|put-mixed|drain <count> <concurrency> <dsn>`. It writes its
+ * Process of the spool benchmark: `spool-worker.ts <file or nats://…> put|put-mixed|keep|drain <count> <concurrency> <dsn>`. It writes its
  * figures to stdout, as JSON.
  */
 
@@ -22,7 +22,7 @@ import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
 import { quantile } from '../report/statistics.ts'
 
 /** Share of large bodies: one in 40 has 1.5 MB. */
-export type Work = 'put' | 'put-mixed' | 'drain'
+export type Work = 'put' | 'put-mixed' | 'keep' | 'drain'
 
 /** Times in milliseconds; wall-clock times count from 1970. */
 export type WorkerFigures = {
@@ -36,6 +36,8 @@ export type WorkerFigures = {
   /** CPU time in seconds, which includes building the envelopes. */
   cpu: number
   rss: number
+  /** Of kept envelopes. */
+  eventIds?: string[]
 }
 
 /** Starts a worker and returns its figures. */
@@ -51,6 +53,7 @@ const BATCH = 64 // leases at a time
 const LARGE_BYTES = 1_500_000
 const LARGE_EVERY = 40
 
+const KEPT = { bytes: 1024 ** 3, ageMs: 24 * 60 * 60 * 1000 }
 const DAY_MS = 24 * 60 * 60 * 1000
 const HEADER_BYTES = 300 // bytes that an entry has beside its body, rounded up
 
@@ -59,6 +62,7 @@ const opening = performance.now()
 const spool = await open()
 const opened = performance.now() - opening
 const took: number[] = []
+const eventIds: string[] = []
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
 const began = Date.now()
@@ -72,6 +76,7 @@ const figures: WorkerFigures = {
   ...{ opened, began, ended, done: took.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) },
   ...{ loopDelayP99: delay.percentile(99) / 1e6, cpu: (user + system) / 1e6 },
   rss: process.memoryUsage.rss(),
+  ...(eventIds.length > 0 && { eventIds }),
 }
 console.log(JSON.stringify(figures))
 await spool.close()
@@ -80,7 +85,7 @@ function open(): Promise<Spool> {
   const nats = parseNatsUrl(place)
   return nats
     ? openJetStreamSpool(nats, { ...PLENTY, ageMs: DAY_MS }, Date.now)
-    : openSqliteSpool(place, PLENTY)
+    : openSqliteSpool(place, { ...PLENTY, kept: KEPT })
 }
 
 async function putAll(to: Spool, count: number, concurrency: number): Promise<void> {
@@ -88,12 +93,15 @@ async function putAll(to: Spool, count: number, concurrency: number): Promise<vo
   const putOn = async () => {
     while (left-- > 0) {
       const isLarge = what === 'put-mixed' && left % LARGE_EVERY === 0
-      const body = newError(isLarge ? LARGE_BYTES : ENVELOPE_BYTES)
-      const waiting = await spoolEntryOf(body, {
-        ...{ project: dsn, network: `198.51.100.${left % 250}`, eventId: randomBytes(16).toString('hex') },
-      })
+      const eventId = randomBytes(16).toString('hex')
+      const body = newError(eventId, isLarge ? LARGE_BYTES : ENVELOPE_BYTES)
+      const network = `198.51.100.${left % 250}`
+      const waiting = await spoolEntryOf(body, { project: dsn, network, eventId })
       const since = performance.now()
-      await to.put(waiting, inOne(body), 0)
+      if (what === 'keep') {
+        await to.entries.keep(waiting, inOne(body), { state: 'kept', status: 200 })
+        eventIds.push(waiting.eventId ?? '')
+      } else await to.put(waiting, inOne(body), 0)
       took.push(performance.now() - since)
     }
   }
@@ -116,8 +124,8 @@ async function drain(from: Spool, count: number): Promise<void> {
   }
 }
 
-function newError(bytes: number): Buffer {
+function newError(eventId: string, bytes: number): Buffer {
   const payload = JSON.stringify({ message: randomBytes((bytes - HEADER_BYTES) / 2).toString('hex') })
-  const header = { event_id: randomBytes(16).toString('hex'), sent_at: new Date().toISOString(), dsn }
+  const header = { event_id: eventId, sent_at: new Date().toISOString(), dsn }
   return envelopeOf(header, [{ header: { type: 'event', length: payload.length }, payload }])
 }

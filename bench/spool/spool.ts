@@ -1,7 +1,7 @@
 /**
- * Measures the throughput of the spool, as a table: `npm run bench:spool -- [--long | --quick] [--jetstream]`. SQLite's file holds a
+ * Measures the throughput of the spool, as a table: `npm run bench:spool -- [--long | --quick] [--jetstream | --rewind]`. SQLite's file holds a
  * million envelopes with `--long` (5 GB of disk), and 100,000 without. NATS JetStream is measured when nats-server is installed, and alone
- * with `--jetstream`.
+ * with `--jetstream`. `--rewind` measures only how SQLite sends 50,000 kept errors again.
  */
 
 import { spawn } from 'node:child_process'
@@ -16,6 +16,7 @@ import { unmet } from '../../tests/support/requirements.ts'
 import { PROJECT } from '../../tests/support/spool/entries.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { measureDrain, measureEmptying } from './spool-drain.ts'
+import { measureRewind } from './spool-rewind.ts'
 import type { Work, WorkerFigures } from './spool-worker.ts'
 
 const LONG = process.argv.includes('--long')
@@ -25,6 +26,7 @@ const PUTS = QUICK ? 500 : 40_000 // per process
 const JETSTREAM_PUTS = QUICK ? 500 : 10_000
 const DRAINED = QUICK ? 500 : 30_000
 const DELIVERED = QUICK ? 500 : 60_000
+const REWOUND = QUICK ? 500 : 50_000
 const SMALL = QUICK ? 500 : 18_000
 const MIXED = QUICK ? 200 : 6_700 // 168 of them of 1.5 MB
 const AT_A_TIME = 64
@@ -35,10 +37,19 @@ const HEADINGS = [
 ]
 
 await using folder = await makeFolder()
-console.log(line(HEADINGS))
-console.log(line(HEADINGS.map((_, i) => (i === 0 ? '---' : '---:'))))
-if (!process.argv.includes('--jetstream')) await measureSqlite()
-await measureJetStream()
+if (process.argv.includes('--rewind')) await rewind()
+else {
+  console.log(line(HEADINGS))
+  console.log(line(HEADINGS.map((_, i) => (i === 0 ? '---' : '---:'))))
+  if (!process.argv.includes('--jetstream')) await measureSqlite()
+  await measureJetStream()
+}
+
+async function rewind(): Promise<void> {
+  const file = join(folder.path, 'rewind', 'spool.db')
+  const url = pathToFileURL(file).href
+  console.log(await measureRewind(file, { url, many: REWOUND, run }))
+}
 
 async function measureSqlite(): Promise<void> {
   const place = (name: string) => join(folder.path, name, 'spool.db')

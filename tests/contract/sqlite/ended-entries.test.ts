@@ -1,12 +1,14 @@
 /** Ended entries in the SQLite file of a spool: their bounds, their files, other releases, kills and a full disk. */
 
-import { readdirSync, rmSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ending, Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { divideSpace } from '../../../tunnel/src/spool/sqlite/space.ts'
+import { SqliteStore } from '../../../tunnel/src/spool/sqlite/store.ts'
 import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
@@ -67,6 +69,37 @@ describe('Ended entries in a SQLite file', () => {
     expect(lease && (await spool.finish(lease))).toBe(true)
     expect([pendingFiles().length, endedFiles().length]).toEqual([0, 0])
     expect(query('SELECT * FROM totals')).toEqual([])
+  })
+
+  it('have no file of a transaction that failed, or of a killed process', async () => {
+    await (await open()).close()
+    const name = 'f'.repeat(32)
+    writeFileSync(join(folder, 'bodies', name), 'body')
+    const store = new SqliteStore(file, { ...PLENTY, ...divideSpace(PLENTY.bytes, folder) }, 'id')
+    const fail = () => {
+      store.files.keep(name)
+      throw new Error('the disk fails')
+    }
+    expect(() => store.commit(fail)).toThrow('the disk fails')
+    store.close()
+    expect(endedFiles()).toEqual([])
+    writeFileSync(join(folder, 'entries', name), 'a file without a row')
+    const spool = await open()
+    await decline(spool, LARGE_BYTES)
+    expect(endedFiles()).toHaveLength(1)
+  })
+
+  it('are left out when their table is damaged, and deliveries still end', async () => {
+    const spool = await open()
+    await decline(spool, 100)
+    await store(spool)
+    await spool.close()
+    const [root] = query("SELECT rootpage FROM sqlite_schema WHERE name = 'entries'")
+    change('PRAGMA wal_checkpoint(TRUNCATE)')
+    overwritePage(file, Number(root?.rootpage))
+    const again = await open()
+    for (const lease of await takeAll(again, 1)) expect(await again.finish(lease, DECLINED)).toBe(true)
+    expect((await again.totals()).envelopes).toBe(0)
   })
 
   it('are removed after a week, with their files', async () => {
@@ -257,4 +290,29 @@ describe('Ended entries on a full disk', requires('mount'), () => {
       await spool.close()
     }
   })
+
+  it('do not stay while the space for delivery is missing', async () => {
+    await using disk = await mountSmallDisk(60)
+    const file = join(disk.path, 'spool.db')
+    const spool = await openSqliteSpool(file, { ...PLENTY, bytes: 25 * MIB })
+    try {
+      for (let n = 0; n < 20; n++) await store(spool, { bytes: 200_000 })
+      for (const lease of await takeAll(spool, 19)) await spool.finish(lease) // frees pages of the file
+      writeFileSync(join(disk.path, 'spare'), Buffer.alloc(MIB))
+      disk.fill()
+      for (const name of [`${file}-reserve`, join(disk.path, 'spare')]) rmSync(name)
+      disk.fill()
+      for (const lease of await takeAll(spool, 1)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+      expect(await spool.entries.list({}, PAGE)).toEqual([])
+    } finally {
+      await spool.close()
+    }
+  })
 })
+
+/** Overwrites a page of a closed file with zeros. */
+function overwritePage(file: string, page: number): void {
+  const handle = openSync(file, 'r+')
+  writeSync(handle, Buffer.alloc(4096), 0, 4096, (page - 1) * 4096)
+  closeSync(handle)
+}

@@ -59,7 +59,6 @@ export class CallRunner {
   readonly #store: SqliteStore
   readonly #reserve: Reserve
   readonly #walBytes: number
-  #keepsEnded = true
   /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
   readonly #maxGrowth: number
 
@@ -68,7 +67,7 @@ export class CallRunner {
     this.#reserve = reserve
     this.#walBytes = walBytes
     this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
-    store.ended.hasRoom = () => this.#keepsEnded && !this.fault && reserve.isFilled()
+    store.ended.hasRoom = () => !this.fault && reserve.isFilled()
   }
 
   /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
@@ -133,13 +132,12 @@ export class CallRunner {
       if (!needsRoom(error)) return failure(call, error)
       if (isGrowing(call)) return this.#releaseEnded() ? this.#runLast(call) : failure(call, error)
     }
-    this.#keepsEnded = false // entries that have ended give way to pending ones
     try {
-      return this.#commitWithReserve(call)
+      this.#reserve.release() // from now on, nothing stays of entries that end
+      if (!this.#hasRoomForLog()) throw new LogFull()
+      return this.#commitOne(call)
     } catch (error) {
       return failure(call, error)
-    } finally {
-      this.#keepsEnded = true
     }
   }
 
@@ -149,17 +147,6 @@ export class CallRunner {
     } catch (error) {
       return failure(call, error)
     }
-  }
-
-  #commitWithReserve(call: Call): Result {
-    try {
-      if (ENDING.includes(call.name)) return this.#commitOne(call)
-    } catch (error) {
-      if (!needsRoom(error)) throw error
-    }
-    this.#reserve.release()
-    if (!this.#hasRoomForLog()) throw new LogFull()
-    return this.#commitOne(call)
   }
 
   /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
@@ -224,7 +211,7 @@ export class CallRunner {
   }
 
   #isLengthening({ name }: Call): boolean {
-    return LENGTHENING.includes(name) || (ENDING.includes(name) && this.#keepsEnded)
+    return LENGTHENING.includes(name) || (ENDING.includes(name) && this.#reserve.isFilled())
   }
 
   /** One transaction holds up to half of the log, or one larger entry. */
