@@ -33,7 +33,10 @@ const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 /** Metrics of a tunnel that has delivered, spooled and rate limited envelopes. */
 const it = base
   .extend('tunnelOptions', perFile, ({ sentry }) => ({
-    env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
+    env: {
+      ...{ SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
+      MIRROR_DSN: `${sentry.dsn()}->http://key@127.0.0.1:9/1`,
+    },
   }))
   .extend('exposed', perFile, async ({ sentry, tunnel }) => {
     await post(tunnel.url, { body: errorOf(sentry.dsn()) })
@@ -65,7 +68,7 @@ describe('The metrics in rules and dashboard', () => {
   it('are all that a tunnel exposes about envelopes, upstreams, the spool and storms', ({ exposed }) => {
     const types = namesIn(
       exposed,
-      /^# TYPE (culvert_(?:envelope|item|upstream|spool|request|policy|storm)\w+)/gm,
+      /^# TYPE (culvert_(?:envelope|item|mirror|upstream|spool|request|policy|storm)\w+)/gm,
     )
     const shown = namesIn(DASHBOARD, /\b(culvert_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
     expect(types.filter((name) => !shown.includes(name) && !NOT_SHOWN.includes(name))).toEqual([])
