@@ -113,29 +113,38 @@ for (const name of ENGINES) {
       await site.event('after many')
     })
 
-    it('keeps an error from before its SDK is there when it is left at once', async ({
+    it('keeps errors from before its SDK is there when it and the next page are left at once', async ({
       site,
       tab,
       publish,
     }) => {
-      const next = publish()
-      const code = `Sentry.setTag('page', 'first'); setTimeout(() => { throw new RangeError('left at once') }); onerror = () => { location.href = '${next}' }`
-      const first = publish(code)
+      const publishLeaving = (text: string, next: string) =>
+        publish(
+          `Sentry.setTag('page', '${text}'); setTimeout(() => { throw new RangeError('${text}') }); onerror = () => { location.href = '${next}' }`,
+        )
+      const last = publish()
+      const second = publishLeaving('left at once, too', last)
+      const first = publishLeaving('left at once', second)
       await tab.open(first)
-      await tab.waitFor(`location.href === '${next}' && window.Sentry?.getClient`)
-      expect(await site.event('left at once')).toMatchObject({
-        request: { url: first },
-        exception: {
-          values: [
-            {
-              type: 'RangeError',
-              mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' },
-              stacktrace: { frames: expect.arrayContaining([expect.objectContaining({ filename: first })]) },
-            },
-          ],
-        },
-      })
-      expect(site.countEvents('left at once')).toBe(1)
+      await tab.waitFor(`location.href === '${last}' && window.Sentry?.getClient`)
+      for (const [text, url] of [
+        ['left at once', first],
+        ['left at once, too', second],
+      ] as const) {
+        expect(await site.event(text)).toMatchObject({
+          request: { url },
+          exception: {
+            values: [
+              {
+                type: 'RangeError',
+                mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' },
+                stacktrace: { frames: expect.arrayContaining([expect.objectContaining({ filename: url })]) },
+              },
+            ],
+          },
+        })
+        expect(site.countEvents(text)).toBe(1)
+      }
     })
   })
 }

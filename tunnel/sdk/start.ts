@@ -10,7 +10,7 @@ import {
 import type { Integration } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
 import { replayError } from './early-errors/replay.ts'
-import { replayStoredQueue } from './early-errors/stored-queue.ts'
+import { replayStoredQueues } from './early-errors/stored-queue.ts'
 import type { Handover, Queued } from './handover.ts'
 import { clearStored, storeName } from './offline/local.ts'
 import { optionsOf, withPrivacy } from './options.ts'
@@ -54,7 +54,7 @@ export function start(api: Functions, tracing: (() => Integration) | undefined):
   page.sentryOnLoad = undefined
   startUnlessStarted(sdk, results)
   const store = storeName(handover.config.query)
-  if (getClient()) replayStoredQueue(store, (item) => attempt(() => replay(sdk, item)))
+  if (getClient()) replayStoredQueues(store, (item) => attempt(() => replay(sdk, item)))
   for (const item of handover.queue) if (!isInit(item)) attempt(() => replay(sdk, item))
 }
 
