@@ -48,7 +48,10 @@ describe('Deliverer', () => {
   let maxAge: number
   let healths: Map<string, ProjectHealth>
 
-  const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
+  const dsns = [PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? [])
+  const mirrored = parseDsn('https://key@mirror.example/7')
+  const mirrors = dsns.flatMap((source) => (mirrored ? { source, target: mirrored } : []))
+  const projects = createProjects(dsns, mirrors)
 
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
@@ -587,6 +590,22 @@ describe('Deliverer', () => {
     start()
     await pass(15 * SECOND)
     expect(ends.length).toBeGreaterThan(450) // 300 at the initial rate
+  })
+
+  it('delivers the entries of projects while a mirror never answers, of which many are pending', async () => {
+    const mirror = projects.destinations.at(-1)?.key ?? ''
+    const held: (() => void)[] = []
+    for (let i = 0; i < 500; i++) await spool.add(undefined, { project: mirror })
+    start()
+    await pass(4 * SECOND)
+    answer = ({ project }) =>
+      project === mirror ? new Promise((resolve) => held.push(() => resolve(answered(200)))) : answered(200)
+    await pass(MINUTE / 6)
+    expect(held.length).toBeGreaterThan(16)
+    const { key } = await spool.add()
+    await pass(SECOND)
+    expect(ends.map((end) => end.key)).toContain(key)
+    for (const release of held) release()
   })
 
   it('has at most 64 attempts at the same time', async () => {

@@ -4,7 +4,7 @@ import { formatDsn } from 'contract/dsn'
 import type { AttemptResult, SpoolAttempts } from 'contract/spool'
 import type { OutgoingBody } from '../body/outgoing.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
-import type { Project, Projects } from '../projects.ts'
+import { isMirrorKey, type Project, type Projects } from '../projects.ts'
 import { isClientError, isRefusal } from '../upstream/answers.ts'
 import type { EnvelopeSender } from '../upstream/client.ts'
 import { isUnreachable, upstreamErrorOf } from '../upstream/errors.ts'
@@ -61,7 +61,12 @@ type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
 type Gate = { since: number; probeAt: number }
 
 /** Projects of one upstream. */
-type Origin = { projects: readonly Project[]; capacity: UpstreamCapacity }
+type Origin = {
+  projects: readonly Project[]
+  capacity: UpstreamCapacity
+  /** Attempts for all origins up to which more may begin for this one. */
+  maxPending: number
+}
 
 export const LEASE_MS = 30_000 // longer than most attempts; large bodies extend it
 const LEASE_SPARE_MS = 10_000
@@ -73,6 +78,7 @@ const FORMER_MS = 60_000
 /** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
 const FIRST_EXPIRY_MS = 10 * 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
+const MAX_BESIDE_MIRRORS = 32 // a slow mirror leaves the others to the projects
 const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
 const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
@@ -116,10 +122,12 @@ export class Deliverer {
     this.#former = new FormerProjects(deps)
     const byOrigin = Map.groupBy(deps.projects.destinations, ({ origin }) => origin)
     this.#origins = new Map(
-      Array.from(byOrigin, ([origin, projects]) => [
-        origin,
-        { projects, capacity: new UpstreamCapacity(origin, deps.upstreams, deps.clock, deps.maxRate) },
-      ]),
+      Array.from(byOrigin, ([origin, projects]) => {
+        const capacity = new UpstreamCapacity(origin, deps.upstreams, deps.clock, deps.maxRate)
+        const hasOnlyMirrors = projects.every(({ key }) => isMirrorKey(key))
+        const maxPending = hasOnlyMirrors ? MAX_BESIDE_MIRRORS : MAX_CONCURRENT_ATTEMPTS
+        return [origin, { projects, capacity, maxPending }]
+      }),
     )
   }
 
@@ -202,8 +210,8 @@ export class Deliverer {
     this.#listener.onError(error)
   }
 
-  async #takeFor({ projects, capacity }: Origin): Promise<number> {
-    const limit = Math.min(capacity.allowance(), MAX_CONCURRENT_ATTEMPTS - this.#pending.size)
+  async #takeFor({ projects, capacity, maxPending }: Origin): Promise<number> {
+    const limit = Math.min(capacity.allowance(), maxPending - this.#pending.size)
     if (limit < 1) return 0
     if (limit === 1 && capacity.isProbing()) return this.#probe(projects, capacity)
     const demands = projects.filter((each) => !this.#isGated(each)).flatMap((each) => this.#demandsOf(each))
