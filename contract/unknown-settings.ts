@@ -13,6 +13,11 @@ const REMOVED = new Map([
   ['ADDRESS_BURST', 'The burst is ten seconds of ADDRESS_RATE: set that.'],
   ['ADDRESS_BYTES', 'The limit is 100 kB for each envelope of ADDRESS_RATE: set that.'],
   ['HEADER_BYTES', 'A header line may have 64 KiB. Put the data into the payload of an item.'],
+  ['INBOX', 'Set KEEP_HOURS above 0 to keep errors and feedback beside a real DSN.'],
+  [
+    'INBOX_FILE',
+    'The spool has the envelopes of the inbox. To take over an inbox of an earlier release, move its file to inbox.db beside the file of the spool.',
+  ],
   ['MAX_ITEMS', 'An envelope may have 1,000 items. Split a larger one.'],
   ['MAX_ITEM_BYTES', 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.'],
   ['PROJECT_BURST', 'The burst is ten seconds of PROJECT_RATE: set that.'],

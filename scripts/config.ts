@@ -112,7 +112,7 @@ echo "OPERATOR_PASSWORD=$(cat .culvert/operator-password)" >> .env && chmod 600 
 
 /** Notes below the tables, by section. */
 const NOTES: { readonly [section: string]: string } = {
-  'Spool and inbox': `In containers, the volume \`spool\`, mounted at \`/spool\`, replaces \`.culvert\`. Set \`INBOX_FILE\`, \`SPOOL_URL\` and \`BODY_DIR\` to paths below \`/spool\`.
+  'Spool and inbox': `In containers, the volume \`spool\`, mounted at \`/spool\`, replaces \`.culvert\`. Set \`SPOOL_URL\` and \`BODY_DIR\` to paths below \`/spool\`.
 A tunnel does not start if it cannot write to one of them.`,
   [REPORTS]:
     'They apply to the pages and the server of `web`, and those that the tunnel reads to every page with `sdk.js`. They do not affect an SDK in your app.',

@@ -140,7 +140,7 @@ export const TUNNEL_MALLOC = {
 }
 
 export function tunnelService(
-  { root, stateFolder, env }: Config,
+  { root, env }: Config,
   { port, adminPort }: Ports['tunnels'][number],
   name: string,
 ): Service {
@@ -155,7 +155,6 @@ export function tunnelService(
       PORT: `${port}`,
       ADMIN_HOST: LOOPBACK,
       ADMIN_PORT: `${adminPort}`,
-      INBOX_FILE: env.INBOX_FILE || join(stateFolder, 'inbox.db'),
     },
     isReady: () => isOk(`${adminUrl(adminPort)}/readyz`),
     stopSignal: 'SIGTERM',

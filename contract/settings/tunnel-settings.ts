@@ -176,13 +176,16 @@ export const TUNNEL = {
       MAX_DELIVERY_RATE,
       'Envelopes that each replica delivers from the spool to one server at most. Below its quota, a [server with a quota by time](other-servers.md#quotas) keeps what an outage has left in the spool. By default, delivery is as fast as the server responds.',
     ),
-    INBOX: setting(is.onOff, true, 'Keeps envelopes in the inbox, in addition to forwarding them.', {
-      defaultText: '`on` without `SENTRY_DSN`',
-    }),
-    INBOX_FILE: setting(
-      is.text,
-      '.culvert/inbox.db',
-      'SQLite file of the inbox. It holds the newest 10,000 envelopes, up to 256 MiB, for 7 days; one client address may use a twentieth of that.',
+    KEEP_HOURS: setting(
+      is.integer('number of hours', 0, 24 * 30),
+      undefined,
+      'Time for which envelopes with errors and feedback stay in the spool after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1.',
+      { defaultText: '0; 168 without `SENTRY_DSN`' },
+    ),
+    KEEP_BYTES: setting(
+      bytes(MIB, MIB * MIB),
+      256 * MIB,
+      'Disk space of these envelopes, in addition to `SPOOL_BYTES`. The oldest give way, and one client address may use a twentieth of it.',
     ),
     BODY_DIR: setting(
       is.text,

@@ -44,7 +44,7 @@ export async function startDemoSites() {
     OPERATOR_PASSWORD: PASSWORD,
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
     TRUSTED_PROXIES: '127.0.0.1', // visitors have public addresses
-    INBOX: 'on',
+    KEEP_HOURS: '168',
     REACH_SAMPLE_RATE: '0.01',
     NODE_OPTIONS: BREAKABLE, // for the error pages
   }

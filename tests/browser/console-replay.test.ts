@@ -7,11 +7,14 @@ import { describe, expect } from 'vitest'
 import type { Command, Report } from '../../web/features/console/inbox/replay/messages.ts'
 import { findingsInBothThemes } from '../support/browser/axe.ts'
 import { type ConsoleSite, clickListed, press, untilListed } from '../support/browser/console.ts'
-import { it } from '../support/browser/fixtures.ts'
+import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf, type Part } from '../support/envelopes.ts'
+import { perFile } from '../support/lifetime.ts'
 import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
+
+const it = base.extend('consoleSettings', perFile, { SENTRY_DSN: '' }) // with one, only errors and feedback are kept
 
 /** Scrolling to the position where the page is. */
 const NO_CHANGE = { source: 3, id: 1, x: 0, y: 0 }
@@ -25,8 +28,8 @@ type Node = { id: number; type: number } & Record<string, unknown>
 
 describe('The replay player', requires('chromium', 'nginx'), () => {
   it('plays the replay of an error on one timeline, by keyboard', async ({ consoleSite }) => {
-    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-1'))
-    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-replay-2'))
+    await consoleSite.send(captureFor(consoleSite.dsn, 'browser-11.12.0-replay-1'))
+    await consoleSite.send(captureFor(consoleSite.dsn, 'browser-11.12.0-replay-2'))
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
     const error = page.getByRole('link', { name: /Error: in replay/ })
@@ -324,7 +327,7 @@ async function sendSegment(
     { header: { type: 'replay_event', length: Buffer.byteLength(note) }, payload: note },
     { header: { type: 'replay_recording', length: recording.length }, payload: recording },
   ]
-  const body = envelopeOf({ dsn: consoleSite.sentry.dsn(), event_id: replay }, parts)
+  const body = envelopeOf({ dsn: consoleSite.dsn, event_id: replay }, parts)
   expect((await consoleSite.send(body)).status).toBe(200)
 }
 
@@ -341,6 +344,6 @@ async function sendError(
   }
   const part: Part = { header: { type: 'event' }, payload: JSON.stringify(event) }
   expect(
-    (await consoleSite.send(envelopeOf({ dsn: consoleSite.sentry.dsn(), event_id: newId() }, [part]))).status,
+    (await consoleSite.send(envelopeOf({ dsn: consoleSite.dsn, event_id: newId() }, [part]))).status,
   ).toBe(200)
 }

@@ -152,29 +152,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
   })
 
-  it('lists the inbox by kind, spans as a waterfall, and log lines in order', async ({ consoleSite }) => {
-    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-pageload-1'))
-    await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-logs'))
-    await using visitor = await consoleSite.operator('/inbox')
-    const { page } = visitor
-    const kinds = page.getByRole('navigation', { name: 'Kinds' })
-    const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
-    const spanKind = kinds.getByRole('link', { name: 'Spans' })
-    await untilListed(spanKind)
-    await spanKind.click()
-    await page.waitForURL('**/inbox?type=span')
-    await expect.poll(() => entries.count()).toBe(1)
-    await entries.filter({ hasText: 'Pageload, ' }).click()
-    const spans = page.getByRole('list', { name: 'Spans by start time' }).getByRole('listitem')
-    await expect.poll(() => spans.count()).toBe(itemsIn('browser-11.12.0-pageload-1').length)
-    await spans.first().filter({ hasText: 'Pageload' }).waitFor()
-    await page.goBack()
-    await kinds.getByRole('link', { name: 'Logs' }).click()
-    await entries.first().click()
-    const [{ level, body }] = itemsIn('browser-11.12.0-logs')
-    await page.getByRole('listitem').filter({ hasText: level }).filter({ hasText: body }).first().waitFor()
-  })
-
   it('does not run scripts in payloads, shows only valid images, and deletes after a confirmation', async ({
     consoleSite,
   }) => {
@@ -329,10 +306,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     )
     const sumOf = (column: number) => figures.reduce((sum, cells) => sum + Number(cells[column]), 0)
     return Object.fromEntries(names.map((name, column) => [name, sumOf(column)]))
-  }
-
-  function itemsIn(name: string) {
-    return eventIn(name).items
   }
 
   function eventIn(name: string) {

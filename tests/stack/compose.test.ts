@@ -122,18 +122,18 @@ describe('The containers of compose', requires('docker'), () => {
 describe('A tunnel in a container', requires('docker'), () => {
   const startWith = (env: Record<string, string>) => startCompose({ services: ['tunnel'], env })
 
-  it('stores inbox and bodies in the configured folders', async () => {
+  it('stores spool and bodies in the configured folders', async () => {
     await using stack = await startWith({
-      INBOX_FILE: '/spool/kept/inbox.db',
+      SPOOL_URL: 'file:///spool/kept/spool.db',
       BODY_DIR: '/spool/kept/bodies',
     })
     const names = await stack.compose('exec', '-T', 'tunnel', 'ls', '/spool/kept')
-    expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'inbox.db']))
+    expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'spool.db']))
   })
 
   it('names a folder that it cannot write to', async () => {
-    await expect(startWith({ INBOX_FILE: '/nowhere/inbox.db' })).rejects.toThrow(
-      /INBOX_FILE: "\/nowhere\/inbox\.db" cannot be opened;/,
+    await expect(startWith({ SPOOL_URL: 'file:///nowhere/spool.db' })).rejects.toThrow(
+      /SPOOL_URL: the spool cannot be opened;/,
     )
   })
 })

@@ -1,6 +1,7 @@
 /** Culvert as plain processes: nginx, the built web server and tunnels. */
 
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { SITE_HOST } from './browser/chromium.ts'
 import { startNginx } from './nginx/nginx.ts'
@@ -37,7 +38,11 @@ export function cloud(
 export async function startSite({ env = {}, reroute = {}, replicas = 1 }: SiteOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
-  const settings = { INBOX_FILE: join(folder.path, 'inbox.db'), ...env }
+  const settings = {
+    SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
+    SPOOL_BYTES: String(64 * 1024 * 1024), // 64 MiB
+    ...env,
+  }
 
   const innerPort = await freePort()
 

@@ -2,6 +2,7 @@
 
 import { isAscii } from 'node:buffer'
 import { mkdirSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { networkOf } from 'contract/networks'
@@ -11,17 +12,18 @@ import { buildBody, changeCompressed, maxPlainBytes, type OutgoingBody } from '.
 import type { Range } from './body/ranges.ts'
 import type { Bodies } from './body/receive.ts'
 import type { Config, SpoolSettings } from './config/config.ts'
-import { type Context, type Outcome, type Stage, spooled, toMicroseconds } from './pipeline.ts'
+import { identifyReceipt } from './envelope/dedupe-key.ts'
+import { accepted, type Context, type Outcome, type Stage, spooled, toMicroseconds } from './pipeline.ts'
 import type { ClientReports } from './policy/client-reports.ts'
 import { rateLimitsFor } from './policy/rate-limits.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
-import { buildSpoolBody, createSpoolEntry, describeEntry } from './spool/entry.ts'
+import { buildSpoolBody, createSpoolEntry, describeEntry, isKept } from './spool/entry.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { SharedState } from './spool/shared-state.ts'
-import type { PutResult, Spool, SpoolBounds } from './spool/spool.ts'
+import { ADDRESS_SHARE, type Keeping, type PutResult, type Spool, type SpoolBounds } from './spool/spool.ts'
 import { type OpenSpoolFile, openSqliteSpool } from './spool/sqlite/client.ts'
 import { defaultBound } from './spool/sqlite/space.ts'
 import { openUnreachable, StoreAway } from './spool/unreachable.ts'
@@ -46,6 +48,8 @@ export type Forwarding = {
   projectShare: number
   deliverer: Deliverer
   limitSharing: LimitSharing
+  /** Envelopes that are being kept after their outcome. */
+  keepingLater: number
 }
 
 export type ForwardingDeps = {
@@ -68,14 +72,14 @@ export type ForwardingDeps = {
   openSpoolFile?: OpenSpoolFile | undefined
 }
 
-const ADDRESS_SHARE = 0.05
 const PROJECT_SHARE = 0.5
 
 /** Rejects with a readable message when the spool cannot be opened. A store that is away is opened later: a NATS server that does not answer, is too old or without room, or a locked file. */
 export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
   const { config, projects, limits, clock, onNotice, openTransport } = deps
   const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
-  const open = () => openSpool(config.spool, { addressShare: ADDRESS_SHARE, projectShare }, deps)
+  const shares = { addressShare: ADDRESS_SHARE, projectShare }
+  const open = () => openSpool(config.spool, { ...shares, ...(config.keep && { kept: config.keep }) }, deps)
   const store = await open().catch((problem) => {
     if (problem instanceof StoreAway) return openUnreachable({ open, problem, onNotice })
     throw problem
@@ -96,11 +100,12 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
     maxAgeMs,
     maxRate,
     random: Math.random,
+    keeping: config.keep?.keeping,
     onSpoolFault: (error) => spool.noteFault(error),
   })
   const encodings = new UpstreamEncodings(upstreams, clock)
   const limitSharing = new LimitSharing({ ...deps, state: store.state })
-  return { upstreams, encodings, spool, projectShare, deliverer, limitSharing }
+  return { upstreams, encodings, spool, projectShare, deliverer, limitSharing, keepingLater: 0 }
 }
 
 async function openSpool(
@@ -113,8 +118,17 @@ async function openSpool(
     return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
   }
   mkdirSync(dirname(place.file), { recursive: true })
+  if (shares.kept) await checkKeptBytes(shares.kept.bytes, dirname(place.file))
   const bound = bytes ?? (await defaultBound(place.file))
   return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice, openSpoolFile)
+}
+
+async function checkKeptBytes(bytes: number, folder: string): Promise<void> {
+  const { blocks, bsize } = await statfs(folder)
+  if (bytes > blocks * bsize)
+    throw new Error(
+      `KEEP_BYTES: "${bytes}" is more than the ${blocks * bsize} bytes of the disk of ${folder}; write less, or move the spool to a larger disk`,
+    )
 }
 
 export type ForwardServices = {
@@ -124,6 +138,10 @@ export type ForwardServices = {
   memory: MemoryBudget
   /** Encoding of bodies that have arrived uncompressed; `undefined`: none. */
   upstreamEncoding: UpstreamEncoding | undefined
+  /** Absent: accepted envelopes do not stay. */
+  keeping: Keeping | undefined
+  /** Called with errors of envelopes that could not be kept after their outcome. */
+  onKeepFault: (error: unknown) => void
   /** Monotonic, in milliseconds. */
   clock: () => number
 }
@@ -143,7 +161,7 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
   const outgoing = await outgoingBody(ctx, removed, services)
   if (!outgoing) return spool(ctx, services, removed, headers, undefined)
   const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
-  const sender = { network: networkOf(client.address), receipt }
+  const sender = { network: networkOf(client.address) }
   const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
   const attempt = sentry.encodings.post(ctx.project, sent, headers, sender, async () => {
     if (outgoing.encoding === 'identity') return outgoing
@@ -157,9 +175,11 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     return spool(ctx, services, removed, headers, attempt)
   }
   if (result.kind === 'answered') {
-    const { upstreamEncoding } = services
-    if (upstreamEncoding && result.reply.status < 300) sentry.encodings.prove(ctx.project, upstreamEncoding)
-    return answered(ctx, result.reply)
+    const { upstreamEncoding, keeping } = services
+    const isAccepted = result.reply.status < 300
+    if (upstreamEncoding && isAccepted) sentry.encodings.prove(ctx.project, upstreamEncoding)
+    const outcome = answered(ctx, result.reply)
+    return keeping && isAccepted ? keepAccepted(ctx, services, removed, headers, outcome) : outcome
   }
   if (result.status !== undefined) receipt.upstream_status = result.status
   if (result.message !== undefined) receipt.upstream_message = result.message
@@ -263,6 +283,43 @@ async function putIntoSpool(
   const outgoing = await buildSpoolBody(ctx, bodies, removed)
   const spooled = await createSpoolEntry(describeEntry(ctx, headers), outgoing)
   return sentry.spool.put(spooled.entry, spooled.body, leaseMs)
+}
+
+const MAX_KEPT_LATER = 256 // each holds the body of its envelope
+
+/**
+ * Keeps an accepted envelope. Without a DSN, the response waits until it is on disk. Else it does not, and a failure does not change it; while
+ * 256 envelopes wait for a slow disk or a locked file, no more are kept.
+ */
+async function keepAccepted(
+  ctx: Context,
+  services: ForwardServices,
+  removed: Range[],
+  headers: string[],
+  outcome: Outcome,
+): Promise<Outcome> {
+  const { sentry, bodies, keeping, onKeepFault } = services
+  const described = describeEntry(ctx, headers)
+  if (!isKept(described, keeping)) return outcome
+  const keep = async () => {
+    const outgoing = await buildSpoolBody(ctx, bodies, removed)
+    const { entry, body } = await createSpoolEntry(described, outgoing)
+    const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
+    await sentry.spool.keep({ ...entry, key }, body, { state: 'kept', status: outcome.status })
+  }
+  if (keeping === 'all') {
+    await keep().catch((error: Error) => {
+      throw notSpooled(error)
+    })
+    return { ...outcome, ...accepted(ctx, outcome) }
+  }
+  if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
+  ctx.afterOutcome = async () => {
+    sentry.keepingLater++
+    await keep().catch(onKeepFault)
+    sentry.keepingLater--
+  }
+  return outcome
 }
 
 /** Passes Sentry's response on, with three of its headers. */

@@ -14,7 +14,7 @@ import { type ClientResolver, createClientResolver } from './http/client-address
 import { Ingest } from './http/ingest.ts'
 import { OpenBodies } from './http/open-bodies.ts'
 import { nameReplica } from './http/server.ts'
-import { InboxClient, type OpenInboxFile } from './inbox/inbox-client.ts'
+import { Inbox } from './inbox/inbox.ts'
 import { InboxUpstream } from './inbox/inbox-upstream.ts'
 import { SimulatedOutage } from './inbox/simulated-outage.ts'
 import type { Mirrors } from './mirrors.ts'
@@ -56,7 +56,8 @@ export type Services = PolicyServices & {
   limits: UpstreamLimits
   throttle: Throttle
   sentry: Forwarding
-  inbox: InboxClient | undefined
+  /** Returns `undefined` while no kept envelopes can be read. */
+  inbox: () => Inbox | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
   reports: ClientReports
@@ -76,12 +77,11 @@ export type Services = PolicyServices & {
 const SHARE_BYTES = 16 * 1024 * 1024 // memory of one body
 const SPARE_BYTES = 8 * 1024 * 1024 // for copies on their way into the spool
 
-/** Clocks, log output, the folder of the SDK and the threads of the spool's and the inbox's file, which tests replace. */
+/** Clocks, log output, the folder of the SDK and the thread of the spool's file, which tests replace. */
 type Surroundings = Partial<
   Pick<Services, 'now' | 'clock'> & {
     logOutput: LogOutput
     sdkFolder: string
-    openInboxFile: OpenInboxFile
   }
 > &
   Pick<ForwardingDeps, 'openSpoolFile'>
@@ -89,14 +89,7 @@ type Surroundings = Partial<
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
   config: Config,
-  {
-    now = Date.now,
-    clock = () => performance.now(),
-    logOutput,
-    sdkFolder,
-    openSpoolFile,
-    openInboxFile,
-  }: Surroundings = {},
+  { now = Date.now, clock = () => performance.now(), logOutput, sdkFolder, openSpoolFile }: Surroundings = {},
 ): Promise<Services> {
   const replica = nameReplica()
   await openBodyDirOrExit(config, now())
@@ -106,12 +99,10 @@ export async function openServices(
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
-  const inbox = await openInboxOrExit(config, log, (file) => InboxClient.open(file, now, openInboxFile))
-  const ownInbox = config.forward ? undefined : inbox
-  const openTransport =
-    ownInbox && ((state: SharedState) => new InboxUpstream({ ...shared, inbox: ownInbox, state }))
+  const openTransport = config.forward ? undefined : (state: SharedState) => new InboxUpstream(state, now)
   const sentry = await openForwardingOrExit({ ...shared, openSpoolFile, openTransport })
-  const outage = ownInbox && createOutage(ownInbox, sentry, now)
+  const inbox = () => Inbox.of(sentry.spool.store)
+  const outage = config.forward ? undefined : createOutage(inbox, sentry, now)
   const tally = openTally(config, replica, log)
   const counters = new Counters(projects, tally, now)
   const metrics = new Metrics({
@@ -144,7 +135,8 @@ export async function openServices(
   const ingest = new Ingest({
     ...services,
     openBodies: new OpenBodies(),
-    forward: config.forward,
+    keeping: config.keep?.keeping,
+    keptBytes: config.keep?.bytes ?? 0,
     onKeepFault: (error) => keepFaults.fault(error),
     allowedOrigins: config.allowedOrigins,
     clientAddress: config.clientAddress,
@@ -188,11 +180,11 @@ function createPolicies({
   }
 }
 
-function createOutage(inbox: InboxClient, { spool }: Forwarding, now: () => number): SimulatedOutage {
+function createOutage(inbox: Services['inbox'], { spool }: Forwarding, now: () => number): SimulatedOutage {
   return new SimulatedOutage({
     state: spool.store.state,
     pending: async () => (await spool.totals()).envelopes,
-    stored: (span) => inbox.count(span),
+    stored: async (span) => inbox()?.countArrived(span) ?? 0,
     now,
   })
 }
@@ -298,17 +290,4 @@ function logBreakerChange({ logger }: Log, { upstream, isOpen, error }: BreakerC
 function logHealthChange({ logger }: Log, { writable, problem }: SpoolHealth): void {
   if (writable) logger.info('the spool accepts envelopes again')
   else logger.error({ problem }, 'the spool accepts no envelopes')
-}
-
-async function openInboxOrExit(
-  { inboxFile }: Config,
-  { logger }: Log,
-  open: (file: string) => Promise<InboxClient>,
-): Promise<InboxClient | undefined> {
-  const problem = `INBOX_FILE: "${inboxFile}" cannot be opened; write the path of a file on a disk`
-  const inbox = await orExit(problem, async () => (inboxFile ? open(inboxFile) : undefined))
-  inbox
-    ?.summariseOld()
-    .catch((err) => logger.warn({ err }, 'older envelopes in the inbox are not summarised'))
-  return inbox
 }

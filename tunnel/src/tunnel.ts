@@ -43,7 +43,7 @@ function report({ reports, ruleHits, log }: Services): void {
 }
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, inbox, snapshots, quotaSharing, reports, ingest } = services
+  const { config, replica, now, log, sentry, snapshots, quotaSharing, reports, ingest } = services
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
@@ -96,7 +96,6 @@ export function createTunnel(services: Services): Tunnel {
     services.sharedBundles?.stop()
     await Promise.race([Promise.all([snapshots.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
     await sentry.spool.close()
-    await inbox?.close()
     await stopNow(adminServer)
     log.logger.info('stopped')
     await log.close()

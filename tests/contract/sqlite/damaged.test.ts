@@ -49,8 +49,7 @@ describe('A damaged spool file', () => {
     const spool = await openSqliteSpool(file, PLENTY)
     for (let n = 0; n < 50; n++) await store(spool, { bytes: 3_000 })
     await spool.close()
-    const content = readFileSync(file)
-    writeFileSync(file, content.fill(GARBAGE, 4 * PAGE))
+    writeAt(file, Buffer.alloc(PAGE, 0xa7), rootOf(file, 'totals'))
     const again = await openSqliteSpool(file, PLENTY)
     await expect(again.take(10, 1_000, ALL)).rejects.toThrow('malformed')
     const beside = await openSqliteSpool(file, PLENTY) // while another one has it open
@@ -176,4 +175,10 @@ function writeAt(file: string, bytes: Uint8Array, page: number): void {
   const target = openSync(file, 'r+')
   writeSync(target, bytes, 0, bytes.length, (page - 1) * PAGE)
   closeSync(target)
+}
+
+/** Returns the number of the first page of a table. */
+function rootOf(file: string, table: string): number {
+  using db = new DatabaseSync(file)
+  return Number(db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(table)?.rootpage)
 }

@@ -132,16 +132,16 @@ describe('lostSettings', () => {
     'HOST=0.0.0.0',
     'LAB=',
     'SENTRY_DSN=https://key@sentry.example/2',
-    'INBOX_FILE=/spool/i.db',
+    'BODY_DIR=/spool/b',
   ]
 
   it('returns settings of the running containers that are missing here', () => {
-    expect(lostSettings(held, {})).toEqual(['INBOX_FILE', 'SENTRY_DSN'])
+    expect(lostSettings(held, {})).toEqual(['BODY_DIR', 'SENTRY_DSN'])
     expect(lostSettings(['SENTRY_DSN_FILE=/run/secrets/sentry-dsn'], {})).toEqual(['SENTRY_DSN'])
   })
 
   it('accepts settings with another value, with a file, and with an empty value', () => {
-    const now = { SENTRY_DSN_FILE: 'dsn', INBOX_FILE: '' }
+    const now = { SENTRY_DSN_FILE: 'dsn', BODY_DIR: '' }
     expect(lostSettings(held, now)).toEqual([])
   })
 })

@@ -234,9 +234,9 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     })
 
     it('prints the output of a process that does not start, and stops the others', async () => {
-      await using site = await start({ INBOX_FILE: '/dev/null/inbox.db' })
+      await using site = await start({ SPOOL_URL: 'file:///dev/null/spool.db' })
       expect(await site.exited).toBe(1)
-      expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nINBOX_FILE: ')
+      expect(site.output()).toContain('culvert tunnel: cannot start, 1 problem(s):\nSPOOL_URL: ')
       expect(site.output()).toMatch(/culvert: tunnel-\d did not start \(exit code 1\)\.\n$/)
     })
   })

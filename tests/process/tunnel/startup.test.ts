@@ -22,8 +22,8 @@ describe('A tunnel with invalid settings', () => {
       /^BODY_DIR: "\/dev\/null\/bodies" cannot be written to; write .+ \(E.+\)$/,
     ],
     [
-      { INBOX_FILE: '/dev/null/inbox.db' },
-      /^INBOX_FILE: "\/dev\/null\/inbox.db" cannot be opened; write .+ \(E.+\)$/,
+      { KEEP_BYTES: String(1024 ** 4) },
+      /^KEEP_BYTES: "1099511627776" is more than the \d+ bytes of the disk of .+; write less, or move/,
     ],
     [
       { SENTRY_DSN: DSN, SPOOL_URL: 'file:///dev/null/spool.db' },

@@ -23,15 +23,11 @@ describe('A tunnel does not start', requires('proc'), () => {
   it.each([
     ['SPOOL_URL', 'a FIFO', (file: string) => execFileSync('mkfifo', [file])],
     ['SPOOL_URL', 'a folder', (file: string) => mkdirSync(file)],
-    ['INBOX_FILE', 'a FIFO', (file: string) => execFileSync('mkfifo', [file])],
   ])('when %s is %s', async (setting, _, make) => {
     await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'special')
     make(file)
-    const env =
-      setting === 'SPOOL_URL'
-        ? { SENTRY_DSN: DSN, SPOOL_URL: pathToFileURL(file).href }
-        : { INBOX_FILE: file }
+    const env = { SENTRY_DSN: DSN, SPOOL_URL: pathToFileURL(file).href }
     expect(await errorOfStart(folder.path, env)).toContain(
       `${setting}: "${file}" is not a regular file; write the path`,
     )

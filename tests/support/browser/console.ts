@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BrowserContextOptions, Locator } from 'playwright-core'
 import { expect } from 'vitest'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { errorOf } from '../envelopes.ts'
 import { post } from '../post.ts'
 import { startSentry } from '../sentry/sentry.ts'
@@ -26,8 +27,7 @@ export async function startConsole(
   sentry.allowUnexpected() // envelopes of captures are of other projects
   const env = {
     SENTRY_DSN: sentry.dsn(),
-    INBOX: 'on',
-    INBOX_FILE: join(folder.path, 'inbox.db'),
+    KEEP_HOURS: '168',
     OPERATOR_PASSWORD: PASSWORD,
     SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href,
     ...settings,
@@ -40,6 +40,7 @@ export async function startConsole(
   return {
     env,
     sentry,
+    dsn: env.SENTRY_DSN || INBOX_DSN,
     site,
     send,
     newError: (dsn = sentry.dsn()) => errorOf(dsn, { event_id: randomUUID().replaceAll('-', '') }),

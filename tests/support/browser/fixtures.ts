@@ -19,7 +19,8 @@ export const it = base
   )
   .extend('visitor', async ({ chromium }, lifetime) => endWith(lifetime, await chromium.visitor()))
   .extend('replicas', perFile, () => 1)
+  .extend('consoleSettings', perFile, (): Record<string, string> => ({}))
   /** Operator's console of a site. */
-  .extend('consoleSite', perFile, async ({ chromium, replicas }, lifetime) =>
-    endWith(lifetime, await startConsole(chromium, { replicas })),
+  .extend('consoleSite', perFile, async ({ chromium, replicas, consoleSettings: settings }, lifetime) =>
+    endWith(lifetime, await startConsole(chromium, { replicas, settings })),
   )

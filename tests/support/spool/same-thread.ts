@@ -4,9 +4,6 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { INBOX_BOUNDS, Inbox } from '../../../tunnel/src/inbox/inbox.ts'
-import { type InboxCalls, inboxCalls } from '../../../tunnel/src/inbox/inbox-calls.ts'
-import type { OpenInboxFile } from '../../../tunnel/src/inbox/inbox-client.ts'
 import type { Calls } from '../../../tunnel/src/spool/sqlite/calls.ts'
 import type { OpenSpoolFile } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { SpoolFile } from '../../../tunnel/src/spool/sqlite/spool-file.ts'
@@ -33,28 +30,6 @@ export const openInThisThread: OpenSpoolFile = (options) => {
       await nextTurn() // calls of this turn run first
       isClosed = true
       file.close()
-    },
-  }
-}
-
-/** Inbox in the test's thread, with the clock of the test. */
-export const openInboxInThisThread: OpenInboxFile = (file, now) => {
-  const inbox = new Inbox(file, INBOX_BOUNDS, now)
-  const calls = inboxCalls(inbox)
-  return {
-    opened: Promise.resolve({ id: inbox.id }),
-    async call<Name extends keyof InboxCalls>(
-      name: Name,
-      ...args: Parameters<InboxCalls[Name]>
-    ): Promise<Awaited<ReturnType<InboxCalls[Name]>>> {
-      const transfer = args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
-      const given = structuredClone(args, { transfer })
-      await nextTurn()
-      const method: (...given: unknown[]) => unknown = Reflect.get(calls, name as PropertyKey)
-      return structuredClone(await method(...given)) as Awaited<ReturnType<InboxCalls[Name]>>
-    },
-    async close() {
-      inbox.close()
     },
   }
 }

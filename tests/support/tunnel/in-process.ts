@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
-import { openInboxInThisThread, openInThisThread } from '../spool/same-thread.ts'
+import { openInThisThread } from '../spool/same-thread.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
 import { type LogLine, PATIENT_UPSTREAM, parseLine, readTunnel, settingsOf } from './running.ts'
 
@@ -43,7 +43,6 @@ export async function openTunnel({ env, sdkFolder, clock = () => performance.now
     clock: () => clock() + ahead.clock,
     logOutput,
     openSpoolFile: openInThisThread,
-    openInboxFile: openInboxInThisThread,
     ...(sdkFolder !== undefined && { sdkFolder }),
   })
   const tunnel = createTunnel(services)

@@ -28,7 +28,6 @@ export function settingsOf(folder: string, env: Record<string, string> = {}) {
     PORT: '0',
     ADMIN_PORT: '0',
     ADMIN_TOKEN: TOKEN,
-    INBOX_FILE: join(folder, 'inbox.db'),
     BODY_DIR: join(folder, 'bodies'),
     ...(env.SPOOL_URL === undefined && spool),
     ...env,

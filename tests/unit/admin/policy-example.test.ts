@@ -69,8 +69,7 @@ describe('GET /policies/example', () => {
   it('reads an envelope once, however often it is asked', async () => {
     await using tunnel = await openTunnel({ env: OBSERVE })
     await send(tunnel, PLAIN)
-    const { inbox } = tunnel.services
-    const read = inbox && vi.spyOn(inbox, 'read')
+    const read = vi.spyOn(tunnel.services.sentry.spool.store.entries, 'read')
     for (let n = 0; n < 3; n++) expect((await tunnel.admin('/policies/example')).status).toBe(200)
     expect(read).toHaveBeenCalledTimes(1)
   })
@@ -80,7 +79,7 @@ describe('GET /policies/example', () => {
     await send(tunnel, { message: 'jane@mail.example' })
     const read = async () => (await (await tunnel.admin('/policies/example')).json()) as ScrubExample
     expect((await read()).total).toBe(1)
-    await tunnel.services.inbox?.deleteAll()
+    await tunnel.services.inbox()?.deleteAll()
     expect(await read()).toEqual({ searched: 0, changes: [], total: 0 })
   })
 
@@ -111,7 +110,7 @@ describe('GET /policies/example', () => {
   it('returns 404 without an inbox', async () => {
     await using sentry = await startSentry()
     expect(await exampleOf([], { ...OBSERVE, SENTRY_DSN: sentry.dsn() })).toEqual({
-      detail: expect.stringContaining('Set INBOX=on'),
+      detail: expect.stringContaining('Set KEEP_HOURS'),
     })
   })
 })

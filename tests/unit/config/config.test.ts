@@ -19,7 +19,7 @@ describe('The configuration', () => {
       adminPort: 9091,
       adminToken: undefined,
       forward: false,
-      inboxFile: '.culvert/inbox.db',
+      keep: { keeping: 'all', bytes: 256 * 1024 * 1024, ageMs: 168 * 3_600_000 },
       tunnelPaths: ['/monitoring'],
       edge: ['127.0.0.0/8', '::1'],
       allowedOrigins: { size: 0 },
@@ -28,16 +28,17 @@ describe('The configuration', () => {
     expect(config.dsns.map(formatDsn)).toEqual([INBOX_DSN])
   })
 
-  it('forwards without an inbox when a DSN is set, unless INBOX=on', () => {
-    expect(readConfig({ SENTRY_DSN: DSN })).toMatchObject({ forward: true, inboxFile: undefined })
-    expect(readConfig({ SENTRY_DSN: DSN, INBOX: 'on', INBOX_FILE: 'a.db' })).toMatchObject({
+  it('keeps nothing when a DSN is set, unless KEEP_HOURS is above 0', () => {
+    expect(readConfig({ SENTRY_DSN: DSN })).toMatchObject({ forward: true, keep: undefined })
+    expect(readConfig({ SENTRY_DSN: DSN, KEEP_HOURS: '1', KEEP_BYTES: '1048576' })).toMatchObject({
       forward: true,
-      inboxFile: 'a.db',
+      keep: { keeping: 'errors', bytes: 1_048_576, ageMs: 3_600_000 },
     })
   })
 
-  it('keeps the inbox without a DSN, also with INBOX=off', () => {
-    expect(readConfig({ INBOX: 'off' })).toMatchObject({ forward: false, inboxFile: '.culvert/inbox.db' })
+  it('shows for how many hours envelopes are kept', () => {
+    const shown = (env: Environment) => readConfig(env).shown.KEEP_HOURS
+    expect([shown({}), shown({ SENTRY_DSN: DSN }), shown({ KEEP_HOURS: '9' })]).toEqual(['168', '0', '9'])
   })
 
   it.each<[Environment, object]>([
@@ -76,7 +77,10 @@ describe('The configuration', () => {
     ['ADMIN_PORT', '65536', 'ADMIN_PORT: "65536" is not a port'],
     ['PORT', 'http', 'PORT: "http" is not a port'],
     ['EDGE', 'nginx', 'EDGE: "nginx" is not a network'],
-    ['INBOX', 'true', 'INBOX: "true" is neither on nor off'],
+    ['KEEP_HOURS', '721', 'KEEP_HOURS: "721" is not a number of hours'],
+    ['KEEP_HOURS', '0', 'KEEP_HOURS: 0 keeps nothing, but without SENTRY_DSN the inbox is where'],
+    ['KEEP_BYTES', '1', 'KEEP_BYTES: "1" is not a number of bytes'],
+    ['SPOOL_URL', 'nats://nats.example', 'SPOOL_URL: without SENTRY_DSN envelopes go to the inbox'],
     ['LOG_LEVEL', 'loud', 'LOG_LEVEL: "loud" is '],
     [
       'ALLOWED_ORIGINS',
@@ -156,7 +160,7 @@ describe('The configuration', () => {
 
 describe('SPOOL_BYTES of a spool on NATS', () => {
   it('is shown as the limit of the stream when it is not set', () => {
-    const { SPOOL_BYTES } = readConfig({ SPOOL_URL: 'nats://nats.example' }).shown
+    const { SPOOL_BYTES } = readConfig({ SENTRY_DSN: DSN, SPOOL_URL: 'nats://nats.example' }).shown
     expect(SPOOL_BYTES).toBe('as its stream has it, 5 GiB for a new one')
   })
 })

@@ -124,8 +124,7 @@ describe('A rejection', () => {
       MAX_ENVELOPE_BYTES: String(20 * MIB),
       ALLOWED_HOSTS: 'shop.example',
       BODY_TIMEOUT_MS: '2000',
-      INBOX: 'on',
-      INBOX_FILE: join(path, 'inbox.db'),
+      KEEP_HOURS: '168',
       BODY_DIR: join(path, 'bodies'),
       ADDRESS_RATE: '1',
     }

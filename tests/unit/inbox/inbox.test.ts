@@ -1,4 +1,4 @@
-/** Entries of the inbox, and envelopes that it cannot store. */
+/** Envelopes that the spool keeps for reading. */
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,77 +6,119 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { InboxEntry } from '../../../contract/inbox.ts'
-import { networkOf } from '../../../contract/networks.ts'
-import { INBOX_BOUNDS, Inbox, type InboxBounds, type NewEntry } from '../../../tunnel/src/inbox/inbox.ts'
-import { summarise } from '../../../tunnel/src/inbox/summary.ts'
-import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
+import { Inbox } from '../../../tunnel/src/inbox/inbox.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { attachmentOf, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { inOne, spoolEntryOf } from '../../support/spool/entries.ts'
+import { openInThisThread } from '../../support/spool/same-thread.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
-import { openTunnel } from '../../support/tunnel/in-process.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { settingsOf } from '../../support/tunnel/running.ts'
 
-const DAY = 24 * 60 * 60 * 1000
-const LARGE_BYTES = 10_000_000 // of which one address may store one
+const KIB = 1024
+const MIB = 1024 * KIB
+const HOUR_MS = 3_600_000
+const ROOMY = { bytes: 64 * MIB, ageMs: HOUR_MS }
+
+const partOf = (type: string, payload = '{}'): Part => ({ header: { type }, payload })
 
 describe('The inbox', () => {
   let started: AsyncDisposableStack
-  let file: string
+  let folder: string
+  let spool: Spool
 
   beforeEach(async () => {
     started = new AsyncDisposableStack()
-    file = join(started.use(await makeFolder()).path, 'inbox.db')
+    folder = started.use(await makeFolder()).path
   })
 
   afterEach(() => started.disposeAsync())
 
-  function open(bounds: Partial<InboxBounds>, now = () => 0) {
-    const all = { envelopes: 100, bytes: 10_000, addressShare: 1, ageMs: DAY, ...bounds }
-    return started.adopt(new Inbox(file, all, now), (inbox) => inbox.close())
+  async function open(kept: NonNullable<SpoolBounds['kept']> = ROOMY): Promise<Inbox> {
+    const bounds = { bytes: 64 * MIB, addressShare: 1, projectShare: 1, kept }
+    spool = started.adopt(
+      await openSqliteSpool(join(folder, 'spool.db'), bounds, () => {}, openInThisThread),
+      (it) => it.close(),
+    )
+    const inbox = Inbox.of(spool)
+    if (!inbox) throw new Error('the spool keeps nothing')
+    return inbox
   }
 
-  const entry = (id: string, time = 0, envelope = Buffer.alloc(10), types = ['event']): NewEntry => {
-    const summary = summarise({ id, event_id: null }, [], envelope)
-    return { id, time, eventId: null, types, summary, envelope }
+  async function keep(receipt: string, parts = [partOf('event')]): Promise<Buffer> {
+    const body = envelopeOf({ dsn: INBOX_DSN, event_id: receipt.padStart(32, '0') }, parts)
+    const entry = { ...(await spoolEntryOf(body)), receipt, received: Date.now() }
+    expect(await spool.entries.keep(entry, inOne(body), { state: 'kept', status: 200 })).toBe('stored')
+    return body
   }
 
-  it('keeps the newest envelopes up to its maximum number', () => {
-    const inbox = open({ envelopes: 2 })
-    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id, 0, Buffer.from(id)), '')
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
-    expect(inbox.read('a')).toBeUndefined()
-    expect(inbox.read('c')?.toString()).toBe('c')
+  const idsIn = ({ entries }: { entries: readonly InboxEntry[] }) => entries.map(({ id }) => id)
+
+  it.each([10, 2 * MIB])(
+    'returns the requested number of first bytes of an envelope of %d',
+    async (bytes) => {
+      const inbox = await open()
+      const body = await keep('a', [partOf('attachment', 'x'.repeat(bytes))])
+      const entry = await inbox.find('a')
+      if (!entry) throw new Error('it is not there')
+      for (const first of [3, body.length, body.length + 1])
+        expect((await inbox.read(entry, first)).equals(body.subarray(0, first))).toBe(true)
+    },
+  )
+
+  it('summarises an envelope whose body is a file', async () => {
+    const inbox = await open()
+    const payload = JSON.stringify({ exception: { values: [{ type: 'RangeError', value: 'basket' }] } })
+    await keep('a', [partOf('attachment', 'x'.repeat(2 * MIB)), partOf('event', payload)])
+    expect(await inbox.list(10)).toMatchObject({
+      entries: [{ types: ['attachment', 'event'], title: 'RangeError: basket', is_error: true }],
+    })
   })
 
-  it('returns the requested number of first bytes of an envelope', () => {
-    const inbox = open({})
-    inbox.keep(entry('a', 0, Buffer.from('0123456789')), '')
-    expect([3, 10, 11].map((first) => inbox.read('a', first)?.toString())).toEqual([
-      '012',
-      '0123456789',
-      '0123456789',
-    ])
-  })
-
-  it('keeps the newest envelopes up to its maximum size', () => {
-    const inbox = open({ bytes: 2_500 })
-    for (const id of ['a', 'b', 'c']) inbox.keep(entry(id, 0, Buffer.alloc(1_000)), '')
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
-  })
-
-  it('counts the summaries of envelopes towards its maximum size', () => {
-    const inbox = open({ bytes: 2_500 })
-    const title = 'é'.repeat(500) // 1,000 bytes
-    for (const id of ['a', 'b', 'c']) {
-      const small = entry(id)
-      inbox.keep({ ...small, summary: { ...small.summary, title } }, '')
+  it('summarises an envelope that was pending before', async () => {
+    const inbox = await open()
+    for (const bytes of [10, 2 * MIB]) {
+      const body = envelopeOf({ dsn: INBOX_DSN }, [partOf('event'), partOf('attachment', 'x'.repeat(bytes))])
+      const put = await spool.put(
+        { ...(await spoolEntryOf(body)), receipt: `r-${bytes}` },
+        inOne(body),
+        60_000,
+      )
+      if (put.kind !== 'stored') throw new Error(put.kind)
+      await spool.finish(put.lease, { state: 'kept', status: 200 })
     }
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['c', 'b'])
+    expect(await inbox.list(10)).toMatchObject({
+      entries: [10, 2 * MIB]
+        .toReversed()
+        .map((bytes) => ({ id: `r-${bytes}`, types: ['event', 'attachment'] })),
+    })
+  })
+
+  it('counts the summaries of envelopes towards its maximum size', async () => {
+    const inbox = await open({ bytes: 100 * KIB, ageMs: HOUR_MS })
+    for (let n = 0; n < 10; n++)
+      await keep(
+        `${n}`,
+        Array.from({ length: 100 }, () => partOf('x'.repeat(64), '')),
+      )
+    expect(idsIn(await inbox.list(10))).toEqual(['9', '8', '7', '6', '5', '4'])
+  })
+
+  it('has no summary of an envelope that gave way to others', async () => {
+    const inbox = await open({ bytes: 100 * KIB, ageMs: HOUR_MS })
+    for (let n = 0; n < 100; n++) await keep(`${n}`)
+    const { entries } = await inbox.list(100)
+    expect(entries.length).toBe(await inbox.count())
+    expect(await inbox.countArrived({ from: 0, until: Infinity })).toBe(entries.length)
+    expect(await inbox.find('0')).toBeUndefined()
   })
 
   it('lists at most 100 item types of an envelope, and 64 characters of each', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
-    const type = 'x'.repeat(900)
-    const items = Array.from({ length: 1_000 }, () => ({ header: { type }, payload: '' }))
+    await using tunnel = await openTunnel()
+    const items = Array.from({ length: 1_000 }, () => ({ header: { type: 'x'.repeat(900) }, payload: '' }))
     expect(await post(tunnel.url, { body: envelopeOf({ dsn: INBOX_DSN }, items) })).toMatchObject({
       status: 200,
     })
@@ -84,101 +126,55 @@ describe('The inbox', () => {
     expect(entries).toMatchObject([{ types: Array.from({ length: 100 }, () => 'x'.repeat(64)) }])
   })
 
-  it('deletes envelopes that exceed the maximum age', () => {
-    let now = 0
-    const inbox = open({}, () => now)
-    inbox.keep(entry('old', 0), '')
-    now = 2 * DAY
-    inbox.keep(entry('new', now), '')
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['new'])
+  it('lists pages that stay correct when an envelope is deleted between them', async () => {
+    const inbox = await open()
+    for (let n = 0; n < 5; n++) await keep(`${n}`)
+    const first = await inbox.list(2)
+    const third = await inbox.find('3')
+    expect(third && (await inbox.delete(third))).toBe(true)
+    expect(third && (await inbox.delete(third))).toBe(false)
+    const second = await inbox.list(2, { after: first.next })
+    const last = await inbox.list(2, { after: second.next })
+    expect([first, second, last].map(idsIn)).toEqual([['4', '3'], ['2', '1'], ['0']])
+    expect(last).not.toHaveProperty('next')
   })
 
-  it('keeps only the newest envelopes of one address, up to its share, and those of other addresses', () => {
-    const inbox = open({ envelopes: 20, bytes: 100_000, addressShare: 0.1 })
-    inbox.keep(entry('first'), '198.51.100.9')
-    inbox.keep(entry('unknown'), '')
-    for (let n = 0; n < 50; n++) inbox.keep(entry(`flood-${n}`), '203.0.113.7')
-    expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-49', 'flood-48', 'unknown', 'first'])
-    for (let n = 50; n < 54; n++) inbox.keep(entry(`flood-${n}`, 0, Buffer.alloc(4_500)), '203.0.113.7')
-    expect(inbox.list(100).entries.map(({ id }) => id)).toEqual(['flood-53', 'flood-52', 'unknown', 'first'])
-  })
-
-  it('keeps twice the share of one address for a /56 of IPv6, and four times for a /48', () => {
-    const inbox = open({ envelopes: 100, bytes: 1_000_000, addressShare: 0.05 })
-    for (let n = 0; n < 50; n++) inbox.keep(entry(`56-${n}`), networkOf(`2a00:1:1:${n}::1`))
-    for (let n = 0; n < 50; n++) inbox.keep(entry(`48-${n}`), networkOf(`2a00:1:2:${n}00::1`))
-    const kept = inbox.list(100).entries.map(({ id }) => id.slice(0, 2))
-    expect([kept.filter((id) => id === '56').length, kept.filter((id) => id === '48').length]).toEqual([
-      10, 20,
-    ])
-  })
-
-  it('counts addresses whose text begins like another one apart', () => {
-    const inbox = open({ envelopes: 20, bytes: 100_000, addressShare: 0.1 })
-    for (const address of ['81.2.69.1', '81.2.69.10', '81.2.69.1', '81.2.69.11'])
-      inbox.keep(entry(`${address} ${Math.random()}`), address)
-    expect(inbox.count()).toBe(4)
-  })
-
-  it('rejects an envelope larger than the share of one address, and deletes nothing for it', () => {
-    const inbox = open({ addressShare: 0.1 })
-    inbox.keep(entry('small'), '203.0.113.7')
-    expect(() => inbox.keep(entry('large', 0, Buffer.alloc(1_001)), '203.0.113.7')).toThrow(
-      'larger than the share',
-    )
-    expect(() => inbox.keep(entry('huge', 0, Buffer.alloc(10_001)), '')).toThrow('larger than the share')
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['small'])
-  })
-
-  it('lists pages that stay correct when an envelope is deleted between them', () => {
-    const inbox = open({})
-    for (let n = 0; n < 5; n++) inbox.keep(entry(`${n}`), '')
-    const first = inbox.list(2)
-    inbox.delete('3')
-    const second = inbox.list(2, { after: first.next })
-    const third = inbox.list(2, { after: second.next })
-    const ids = [first, second, third].map(({ entries }) => entries.map(({ id }) => id))
-    expect(ids).toEqual([['4', '3'], ['2', '1'], ['0']])
-    expect(third).not.toHaveProperty('next')
-  })
-
-  it('lists the envelopes that contain an item of the requested type', () => {
-    const inbox = open({})
+  it('lists the envelopes that contain an item of the requested type', async () => {
+    const inbox = await open()
     for (let n = 0; n < 6; n++)
-      inbox.keep({ ...entry(`${n}`), types: n % 2 ? ['event', 'attachment'] : ['span'] }, '')
-    const first = inbox.list(2, { type: 'event' })
-    const second = inbox.list(2, { after: first.next, type: 'event' })
-    expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '3'], ['1']])
-    expect(inbox.list(2, { type: 'attach' }).entries).toEqual([])
+      await keep(`${n}`, n % 2 ? [partOf('event'), partOf('attachment')] : [partOf('span')])
+    const first = await inbox.list(2, { type: 'event' })
+    const second = await inbox.list(2, { after: first.next, type: 'event' })
+    expect([first, second].map(idsIn)).toEqual([['5', '3'], ['1']])
+    expect(idsIn(await inbox.list(2, { type: 'attach' }))).toEqual([])
   })
 
-  it('leaves out envelopes that contain no item of another type than the hidden one', () => {
-    const inbox = open({})
+  it('leaves out envelopes that contain no item of another type than the hidden one', async () => {
+    const inbox = await open()
     const report = 'client_report'
-    const all = [[], [report], ['event'], [report, report], ['event', report], [`,"${report}"`]]
-    for (const [n, types] of all.entries()) inbox.keep({ ...entry(`${n}`), types }, '')
-    const first = inbox.list(2, { hidden: report })
-    const second = inbox.list(2, { after: first.next, hidden: report })
-    expect([first, second].map(({ entries }) => entries.map(({ id }) => id))).toEqual([['5', '4'], ['2']])
+    const all = [[report], ['event'], [report, report], ['event', report], [`,"${report}"`]]
+    for (const [n, types] of all.entries())
+      await keep(
+        `${n}`,
+        types.map((type) => partOf(type)),
+      )
+    const first = await inbox.list(2, { hidden: report })
+    const second = await inbox.list(2, { after: first.next, hidden: report })
+    expect([first, second].map(idsIn)).toEqual([['4', '3'], ['1']])
   })
 
-  it('deletes one envelope, or all 239 that it has at that time', async () => {
-    const inbox = open({ envelopes: 1_000, bytes: 1_000_000 })
-    for (let n = 0; n < 240; n++) inbox.keep(entry(`${n}`), '')
-    expect(inbox.delete('7')).toBe(true)
-    expect(inbox.delete('7')).toBe(false)
-    expect(inbox.read('7')).toBeUndefined()
-    expect(inbox.count()).toBe(239)
-    const deleting = inbox.deleteAll()
-    inbox.keep(entry('meanwhile'), '')
-    expect(await deleting).toBe(239)
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['meanwhile'])
-    expect(await inbox.deleteAll()).toBe(1)
+  it('deletes all envelopes that it has, and none that arrives later', async () => {
+    const inbox = await open()
+    for (let n = 0; n < 240; n++) await keep(`${n}`)
+    expect(await inbox.deleteAll()).toBe(240)
+    expect(await inbox.count()).toBe(0)
     expect(await inbox.deleteAll()).toBe(0)
+    await keep('later')
+    expect(idsIn(await inbox.list(10))).toEqual(['later'])
   })
 
   it('deletes envelopes through the admin port, and writes an audit log', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
+    await using tunnel = await openTunnel()
     for (let n = 0; n < 3; n++) await post(tunnel.url, { body: errorOf(INBOX_DSN) })
     const ask = async (method: 'GET' | 'DELETE' | 'PUT', path: string) => {
       const headers = { authorization: `Bearer ${tunnel.token}` }
@@ -216,108 +212,88 @@ describe('The inbox', () => {
     ])
   })
 
-  it('opens a file of a release without the address column', () => {
-    const db = new DatabaseSync(file)
-    db.exec(`CREATE TABLE inbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time INTEGER NOT NULL,
-      event_id TEXT, bytes INTEGER NOT NULL, types TEXT NOT NULL, envelope BLOB NOT NULL) STRICT;
-      INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('before', 0, 1, '["event"]', x'61')`)
-    const inbox = open({})
-    inbox.keep(entry('after'), '203.0.113.7')
-    const insert =
-      'INSERT INTO inbox (id, time, event_id, bytes, types, envelope) VALUES (?, 0, NULL, 1, ?, ?)'
-    db.prepare(insert).run('beside', '["event"]', Buffer.from('b')) // as the previous version does on the same file
-    db.close()
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['beside', 'after', 'before'])
-  })
-
-  it('groups the errors of an earlier release by their cause', async () => {
-    open({})
-    const db = new DatabaseSync(file)
-    const insert = db.prepare(
-      'INSERT INTO inbox (id, time, bytes, types, envelope) VALUES (?, 0, 1, \'["event"]\', ?)',
-    )
-    const exception = { values: [{ type: 'RangeError', value: 'basket' }] }
-    const payload = JSON.stringify({ exception })
-    for (let n = 0; n < 120; n++)
-      insert.run(`${n}`, envelopeOf({ dsn: INBOX_DSN }, [{ header: { type: 'event' }, payload }]))
-    insert.run('unreadable', Buffer.from('no envelope'))
-    db.close()
-    const inbox = open({ envelopes: 1_000 })
-    const summarising = inbox.summariseOld()
-    inbox.delete('7')
-    await summarising
-    expect(inbox.groups(10, {}).groups).toMatchObject([
-      { envelopes: 1, newest: { title: '["event"]' } },
-      { envelopes: 119, newest: { title: 'RangeError: basket', is_error: true } },
-    ])
-  })
-
-  it('stops summarising when it is closed', async () => {
-    const inbox = new Inbox(file, INBOX_BOUNDS, () => 0)
-    const db = new DatabaseSync(file)
-    db.exec(`INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('a', 0, 1, '["event"]', x'61')`)
-    db.close()
-    const summarising = inbox.summariseOld()
-    inbox.close()
-    await expect(summarising).resolves.toBeUndefined()
-  })
-
-  it('opens a file to which a later release has added a column', () => {
-    open({}).keep(entry('before'), '')
-    const db = new DatabaseSync(file)
-    db.exec('ALTER TABLE inbox ADD COLUMN extra TEXT; ALTER TABLE summary ADD COLUMN extra TEXT')
-    db.close()
-    const inbox = open({})
-    inbox.keep(entry('after'), '')
-    expect(inbox.list(10).entries.map(({ id }) => id)).toEqual(['after', 'before'])
-  })
-
   it('keeps all errors of one address while another address floods it', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file, ADDRESS_RATE: '0' } })
+    await using tunnel = await openTunnel({ env: { KEEP_BYTES: String(40 * MIB), ADDRESS_RATE: '0' } })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
     const honest = Array.from({ length: 5 }, (_, n) =>
       errorOf(INBOX_DSN, { event_id: `${n}`.padStart(32, '0') }),
     )
     for (const body of honest) expect(await from('198.51.100.9', body)).toMatchObject({ status: 200 })
-    pretendLarge(INBOX_BOUNDS.bytes - 1.5 * LARGE_BYTES)
-    for (let n = 0; n < 3; n++)
-      await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(LARGE_BYTES)))
+    for (let n = 0; n < 30; n++)
+      await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(1.5 * MIB, n)))
     const { entries } = await (await tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: InboxEntry) => types)).toEqual([
       ['attachment'],
-      ['span'],
       ...honest.map(() => ['event']),
     ])
   })
+})
 
-  it('makes the tunnel spool what it cannot store while no Sentry is configured', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
-    refuseAll()
-    expect(await post(tunnel.url, { body: errorOf(INBOX_DSN) })).toMatchObject({
-      status: 200,
-      outcome: 'spooled',
-    })
+describe('Without a DSN, a tunnel', () => {
+  it('rejects an envelope that the inbox cannot store', async () => {
+    await using folder = await makeFolder()
+    await using tunnel = await openTunnel({ env: settingsOf(folder.path) })
+    refuseAll(folder.path)
+    const heard = await post(tunnel.url, { body: errorOf(INBOX_DSN) })
+    expect(heard).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })
   })
 
-  it('makes the tunnel reject an envelope above the share of one address, and spool none of it', async () => {
-    await using tunnel = await openTunnel({ env: { INBOX_FILE: file } })
+  it('rejects an envelope above the share of one address, and spools none of it', async () => {
+    await using tunnel = await openTunnel({ env: { KEEP_BYTES: String(20 * MIB) } })
     await tunnel.admin('/inbox/outage', { method: 'POST' })
-    const body = attachmentOf(INBOX_DSN, Buffer.alloc(INBOX_BOUNDS.bytes * INBOX_BOUNDS.addressShare))
-    expect(await post(tunnel.url, { headers: { 'x-forwarded-for': '198.51.100.9' }, body })).toMatchObject({
-      status: 413,
-      json: { code: 'envelope-too-large' },
-    })
+    const send = (bytes: number) =>
+      post(tunnel.url, {
+        headers: { 'x-forwarded-for': '198.51.100.9' },
+        body: attachmentOf(INBOX_DSN, Buffer.alloc(bytes)),
+      })
+    expect(await send(MIB)).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
     expect(await tunnel.services.sentry.spool.totals()).toMatchObject({ envelopes: 0 })
+    await tunnel.admin('/inbox/outage', { method: 'DELETE' })
+    expect(await send(0.9 * MIB)).toMatchObject({ status: 200 })
+    expect(await tunnel.services.inbox()?.count()).toBe(1)
+  })
+})
+
+describe('With a DSN and KEEP_HOURS, a tunnel', () => {
+  const started = { env: { KEEP_HOURS: '24' } }
+  const titlesIn = async (tunnel: Tunnel) => {
+    await tunnel.services.ingest.idle() // envelopes are kept after the response
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    return entries.map(({ types }: InboxEntry) => types.join())
+  }
+
+  it('keeps errors and feedback that Sentry has accepted', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { ...started.env, SENTRY_DSN: sentry.dsn() } })
+    const send = (type: string, payload = '{}') =>
+      post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, [partOf(type, payload)]) })
+    for (const type of ['event', 'feedback', 'transaction', 'session'])
+      expect((await send(type)).status).toBe(200)
+    sentry.answer({ status: 400, body: '{"detail":"invalid"}' })
+    expect((await send('event', '{"message":"declined"}')).status).toBe(400)
+    expect(await titlesIn(tunnel)).toEqual(['feedback', 'event'])
+  })
+
+  it('keeps an error from the spool once it is delivered', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { ...started.env, SENTRY_DSN: sentry.dsn() } })
+    sentry.answer({ status: 503 })
+    const body = errorOf(sentry.dsn())
+    expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
+    expect(await titlesIn(tunnel)).toEqual([])
+    sentry.answer({ status: 200 })
+    await tunnel.admin('/spool/retry?all', { method: 'POST' })
+    await expect.poll(() => titlesIn(tunnel)).toEqual(['event'])
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    expect(await (await tunnel.admin(`/inbox/${entries[0].id}`)).text()).toBe(String(body))
   })
 
   it.each([undefined, 'gzip'])(
-    'holds no legacy secret of a DSN, and Sentry gets none (%s)',
+    'keeps no legacy secret of a DSN, and Sentry gets none (%s)',
     async (encoding) => {
       await using sentry = await startSentry()
-      await using tunnel = await openTunnel({
-        env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },
-      })
+      await using tunnel = await openTunnel({ env: { ...started.env, SENTRY_DSN: sentry.dsn() } })
       const dsn = sentry.dsn().replace('@', ':legacysecret@')
       const plain = errorOf(dsn)
       const body = encoding === undefined ? plain : gzipSync(plain)
@@ -326,36 +302,41 @@ describe('The inbox', () => {
       const received = await sentry.next()
       expect(received.header.dsn).toBe(sentry.dsn())
       expect(String(received.decoded)).toBe(String(plain).replace(':legacysecret', ''))
-      await expect.poll(async () => (await (await tunnel.admin('/inbox')).json()).entries).toHaveLength(1) // stored after the response
+      expect(await titlesIn(tunnel)).toEqual(['event'])
       const { entries } = await (await tunnel.admin('/inbox')).json()
       const stored = await (await tunnel.admin(`/inbox/${entries[0]?.id}`)).text()
       expect(stored).toBe(String(received.decoded))
     },
   )
 
-  it('does not change the response when it cannot store a copy of an envelope that Sentry accepts', async () => {
+  it('does not change the response when it cannot keep an envelope that Sentry accepts', async () => {
+    await using folder = await makeFolder()
     await using sentry = await startSentry()
     await using tunnel = await openTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), INBOX: 'on', INBOX_FILE: file },
+      env: settingsOf(folder.path, { ...started.env, SENTRY_DSN: sentry.dsn() }),
     })
-    refuseAll()
+    refuseAll(folder.path)
     expect(await post(tunnel.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 200 })
+    await tunnel.log(({ msg }) => msg === 'the spool failed')
     expect(sentry.requests).toHaveLength(1)
   })
-
-  /** Stores an envelope of an unknown sender that counts as `bytes`, so that little room is left. */
-  function pretendLarge(bytes: number): void {
-    const db = new DatabaseSync(file)
-    db.prepare(
-      `INSERT INTO inbox (id, time, bytes, types, envelope) VALUES ('large', ?, ?, '["span"]', x'61')`,
-    ).run(Date.now(), bytes)
-    db.close()
-  }
-
-  /** Makes every insert fail, as on a full disk. */
-  function refuseAll(): void {
-    const db = new DatabaseSync(file)
-    db.exec(`CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'full'); END`)
-    db.close()
-  }
 })
+
+it('Without KEEP_HOURS, a tunnel with a DSN keeps nothing', async () => {
+  await using folder = await makeFolder()
+  await using sentry = await startSentry()
+  await using tunnel = await openTunnel({ env: settingsOf(folder.path, { SENTRY_DSN: sentry.dsn() }) })
+  expect((await post(tunnel.url, { body: errorOf(sentry.dsn()) })).status).toBe(200)
+  await tunnel.services.ingest.idle()
+  expect((await tunnel.admin('/inbox')).status).toBe(404)
+  const db = new DatabaseSync(join(folder.path, 'spool.db'))
+  expect(db.prepare('SELECT count(*) AS entries FROM entries').get()).toEqual({ entries: 0 })
+  db.close()
+})
+
+/** Makes every insert fail, as on a full disk. */
+function refuseAll(folder: string): void {
+  const db = new DatabaseSync(join(folder, 'spool.db'))
+  db.exec(`CREATE TRIGGER full BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'full'); END`)
+  db.close()
+}

@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { AllowedHosts } from '../hosts.ts'
-import type { InboxClient } from '../inbox/inbox-client.ts'
+import type { Inbox } from '../inbox/inbox.ts'
 import type { SimulatedOutage } from '../inbox/simulated-outage.ts'
 import type { Projects } from '../projects.ts'
 import type { OnFinalOutcome } from '../spool/final-outcomes.ts'
@@ -35,7 +35,7 @@ type AdminDeps = {
   metrics: Metrics
   counters: Counters
   snapshots: SnapshotRecorder
-  inbox: InboxClient | undefined
+  inbox: () => Inbox | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
   sentry: Forwarding
@@ -87,12 +87,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/policies/example', createHandler({ run: (c) => policyExamples.read(c) }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
-  app.route(
-    '/inbox',
-    inbox
-      ? createInboxAdmin(inbox, deps.outage, auditLog)
-      : createAbsent('The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.'),
-  )
+  app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
   app.route(
     '/spool',
     createSpoolAdmin({
@@ -102,10 +97,6 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.route('/store', createStoreAdmin({ spool: sentry.spool.store, jobs, projects, receipts, auditLog }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
-}
-
-function createAbsent(detail: string): Hono {
-  return new Hono().all('*', (c) => c.json({ detail }, 404))
 }
 
 /** Refuses requests of pages whose name suddenly leads to this machine (DNS rebinding). */

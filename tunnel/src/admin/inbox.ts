@@ -1,9 +1,9 @@
 /** Routes of the inbox: list, read and delete envelopes, and simulate an outage of Sentry. */
 
 import { type Context, Hono } from 'hono'
-import type { PageQuery } from '../inbox/inbox.ts'
-import type { InboxClient } from '../inbox/inbox-client.ts'
+import type { Inbox, PageQuery } from '../inbox/inbox.ts'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../inbox/simulated-outage.ts'
+import type { EndedEntry } from '../spool/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
@@ -12,9 +12,12 @@ const MAX_QUERY_LENGTH = 200 // characters
 const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
 const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
+/** Response while no kept envelopes can be read. */
+export const NO_INBOX =
+  'There is no inbox. Set KEEP_HOURS to keep errors beside a real DSN, with a spool that is a file.'
 
 export function createInboxAdmin(
-  inbox: InboxClient,
+  findInbox: () => Inbox | undefined,
   outage: SimulatedOutage | undefined,
   auditLog: AuditLog,
 ): Hono {
@@ -32,14 +35,20 @@ export function createInboxAdmin(
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
   return app
 
+  function inbox(): Inbox {
+    const found = findInbox()
+    if (found) return found
+    throw new RequestError(404, NO_INBOX)
+  }
+
   async function list(c: Context): Promise<object> {
-    const page = await inbox.list(...readPageQuery(c))
+    const page = await inbox().list(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
     return page
   }
 
   async function listGroups(c: Context): Promise<object> {
-    const page = await inbox.groups(...readPageQuery(c))
+    const page = await inbox().groups(...readPageQuery(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
     return page
   }
@@ -66,28 +75,33 @@ export function createInboxAdmin(
   }
 
   async function read(c: Context): Promise<Response> {
-    const id = c.req.param('id') ?? ''
     const first = readNumber(c, 'first', MAX_FIRST_BYTES, 'of bytes ')
-    const envelope = await inbox.read(id, first)
-    if (!envelope) throw notFound()
-    if (first !== undefined) c.header('x-envelope-bytes', String(await inbox.size(id)))
-    auditLog.record(c, 'inbox-read', { id })
+    const entry = await find(c)
+    const envelope = await inbox().read(entry, first)
+    if (first !== undefined) c.header('x-envelope-bytes', String(entry.bytes))
+    auditLog.record(c, 'inbox-read', { id: entry.receipt })
     return download(c, envelope)
   }
 
   async function deleteOne(c: Context): Promise<object> {
-    const id = c.req.param('id') ?? ''
-    if (!(await inbox.delete(id))) throw notFound()
-    auditLog.recordChange(c, 'inbox-delete', { id, envelopes: 1 })
-    return { deleted: 1, left: await inbox.count() }
+    const entry = await find(c)
+    if (!(await inbox().delete(entry))) throw notFound()
+    auditLog.recordChange(c, 'inbox-delete', { id: entry.receipt, envelopes: 1 })
+    return { deleted: 1, left: await inbox().count() }
   }
 
   async function deleteAll(c: Context): Promise<object> {
     if (c.req.query('all') === undefined)
       throw new RequestError(400, 'Add ?all to delete everything, or name one envelope: DELETE /inbox/<id>.')
-    const deleted = await inbox.deleteAll()
+    const deleted = await inbox().deleteAll()
     auditLog.recordChange(c, 'inbox-delete', { envelopes: deleted })
-    return { deleted, left: await inbox.count() }
+    return { deleted, left: await inbox().count() }
+  }
+
+  async function find(c: Context): Promise<EndedEntry> {
+    const entry = await inbox().find(c.req.param('id') ?? '')
+    if (!entry) throw notFound()
+    return entry
   }
 }
 

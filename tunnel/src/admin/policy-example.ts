@@ -7,10 +7,11 @@ import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
 import type { Config } from '../config/config.ts'
 import type { Item } from '../envelope/items.ts'
-import type { InboxClient } from '../inbox/inbox-client.ts'
+import type { Inbox } from '../inbox/inbox.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing } from '../policy/scrub.ts'
 import type { AuditLog } from './audit-log.ts'
+import { NO_INBOX } from './inbox.ts'
 import { RequestError } from './responses.ts'
 
 const MAX_ENVELOPES = 50
@@ -19,10 +20,10 @@ const MAX_CHANGES = 50
 
 type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
-type Deps = { scrub: Config['scrub']; inbox: InboxClient | undefined; auditLog: AuditLog }
+type Deps = { scrub: Config['scrub']; inbox: () => Inbox | undefined; auditLog: AuditLog }
 
 export class PolicyExamples {
-  readonly #inbox: InboxClient | undefined
+  readonly #inbox: () => Inbox | undefined
   readonly #auditLog: AuditLog
   /** Absent without scrubbing. It counts nothing. */
   readonly #scrubbing: Scrubbing | undefined
@@ -41,9 +42,8 @@ export class PolicyExamples {
     const scrubbing = this.#scrubbing
     if (scrubbing?.mode !== 'observe')
       throw new RequestError(404, 'Scrubbing does not observe. Set SCRUB=default and SCRUB_MODE=observe.')
-    const inbox = this.#inbox
-    if (!inbox)
-      throw new RequestError(404, 'The inbox is off. Set INBOX=on to keep envelopes beside a real DSN.')
+    const inbox = this.#inbox()
+    if (!inbox) throw new RequestError(404, NO_INBOX)
     const { entries } = await inbox.list(MAX_ENVELOPES)
     this.#forgetOthers(new Set(entries.map(({ id }) => id)))
     for (const [index, entry] of entries.entries()) {
@@ -59,11 +59,12 @@ export class PolicyExamples {
   /** Searches an envelope, in a turn of the event loop of its own. */
   async #search(
     { id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>,
-    inbox: InboxClient,
+    inbox: Inbox,
     scrubbing: Scrubbing,
   ): Promise<Changes> {
     await nextTurn()
-    const envelope = bytes <= MAX_ENVELOPE_BYTES ? await inbox.read(id) : undefined
+    const kept = bytes <= MAX_ENVELOPE_BYTES ? await inbox.find(id) : undefined
+    const envelope = kept && (await inbox.read(kept))
     const found = envelope ? findChanges(envelope, scrubbing) : { changes: [], total: 0 }
     this.#searched.set(id, found)
     return found

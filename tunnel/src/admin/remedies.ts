@@ -6,7 +6,6 @@ import type { RejectionCode } from 'contract/rejections'
 import { rowOf, type SettingName } from 'contract/settings'
 import { NONE } from 'contract/settings-reader'
 import type { Config } from '../config/config.ts'
-import { ENTRY_BYTES } from '../inbox/keep.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {
@@ -55,18 +54,22 @@ const SETTINGS: {
   'attachments-dropped': ['SCRUB_ATTACHMENTS'],
 }
 
+/** Without a DSN, the share of a client address is smaller than the largest envelope. */
+const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': ['KEEP_BYTES'] }
+
 type RemedyConfig = Pick<Config, 'shown' | 'fromFile' | 'forward'>
 
 export function findRemedies(config: RemedyConfig): Record<string, SettingInForce[]> {
-  const remedies = Object.entries(SETTINGS).map(([reason, names]) => [
+  const settings = config.forward ? SETTINGS : { ...SETTINGS, ...OF_INBOX }
+  const remedies = Object.entries(settings).map(([reason, names]) => [
     reason,
     names.map((name) => describeSetting(name, config)),
   ])
   return Object.fromEntries(remedies)
 }
 
-function describeSetting(name: SettingName, { shown, fromFile, forward }: RemedyConfig): SettingInForce {
-  const max = name === 'MAX_ENVELOPE_BYTES' && !forward ? ENTRY_BYTES : rowOf(name).max
+function describeSetting(name: SettingName, { shown, fromFile }: RemedyConfig): SettingInForce {
+  const { max } = rowOf(name)
   return {
     ...{ name, value: shown[name] ?? NONE },
     ...(max !== undefined && { max }),

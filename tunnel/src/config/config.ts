@@ -13,13 +13,14 @@ import type { Environment } from 'contract/settings'
 import type { SpoolPlace } from 'contract/settings/parsers'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
-import { NONE, readSharedSettings, SettingsReader } from 'contract/settings-reader'
+import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
 import { DEFAULT_EVENT_BYTES } from '../envelope/items.ts'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
+import type { Keeping } from '../spool/spool.ts'
 import type { ProxySettings } from '../upstream/client.ts'
 import type { UpstreamEncoding } from '../upstream/compression.ts'
 import { readQuota, readScrub, readStorm } from './policies.ts'
@@ -80,8 +81,9 @@ export function readConfig(env: Environment) {
     mirrors,
     /** `false` in inbox mode. */
     forward,
-    ...readInbox(settings, forward),
-    spool: readSpool(settings),
+    /** Accepted envelopes that stay in the spool; absent: none. */
+    keep: readKeep(settings, forward),
+    spool: readSpool(settings, forward),
     /** Envelopes a second from the spool to one upstream at most. */
     spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
@@ -168,13 +170,19 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
   )
 }
 
-/** Without a DSN there is always an inbox. */
-function readInbox(settings: SettingsReader, forward: boolean) {
-  const isOn = settings.read('INBOX', !forward) || !forward
-  const file = settings.read('INBOX_FILE')
-  settings.shown.INBOX = isOn ? 'on' : 'off'
-  if (!isOn) settings.shown.INBOX_FILE = NONE
-  return { inboxFile: isOn ? file : undefined }
+const DEFAULT_KEEP_HOURS = 7 * 24 // without a DSN
+
+/** Without a DSN, the spool is the destination of all envelopes, and a person reads them there. */
+function readKeep(settings: SettingsReader, forward: boolean) {
+  const hours = settings.read('KEEP_HOURS') ?? (forward ? 0 : DEFAULT_KEEP_HOURS)
+  const bytes = settings.read('KEEP_BYTES')
+  settings.shown.KEEP_HOURS = String(hours)
+  if (hours === 0 && !forward)
+    settings.problems.push(
+      'KEEP_HOURS: 0 keeps nothing, but without SENTRY_DSN the inbox is where envelopes go; write 1 to 720, or set SENTRY_DSN',
+    )
+  const keeping: Keeping = forward ? 'errors' : 'all'
+  return hours > 0 ? { keeping, bytes, ageMs: hours * HOUR_MS } : undefined
 }
 
 /** Largest part of an envelope that filters and scrubbing may read. */
@@ -205,8 +213,12 @@ function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | unde
   return encoding === 'off' ? undefined : encoding
 }
 
-function readSpool(settings: SettingsReader): SpoolSettings {
+function readSpool(settings: SettingsReader, forward: boolean): SpoolSettings {
   const place = settings.read('SPOOL_URL')
+  if ('nats' in place && !forward)
+    settings.problems.push(
+      'SPOOL_URL: without SENTRY_DSN envelopes go to the inbox, which a NATS server cannot hold; set SENTRY_DSN, or write a file like file:///spool/spool.db',
+    )
   const credentials = settings.read('SPOOL_CREDENTIALS')
   const credentialsFile = settings.read('SPOOL_CREDENTIALS_FILE')
   const bytes = settings.read('SPOOL_BYTES')

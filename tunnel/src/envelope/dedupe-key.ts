@@ -1,4 +1,4 @@
-/** Deduplication key of spooled envelopes. */
+/** Keys of envelopes in the store. */
 
 import { createHash } from 'node:crypto'
 
@@ -11,4 +11,9 @@ export async function identify(
   if (Buffer.isBuffer(body)) hash.update(body)
   else for await (const chunk of body) hash.update(chunk)
   return hash.digest('hex').slice(0, 32)
+}
+
+/** Returns the key of an envelope in the inbox, where a person sees equal ones each. */
+export function identifyReceipt(receipt: string): string {
+  return createHash('sha256').update(receipt).digest('hex').slice(0, 32)
 }

@@ -2,8 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forwarding.ts'
-import type { InboxClient } from '../inbox/inbox-client.ts'
-import { checkSizeStage, copyToInboxStage } from '../inbox/keep.ts'
+import { checkSizeStage } from '../inbox/envelope-size.ts'
 import type { Mirrors } from '../mirrors.ts'
 import { Context, type HttpResponse, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
@@ -52,11 +51,10 @@ type IngestServices = OutcomeServices &
     upstreamEncoding: ForwardServices['upstreamEncoding']
     /** Absent without `MIRROR_DSN`. */
     mirrors: Mirrors | undefined
-    inbox: InboxClient | undefined
-    /** `false` without a DSN: the inbox is the upstream. */
-    forward: boolean
-    /** Called with errors of copies for the inbox. */
-    onKeepFault: (error: unknown) => void
+    keeping: ForwardServices['keeping']
+    /** Bytes of kept envelopes. */
+    keptBytes: number
+    onKeepFault: ForwardServices['onKeepFault']
     replica: string
     /** Milliseconds since 1970. */
     now: () => number
@@ -102,9 +100,8 @@ function createForwardStage(services: IngestServices): Stage {
   return mirrors ? mirrors.waitAfter(forward) : forward
 }
 
-function inboxStage({ inbox, memory, forward, onKeepFault }: IngestServices): Stage | undefined {
-  if (!inbox) return undefined
-  return forward ? copyToInboxStage({ inbox, memory }, onKeepFault) : checkSizeStage()
+function inboxStage({ keeping, keptBytes }: IngestServices): Stage | undefined {
+  return keeping === 'all' ? checkSizeStage(keptBytes) : undefined
 }
 
 /** Handles requests on tunnel paths by running the stages. */

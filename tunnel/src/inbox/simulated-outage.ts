@@ -2,6 +2,7 @@
 
 import type { SimulatedOutageStatus } from 'contract/inbox'
 import type { SharedState, SharedValue } from '../spool/shared-state.ts'
+import type { Span } from '../spool/spool.ts'
 
 type OutageState = Pick<SharedState, 'get' | 'put'>
 
@@ -14,9 +15,6 @@ type OutageDeps = {
   /** Milliseconds since 1970. */
   now: () => number
 }
-
-/** Times in milliseconds since 1970. `until` is not part of the span. */
-export type Span = { from: number; until: number }
 
 export const MAX_OUTAGE_SECONDS = 3 * 60
 /** An end that is further away was written by a wrong clock, and is ignored. */

@@ -10,12 +10,14 @@ import type { EnvelopeSender } from '../upstream/client.ts'
 import { isUnreachable, upstreamErrorOf } from '../upstream/errors.ts'
 import type { Refusal } from '../upstream/project-health.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
+import { isKept } from './entry.ts'
 import type { OnFinalOutcome } from './final-outcomes.ts'
 import { FormerProjects } from './former-projects.ts'
 import { Retries } from './retries.ts'
 import {
   ANSWER_BYTES,
   type Ending,
+  type Keeping,
   type Lease,
   LONGEST_DELAY_MS,
   type ProjectDemand,
@@ -32,6 +34,8 @@ type DeliveryDeps = {
   projects: Projects
   upstreams: DeliveryUpstreams
   limits: UpstreamLimits
+  /** Entries that stay once they are accepted; absent: none. */
+  keeping?: Keeping | undefined
   /** Age in milliseconds at which an entry expires. */
   maxAgeMs: number
   /** Attempts a second for one upstream at most. */
@@ -401,7 +405,8 @@ export class Deliverer {
   /** Ends the delivery of an entry that Sentry has accepted. */
   async #finish(lease: Lease, status: number): Promise<void> {
     this.#retries.forget(lease.key)
-    if (await this.#remove(lease)) this.#listener.onFinalOutcome(lease, 'delivered', status)
+    const ending = isKept(lease, this.#deps.keeping) ? ({ state: 'kept', status } as const) : undefined
+    if (await this.#remove(lease, ending)) this.#listener.onFinalOutcome(lease, 'delivered', status)
   }
 
   /** Ends the delivery of an entry that Sentry does not accept. It stays as a dead letter. */
@@ -456,8 +461,8 @@ export class Deliverer {
   }
 }
 
-function senderOf({ network, key, receipt, received }: Lease): EnvelopeSender {
-  return { network, entry: key, receipt: { id: receipt, time: received } }
+function senderOf({ network, key }: Lease): EnvelopeSender {
+  return { network, entry: key }
 }
 
 function resultOf(delivery: DeliveryResult): AttemptResult {

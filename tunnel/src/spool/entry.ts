@@ -8,7 +8,8 @@ import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
 import { mostImportant, priorityOf } from '../envelope/priorities.ts'
 import type { Context } from '../pipeline.ts'
-import type { SpoolBody, SpoolEntry } from './spool.ts'
+import { isMirrorKey } from '../projects.ts'
+import type { Keeping, SpoolBody, SpoolEntry } from './spool.ts'
 
 /** Entry without what derives from its body. */
 export type EntryDescription = Omit<SpoolEntry, 'key' | 'bytes'>
@@ -27,6 +28,17 @@ export function describeEntry(ctx: Context, headers: string[]): EntryDescription
     eventId: ctx.envelope.eventId,
     headers,
   }
+}
+
+const KEPT_CATEGORIES = ['error', 'feedback']
+
+/** Reports whether an entry stays once it is accepted. */
+export function isKept(
+  { project, category }: Pick<SpoolEntry, 'project' | 'category'>,
+  keeping: Keeping | undefined,
+): boolean {
+  if (keeping === 'all') return true
+  return keeping === 'errors' && KEPT_CATEGORIES.includes(category) && !isMirrorKey(project)
 }
 
 /** Builds the body of an entry: decoded, since `sent_at` changes before delivery, and without the removed ranges. */

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { MemoryBudget } from '../body/memory-budget.ts'
-import type { Spool, SpoolDescription, SpoolTotals } from './spool.ts'
+import type { Entries, Spool, SpoolDescription, SpoolTotals } from './spool.ts'
 
 export type SpoolHealth = {
   /** Result of the last put, or of the last probe after a failed put. `false` also while the file is damaged, or delivery cannot read it. */
@@ -56,6 +56,13 @@ export class MonitoredSpool {
     const [{ bytes }] = args
     const giveBack = await this.#deps.memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
     return this.#watch(this.store.put(...args)).finally(giveBack)
+  }
+
+  /** Keeps an envelope that was never pending. Rejects as `put` does. */
+  async keep(...args: Parameters<Entries['keep']>): ReturnType<Entries['keep']> {
+    const [{ bytes }] = args
+    const giveBack = await this.#deps.memory.acquire(Math.min(bytes, MAX_PUT_BYTES), BORROW_MS)
+    return this.store.entries.keep(...args).finally(giveBack)
   }
 
   /** Notes that entries cannot be taken from the store. */

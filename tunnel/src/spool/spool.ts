@@ -1,6 +1,7 @@
 /** Interface of a store: envelopes on disk, pending ones and those whose delivery has ended. */
 
 import type { Readable } from 'node:stream'
+import type { InboxGroups, InboxPage } from 'contract/inbox'
 import type { SharedState } from './shared-state.ts'
 
 /** Envelope stored for later delivery, without its body. */
@@ -170,6 +171,34 @@ export type Entries = {
   purge(filter: EndedFilter): Promise<number>
 }
 
+/** Selection of kept entries; absent members select all. */
+export type InboxQuery = {
+  /** Item type. */
+  type?: string | undefined
+  /** Without `type`: an item type; selects envelopes with an item of another one. */
+  hidden?: string | undefined
+  group?: string | undefined
+  release?: string | undefined
+  environment?: string | undefined
+  /** Envelopes of a replay: its segments and its errors. */
+  replay?: string | undefined
+  /** Words that must all occur. */
+  search?: string | undefined
+}
+
+/** Span of time in milliseconds since 1970. `until` is not part of it. */
+export type Span = { from: number; until: number }
+
+/** Kept entries as people read them: the newest 10,000. Positions are numbers of entries. */
+export type Summaries = {
+  list(query: InboxQuery, limit: number, before: number): Promise<InboxPage>
+  groups(query: InboxQuery, limit: number, before: number): Promise<Omit<InboxGroups, 'inbox'>>
+  /** Returns the newest entry of a receipt. */
+  find(receipt: string): Promise<EndedEntry | undefined>
+  /** Counts the entries that arrived in a span of time. */
+  countArrived(span: Span): Promise<number>
+}
+
 export const DEAD_LETTER_MS = 7 * 24 * 60 * 60 * 1000
 /** Part of the bytes of pending entries that dead letters may take. */
 export const DEAD_LETTER_SHARE = 0.1
@@ -267,10 +296,18 @@ export type Spool = {
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */
   resume(project?: string): Promise<void>
   readonly entries: Entries
+  /** Absent on a server, when no entries are kept, and until the spool is open. */
+  readonly summaries?: Summaries | undefined
   /** State of the replicas that is no envelope, stored beside the entries. */
   readonly state: SharedState
   close(): Promise<void>
 }
+
+/** Share of the bytes of entries that one client address may fill. */
+export const ADDRESS_SHARE = 0.05
+
+/** Accepted envelopes that stay: `all`, since the spool is their destination, or those with errors and feedback. */
+export type Keeping = 'all' | 'errors'
 
 export type SpoolBounds = {
   /** Bytes on disk: headers and indexes included, for SQLite also its log and its reserve. */

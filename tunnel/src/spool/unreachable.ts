@@ -55,6 +55,9 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       resend: async (...args) => opened().entries.resend(...args),
       purge: async (...args) => opened().entries.purge(...args),
     },
+    get summaries() {
+      return spool?.summaries
+    },
     state: {
       get: async (...args) => opened().state.get(...args),
       put: async (...args) => opened().state.put(...args),

@@ -41,18 +41,12 @@ export type DeliveryAttempt = {
   isConnecting?: () => boolean
 }
 
-/** Sender of an envelope: the network of the client, and the spool entry. */
-export type EnvelopeSender = Omit<Sender, 'project'> & {
-  /** ID of the receipt, and time of arrival in milliseconds since 1970. Absent for reports of our own. */
-  receipt?: { id: string; time: number }
-}
-
-/** Request on its way to one upstream. */
-export type Dispatched = Dispatcher.DispatchOptions & { outgoing: OutgoingBody; sender: EnvelopeSender }
+/** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
+export type EnvelopeSender = Omit<Sender, 'project'>
 
 /** Connections to one upstream. */
 export type Transport = {
-  dispatch(options: Dispatched, request: UpstreamRequest): unknown
+  dispatch(options: Dispatcher.DispatchOptions, request: UpstreamRequest): unknown
   destroy(): Promise<void>
 }
 
@@ -199,10 +193,7 @@ export class UpstreamClient {
       request.isDispatched = true
       const allHeaders = ['content-type', contentType, ...bodyHeaders(outgoing), ...headers]
       const body = contentOf(outgoing)
-      transport.dispatch(
-        { origin, method: 'POST', path, headers: allHeaders, body, outgoing, sender },
-        request,
-      )
+      transport.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
     }
   }
 

@@ -75,7 +75,7 @@ describe('SPOOL_CREDENTIALS_FILE', () => {
 
 function problemsOf(url: string, file?: string): string {
   try {
-    readConfig({ SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
+    readConfig({ SENTRY_DSN: 'https://key@sentry.example/1', SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
   } catch (error) {
     if (error instanceof BadSettings) return error.problems.join('\n')
     throw error

@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -40,10 +41,22 @@ export class BodyFiles {
     this.#ended = endedFolderOf(spoolFile)
   }
 
+  /** Returns the path of the body of an ended entry. */
+  readonly pathOf = (name: string): string => join(this.#ended, name)
+
+  readonly pathOfPending = (name: string): string => join(this.#pending, name)
+
   /** Makes the body of a pending entry that of an ended one. Its former file is removed by the caller. Returns the name. */
   keep(name: string): string {
     this.#link(join(this.#pending, name), this.#ended, name)
     return name
+  }
+
+  /** Writes the body of an ended entry, synced. */
+  write(name: string, body: Uint8Array): void {
+    this.#linked.push(this.pathOf(name))
+    writeFileSync(this.pathOf(name), body, { flag: 'wx', mode: 0o600, flush: true })
+    sync(this.#ended)
   }
 
   /** Makes the body of an ended entry that of a pending one, too. Returns its name there, or `undefined` when the file is lost. */

@@ -4,9 +4,11 @@ import type { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import type { EntryAdmin } from './admin.ts'
 import { isDamage } from './damaged-files.ts'
 import type { EndedEntries } from './ended-entries.ts'
+import type { FormerInbox } from './former-inbox.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './store.ts'
+import type { Summaries } from './summaries.ts'
 import type { ValueTable } from './value-table.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
 
@@ -15,7 +17,12 @@ export type Calls = Pick<
   SqliteStore,
   'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe' | 'resend'
 > &
-  Pick<EndedEntries, 'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'release'> &
+  Pick<
+    EndedEntries,
+    'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept' | 'release'
+  > &
+  Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
+  Pick<FormerInbox, 'adoptFormer'> &
   Omit<EntryAdmin, 'paused'> &
   ValueTable &
   SnapshotTable
@@ -23,7 +30,15 @@ export type Calls = Pick<
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = ['put', 'keep', 'resend', 'putValue', 'addSnapshots', 'probe']
+const GROWING: readonly (keyof Calls)[] = [
+  'put',
+  'keep',
+  'resend',
+  'adoptFormer',
+  'putValue',
+  'addSnapshots',
+  'probe',
+]
 
 /** Calls that write nothing. */
 const READING: readonly (keyof Calls)[] = [
@@ -36,6 +51,10 @@ const READING: readonly (keyof Calls)[] = [
   'findEvent',
   'countEnded',
   'readEnded',
+  'findKept',
+  'listKept',
+  'listGroups',
+  'countArrived',
 ]
 
 /** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
@@ -202,8 +221,9 @@ export class CallRunner {
   }
 
   #perform(call: Call): unknown {
-    const { admin, values, snapshots, ended } = this.#store
-    const target = [this.#store, admin, values, snapshots, ended].find((each) => call.name in each) ?? admin
+    const { admin, values, snapshots, ended, summaries, formerInbox } = this.#store
+    const targets = [this.#store, admin, values, snapshots, ended, summaries, formerInbox]
+    const target = targets.find((each) => call.name in each) ?? admin
     const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
     const result = method.apply(target, call.args)
     if (this.#isLengthening(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()

@@ -1,9 +1,10 @@
 /** Spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
 
 import { randomUUID } from 'node:crypto'
-import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { SharedState } from '../shared-state.ts'
 import {
   type Ending,
@@ -23,12 +24,14 @@ import {
   type SpoolDisk,
   type SpoolEntry,
   type StoredBody,
+  type Summaries,
 } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { describeDisk } from './durability.ts'
+import { formerInboxOf } from './former-inbox.ts'
 import { LockHeld, rejectSpecialFile } from './locks.ts'
 import { divideSpace } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
@@ -37,6 +40,7 @@ import { openSpoolWorker, type SpoolFileCaller } from './threads/worker-client.t
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
+const FORMER_MS = 1_000
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
@@ -66,7 +70,13 @@ export async function openSqliteSpool(
   if (notice) onNotice(notice)
   const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
   const { entryBytes: maxBytes, rowBytes } = space
-  return new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints })
+  const isKeeping = bounds.kept !== undefined
+  const spool = new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping })
+  const former = formerInboxOf(file)
+  if (isKeeping) void spool.adoptFormerInbox(onNotice)
+  else if (existsSync(former))
+    onNotice(`${former} is the inbox of an earlier release: set KEEP_HOURS to keep it, or delete the file`)
+  return spool
 }
 
 type SqliteSpoolParts = {
@@ -77,6 +87,7 @@ type SqliteSpoolParts = {
   folder: string
   worker: SpoolFileCaller
   checkpoints: Checkpoints
+  isKeeping: boolean
 }
 
 class SqliteSpool implements Spool {
@@ -101,6 +112,7 @@ class SqliteSpool implements Spool {
     resend: (filter, limit) => this.#worker.call('resend', filter, limit),
     purge: (filter) => this.#repeat(() => this.#worker.call('purgeEnded', filter)),
   }
+  readonly summaries: Summaries | undefined
   readonly state: SharedState = {
     get: (key) => this.#worker.call('getValue', key),
     put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
@@ -119,8 +131,9 @@ class SqliteSpool implements Spool {
   readonly #endedFolder: string
   readonly #worker: SpoolFileCaller
   readonly #checkpoints: Checkpoints
+  readonly #closing = new AbortController()
 
-  constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints }: SqliteSpoolParts) {
+  constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping }: SqliteSpoolParts) {
     this.id = id
     this.#maxBytes = maxBytes
     this.#durability = describeDisk(folder)
@@ -131,6 +144,13 @@ class SqliteSpool implements Spool {
     this.#endedFolder = endedFolderOf(file)
     this.#worker = worker
     this.#checkpoints = checkpoints
+    if (isKeeping)
+      this.summaries = {
+        list: (...args) => worker.call('listKept', ...args),
+        groups: (...args) => worker.call('listGroups', ...args),
+        find: (receipt) => worker.call('findKept', receipt),
+        countArrived: ({ from, until }) => worker.call('countArrived', from, until),
+      }
   }
 
   async describe(): Promise<SpoolDescription> {
@@ -210,7 +230,24 @@ class SqliteSpool implements Spool {
     return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
   }
 
+  /** Keeps what the inbox of an earlier release has, until its last replica has stopped and the file is removed. */
+  async adoptFormerInbox(onNotice: (notice: string) => void): Promise<void> {
+    const { signal } = this.#closing
+    let problem = ''
+    while (!signal.aborted) {
+      const adopted = await this.#worker.call('adoptFormer').catch((error: Error) => error)
+      if (adopted === 'gone') return
+      if (adopted instanceof Error && adopted.message !== problem && !signal.aborted) {
+        problem = adopted.message
+        onNotice(`the inbox of an earlier release cannot be read yet: ${problem}`)
+      }
+      if (typeof adopted !== 'number' || adopted === 0)
+        await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
+    }
+  }
+
   async close(): Promise<void> {
+    this.#closing.abort()
     await this.#checkpoints.stop()
     await this.#worker.close()
   }

@@ -15,8 +15,10 @@ import {
   type SpoolBounds,
   type SpoolEntry,
 } from '../spool.ts'
+import { type Summary, summarise, summariseFile } from '../summary.ts'
 import type { BodyFiles } from './body-files.ts'
-import { diskBytesOf, type Row, readEntry } from './entry-row.ts'
+import { diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
+import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { Usage } from './usage.ts'
 
 /** Additive: the previous release ignores the table. */
@@ -69,13 +71,15 @@ export class EndedEntries {
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
   readonly #files: BodyFiles
+  readonly #summaries: Summaries
   readonly #limits: Record<Kind, Limits>
   readonly #addressShare: number
 
-  constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, bounds: EndedBounds) {
+  constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, summaries: Summaries, bounds: EndedBounds) {
     this.#statements = prepare(db)
     this.#usage = usage
     this.#files = files
+    this.#summaries = summaries
     this.#addressShare = bounds.addressShare
     const deadBytes = bounds.entryBytes * DEAD_LETTER_SHARE
     const deadLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
@@ -101,7 +105,8 @@ export class EndedEntries {
     else {
       const kind = kindOf(state)
       const network = String(row.network)
-      const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0)
+      const summary = kind === 'kept' ? this.#summarisePending(id) : undefined
+      const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
       this.#removeKey(key)
       this.#prune(kind, PRUNED_FOR_ONE)
       const isStored = state !== 'evicted' && this.#makeRoom(kind, network, bytes)
@@ -110,7 +115,10 @@ export class EndedEntries {
       const file = isStored && row.file !== null ? this.#files.keep(String(row.file)) : null
       const counted = { network, bytes: isStored ? bytes : lineBytes(answer) }
       const ended = [state, Date.now(), status ?? null, answer ?? null, counted.bytes, Number(isStored)]
-      this.#statements.move.run(...ended, Number(isStored), file, Number(isStored), id)
+      const { lastInsertRowid } = this.#statements.move.run(
+        ...[...ended, Number(isStored), file, Number(isStored), id],
+      )
+      if (summary) this.#summaries.add(lastInsertRowid, summary.entry, summary)
       this.#usage.addEnded(kind, counted)
     }
   }
@@ -120,19 +128,22 @@ export class EndedEntries {
     entry: SpoolEntry,
     body: Uint8Array | undefined,
     { state, status, answer }: Ending,
+    ended = Date.now(),
   ): 'stored' | 'known' | 'too-large' {
     const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
     if (this.#isKept(key)) return 'known'
     const kind = kindOf(state)
-    const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0)
+    const summary = kind === 'kept' ? this.#summarise(entry, body) : undefined
+    const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
     this.#removeKey(key)
     this.#prune(kind, PRUNED_FOR_ONE)
     if (!this.#makeRoom(kind, network, bytes)) return 'too-large'
-    this.#statements.insert.run(
-      ...[state, Date.now(), status ?? null, answer ?? null, key, project, category, priority, network],
+    const { lastInsertRowid } = this.#statements.insert.run(
+      ...[state, ended, status ?? null, answer ?? null, key, project, category, priority, network],
       ...[received, entry.bytes, bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null],
       body ?? null,
     )
+    if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
     this.#usage.addEnded(kind, { network, bytes })
     return 'stored'
   }
@@ -164,6 +175,12 @@ export class EndedEntries {
         total.bytes += Number(row?.bytes)
       }
     return total
+  }
+
+  /** Returns the newest kept entry of a receipt. */
+  findKept(receipt: string): EndedEntry | undefined {
+    const row = this.#statements.ofNumber.get(this.#summaries.numberOf(receipt) ?? 0)
+    return row && readEnded(row)
   }
 
   /** Lists entries with a body, the oldest first. */
@@ -243,6 +260,19 @@ export class EndedEntries {
 
   holdsFile(name: string): boolean {
     return this.#statements.withFile.get(name) !== undefined
+  }
+
+  /** Summarises here, in the thread that has the body: that of a pending entry never leaves it. */
+  #summarise(entry: SpoolEntry, body: Uint8Array | undefined, path = this.#files.pathOf): Summary {
+    return body ? summarise(entry, body) : summariseFile(entry, path(entry.file ?? ''))
+  }
+
+  #summarisePending(id: number): (Summary & { entry: SpoolEntry }) | undefined {
+    const row = this.#statements.pendingWhole.get(id)
+    if (!row) return undefined
+    const entry = readEntry(row)
+    const body = row.body instanceof Uint8Array ? row.body : undefined
+    return { ...this.#summarise(entry, body, this.#files.pathOfPending), entry }
   }
 
   #prune(kind: Kind, limit: number): void {
@@ -325,6 +355,7 @@ export class EndedEntries {
   #removeRow(row: Row | undefined): void {
     if (!row) return
     this.#statements.remove.run(Number(row.id))
+    if (row.state === 'kept') this.#summaries.remove(Number(row.id))
     this.#usage.removeEnded(kindOf(row.state), { network: String(row.network), bytes: Number(row.bytes) })
     this.#removeFile(row)
   }
@@ -410,6 +441,7 @@ function prepare(db: DatabaseSync) {
     AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
   return {
     pending: db.prepare('SELECT key, network, bytes, file FROM envelopes WHERE id = ?'),
+    pendingWhole: db.prepare(`SELECT ${SELECTED}, body FROM envelopes WHERE id = ?`),
     note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
     move: db.prepare(
       `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
@@ -429,6 +461,7 @@ function prepare(db: DatabaseSync) {
       `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes FROM entries ${inRange} AND stored = 1`,
     ),
     one: db.prepare(`${selected} WHERE id = ? AND key = ?`),
+    ofNumber: db.prepare(`${selected} WHERE id = ?`),
     ofEvent: db.prepare(`${selected} INDEXED BY entries_event WHERE event_id = ?`),
     body: db.prepare('SELECT body FROM entries WHERE id = ? AND key = ?'),
     line: db.prepare(`${line} WHERE id = ?`),

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { SNAPSHOT_TABLE } from '../../telemetry/snapshot-table.ts'
 import { ENTRIES_TABLE } from './ended-entries.ts'
 import { retryWhileBusy } from './locks.ts'
+import { SUMMARIES_TABLE } from './summaries.ts'
 import { VALUES_TABLE } from './value-table.ts'
 
 // Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
@@ -48,7 +49,8 @@ const NULLABLE_COLUMNS: Readonly<Record<string, string>> = {
   arrived: 'INTEGER',
 }
 // Tables that the previous release ignores, without a version of their own.
-const ADDED_TABLES = [SNAPSHOT_TABLE, VALUES_TABLE, ENTRIES_TABLE]
+const ADDED_TABLES = [SNAPSHOT_TABLE, VALUES_TABLE, ENTRIES_TABLE, SUMMARIES_TABLE]
+
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Opens the file, creates it or brings its schema up to date. `newId` names a new file. A newer schema is left as it is. */

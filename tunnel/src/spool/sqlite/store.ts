@@ -34,9 +34,11 @@ import {
   SELECTED,
   type StoredEntry,
 } from './entry-row.ts'
+import { FormerInbox } from './former-inbox.ts'
 import { LockWait } from './locks.ts'
 import { openDatabase } from './schema.ts'
 import type { Space } from './space.ts'
+import { Summaries } from './summaries.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
 import { ValueTable } from './value-table.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
@@ -54,6 +56,8 @@ export class SqliteStore {
   readonly admin: EntryAdmin
   readonly values: ValueTable
   readonly ended: EndedEntries
+  readonly summaries: Summaries
+  readonly formerInbox: FormerInbox
   readonly files: BodyFiles
   readonly snapshots: SnapshotTable
   readonly #db: DatabaseSync
@@ -72,7 +76,9 @@ export class SqliteStore {
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.values = new ValueTable(this.#db)
     this.files = new BodyFiles(file)
-    this.ended = new EndedEntries(this.#db, this.#usage, this.files, bounds)
+    this.summaries = new Summaries(this.#db)
+    this.ended = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
+    this.formerInbox = new FormerInbox(file, bounds.rowBytes, this.ended, this.files)
     this.snapshots = new SnapshotTable(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds

@@ -99,9 +99,9 @@ function FinalOutcome({ finalOutcome }: { finalOutcome: SpoolOutcome }) {
   )
 }
 
-/** Links to the pages where the envelope can be read: the inbox, and the spool while it is pending. */
-function Places({ receipt: { id, time, outcome, reason }, finalOutcome, hasInbox }: Props) {
-  const isStored = hasInbox && reason === undefined && outcome !== 'aborted'
+/** Links to the pages where the envelope can be read: the spool while it is pending, and the inbox once it is delivered. */
+function Places({ receipt: { id, time, outcome }, finalOutcome, hasInbox }: Props) {
+  const isStored = hasInbox && (finalOutcome?.final_outcome ?? outcome) === 'delivered'
   const isPending = outcome === 'spooled' && !finalOutcome
   if (!isStored && !isPending) return null
   return (

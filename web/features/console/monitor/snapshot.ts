@@ -113,9 +113,9 @@ export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSna
   }
 }
 
-/** Reports whether a replica stores envelopes in an inbox. */
+/** Reports whether a replica keeps envelopes for the inbox. */
 export function hasInbox({ replicas }: Pick<Snapshot, 'replicas'>): boolean {
-  return replicas.some(({ status }) => status?.settings.INBOX === 'on')
+  return replicas.some(({ status }) => Number(status?.settings.KEEP_HOURS ?? 0) > 0)
 }
 
 export function summariseSpool(spool: SpoolStatus): SpoolOverview {

@@ -34,8 +34,8 @@ function Reason({ example }: { example: Exclude<Example, { state: 'found' }> }) 
     case 'off':
       return (
         <>
-          Set <code>SCRUB=default</code>, <code>SCRUB_MODE=observe</code> and <code>INBOX=on</code> to see an
-          envelope before and after scrubbing.
+          Set <code>SCRUB=default</code>, <code>SCRUB_MODE=observe</code> and <code>KEEP_HOURS=24</code> to
+          see an envelope before and after scrubbing.
         </>
       )
     case 'enforced':
@@ -48,8 +48,8 @@ function Reason({ example }: { example: Exclude<Example, { state: 'found' }> }) 
     case 'no-inbox':
       return (
         <>
-          No replica has responded with envelopes of an inbox. Set <code>INBOX=on</code> to keep envelopes to
-          compare.
+          No replica has responded with envelopes of an inbox. Set <code>KEEP_HOURS=24</code> to keep
+          envelopes to compare.
         </>
       )
     case 'unchanged':

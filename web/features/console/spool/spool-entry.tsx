@@ -15,9 +15,9 @@ import { SPOOL } from './spool-query.ts'
 
 type Identity = { id: string; spool: string }
 
-type Props = { id: string; entry: SpoolEntryDetails; hasInbox: boolean }
+type Props = { id: string; entry: SpoolEntryDetails }
 
-export function SpoolEntry({ id, entry, hasInbox }: Props) {
+export function SpoolEntry({ id, entry }: Props) {
   const { spool, bytes, received, attempts, receipt, header, items, item_count: total } = entry
   const shown = items.slice(0, ROWS.spoolItems)
   return (
@@ -41,13 +41,6 @@ export function SpoolEntry({ id, entry, hasInbox }: Props) {
             </a>
             <CopyIcon text={receipt} name="receipt ID" />
           </Fact>
-          {hasInbox && (
-            <Fact name="Inbox">
-              <a href={`/console/inbox/${receipt}`} className="link inline-flex min-h-6 items-center">
-                Open in the inbox
-              </a>
-            </Fact>
-          )}
         </Facts>
       </Panel>
       <Panel title="Header">

@@ -4,7 +4,6 @@ import type { SpoolEntryDetails } from 'contract/spool'
 import { notFound } from 'next/navigation'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
-import { hasInbox } from '../../../../features/console/monitor/snapshot.ts'
 import { type Query, withQuery } from '../../../../features/console/routes.ts'
 import { LargeSpoolEntry, SpoolEntry } from '../../../../features/console/spool/spool-entry.tsx'
 
@@ -24,7 +23,7 @@ export default async function SpoolEntryPage({ params, searchParams }: Props) {
     </ConsoleShell>
   ) : (
     <ConsoleShell at="spool" title={titleOf(entry)}>
-      <SpoolEntry id={id} entry={entry} hasInbox={hasInbox(await data.snapshot())} />
+      <SpoolEntry id={id} entry={entry} />
     </ConsoleShell>
   )
 }

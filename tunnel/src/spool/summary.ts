@@ -1,5 +1,6 @@
 /** Summary of an envelope for the list of the inbox: title, group, and the fields that can be searched. */
 
+import { closeSync, openSync, readSync } from 'node:fs'
 import {
   type Name,
   nameOf,
@@ -9,13 +10,18 @@ import {
   type TitleType,
 } from 'contract/inbox-title'
 import { type Json, list, object, scalarText as text } from 'contract/json'
+import { Rejection } from 'contract/rejections'
 import { groupId, groupOf, patternOf } from '../envelope/grouping.ts'
 import { maxValues } from '../envelope/header-parser.ts'
+import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../envelope/headers.ts'
 import type { Item } from '../envelope/items.ts'
+import { EnvelopeReader } from '../envelope/reader.ts'
 import { cut } from '../envelope/summary.ts'
 
 /** Absent texts are empty. */
 export type Summary = {
+  /** Types of the items, a JSON list. */
+  types: string
   group: string
   kind: string
   title: string
@@ -42,14 +48,66 @@ const LENGTH = { title: 300, name: 200, environment: 64, id: 36, url: 500 } // o
 
 const MAX_TIME = 8.64e15 // of a Date
 
+const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
+const MAX_TYPE_LENGTH = 64
+const CHUNK_BYTES = 256 * 1024
+
 /** Labels of the envelope that a search finds. */
-type Ids = { id: string; event_id: string | null }
+type Ids = { receipt: string; eventId?: string | undefined }
+
+/** Returns bytes of an envelope, by their positions. */
+type ReadBytes = (start: number, end: number) => Buffer
 
 /** Summarises an envelope. Neither the types of its items nor their payloads are trusted. */
-export function summarise(ids: Ids, items: readonly Item[], envelope: Buffer): Summary {
+export function summarise(ids: Ids, body: Uint8Array): Summary {
+  const envelope = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return summariseItems(ids, readItems([envelope]), (start, end) => envelope.subarray(start, end))
+}
+
+/** Summarises an envelope in a file, of which no more than a chunk or a payload is in memory. */
+export function summariseFile(ids: Ids, path: string): Summary {
+  const file = openSync(path, 'r')
+  const read: ReadBytes = (start, end) => {
+    const bytes = Buffer.allocUnsafe(end - start)
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start))
+  }
+  try {
+    return summariseItems(ids, readItems(chunksOf(read)), read)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function* chunksOf(read: ReadBytes): Generator<Buffer> {
+  for (let at = 0, chunk = read(0, CHUNK_BYTES); chunk.length > 0; chunk = read(at, at + CHUNK_BYTES)) {
+    yield chunk
+    at += chunk.length
+  }
+}
+
+/** Returns no items for an envelope that cannot be parsed. */
+export function readItems(chunks: Iterable<Buffer>): readonly Item[] {
+  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep: () => false })
+  try {
+    for (const chunk of chunks) reader.push(chunk)
+    return reader.end().items
+  } catch (error) {
+    if (error instanceof Rejection) return []
+    throw error
+  }
+}
+
+function summariseItems(ids: Ids, items: readonly Item[], read: ReadBytes): Summary {
+  const types = JSON.stringify(items.slice(0, MAX_TYPES).map(({ type }) => type.slice(0, MAX_TYPE_LENGTH)))
+  return { types, ...describeItems(ids, items, read) }
+}
+
+type Described = Omit<Summary, 'types'>
+
+function describeItems(ids: Ids, items: readonly Item[], read: ReadBytes): Described {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type)
-    const payload = item && readPayload(item, envelope)
+    const payload = item && readPayload(item, read)
     if (payload === 'too large') return summaryOf(ids, nameOfUnread(type), undefined, {})
     if (!payload) continue
     const name = nameOf(type, payload)
@@ -72,7 +130,7 @@ function summaryOf(
   { kind, title, isError = false }: Name,
   group: string | undefined,
   json: Json,
-): Summary {
+): Described {
   const user = object(json.user)
   const segment = json.segment_id
   const url = text(object(json.request).url) || text(list(json.urls)[0])
@@ -84,12 +142,12 @@ function summaryOf(
     kind: cut(kind),
     replay: cut(replayOf(json), LENGTH.id),
   }
-  const labels = [ids.id, ids.event_id ?? '', text(json.event_id), traceOf(json)]
+  const labels = [ids.receipt, ids.eventId ?? '', text(json.event_id), traceOf(json)]
   const searched = [...Object.values(found), cut(url, LENGTH.url), ...labels.map((each) => cut(each))]
   return {
     ...found,
     isError,
-    group: group ?? groupId([ids.id]),
+    group: group ?? groupId([ids.receipt]),
     segment: kind === 'replay' && Number.isSafeInteger(segment) ? Number(segment) : null,
     raised: timeOf(json.timestamp),
     user: cut(text(user.id) || text(user.email) || text(user.username) || text(user.ip_address), LENGTH.name),
@@ -118,9 +176,9 @@ function timeOf(given: unknown): number | null {
 }
 
 /** Returns `undefined` for a payload that is no JSON. */
-function readPayload({ range: [start, end], bytes }: Item, envelope: Buffer): Json | 'too large' | undefined {
+function readPayload({ range: [start, end], bytes }: Item, read: ReadBytes): Json | 'too large' | undefined {
   if (bytes > MAX_BYTES) return 'too large'
-  const payload = payloadOf(envelope.subarray(start, end), bytes)
+  const payload = payloadOf(read(start, end), bytes)
   if (maxValues(payload) > MAX_VALUES) return 'too large'
   try {
     return object(JSON.parse(payload.toString('utf8')))
