@@ -50,7 +50,7 @@ describe('ResendJobs', () => {
           resend: async (filter: EndedFilter, limit: number) => {
             filters.push(filter)
             const entries = stored.splice(0, limit)
-            return { entries, isOver: entries.length === 0 }
+            return { entries, isOver: entries.length === 0, reached: MANY - stored.length }
           },
           count: async () => ({ entries: stored.length, bytes: 10 * stored.length }),
         } as never,
@@ -108,6 +108,10 @@ describe('ResendJobs', () => {
       ...{ states: ['declined'], projects: [PROJECT], eventId: 'f', from: 5, to: started },
       notResentSince: started - 60 * MINUTE,
     })
+    expect(filters.map(({ from }) => from)).toEqual(
+      filters.map(({ from }) => from).sort((a = 0, b = 0) => a - b),
+    )
+    expect(filters.at(-1)?.from).toBe(MANY)
   })
 
   it('resends no more than its limit', async () => {

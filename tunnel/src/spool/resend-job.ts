@@ -5,7 +5,7 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import { isMirrorKey, type Project, type Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { SharedState } from './shared-state.ts'
-import type { EndedFilter, PartitionTotals, Spool, SpoolEntry } from './spool.ts'
+import type { EndedFilter, PartitionTotals, Resent, Spool, SpoolEntry } from './spool.ts'
 
 type ResendDeps = {
   spool: Pick<Spool, 'entries' | 'totals'> & { state: Pick<SharedState, 'get' | 'put'> }
@@ -41,6 +41,8 @@ type SharedJob = {
   bytes: number
   sent: number
   bytesSent: number
+  /** No entry that is to be sent has ended before this time. */
+  reached?: number
   samples: { time: number; sent: number }[]
   waiting?: string
   owner: string
@@ -48,6 +50,8 @@ type SharedJob = {
   stopped?: number
   finished?: number
 }
+
+type Step = Resent & { waiting?: string }
 
 const KEY = 'resend'
 const STEP_MS = 250
@@ -152,7 +156,7 @@ export class ResendJobs {
     return owner === this.#deps.replica || Math.abs(this.#deps.now() - beat) > OWNER_MS
   }
 
-  async #step(job: SharedJob): Promise<{ entries: SpoolEntry[]; isOver: boolean; waiting?: string }> {
+  async #step(job: SharedJob): Promise<Step> {
     const { spool, deliverer, onResent } = this.#deps
     const { order, sent } = job
     const left = (order.limit ?? Infinity) - sent
@@ -161,14 +165,18 @@ export class ResendJobs {
     const batch = Math.min(left, Math.max(1, Math.floor((perSecond * STEP_MS) / 1000)))
     if ((await this.#countPending(order)) >= MAX_PENDING + batch)
       return { entries: [], isOver: false, waiting: 'other envelopes are pending' }
-    const { entries, isOver } = await spool.entries.resend(filterOf(order, job.started), batch)
+    const { started, reached: from = order.from } = job
+    const { entries, isOver, ...end } = await spool.entries.resend(
+      filterOf({ ...order, ...(from !== undefined && { from }) }, started),
+      batch,
+    )
     for (const entry of entries) {
       onResent(entry)
       this.#fed.add(`${entry.project} ${entry.category}`)
     }
     if (entries.length === 0 && !isOver)
       return { entries, isOver, waiting: 'the share of a network or a project is used up' }
-    return { entries, isOver: isOver || entries.length >= left }
+    return { entries, isOver: isOver || entries.length >= left, ...end }
   }
 
   /** A mirror that is away does not hold back a job for all projects. */
@@ -192,10 +200,7 @@ export class ResendJobs {
     return partitions.filter(competes).reduce((sum, { envelopes }) => sum + envelopes, 0)
   }
 
-  #add(
-    job: SharedJob,
-    { entries, isOver, waiting }: { entries: SpoolEntry[]; isOver: boolean; waiting?: string },
-  ): SharedJob {
+  #add(job: SharedJob, { entries, isOver, reached, waiting }: Step): SharedJob {
     const { now, replica } = this.#deps
     const { waiting: _, ...others } = job
     const time = now()
@@ -205,6 +210,7 @@ export class ResendJobs {
       sent,
       bytesSent: job.bytesSent + entries.reduce((sum, { bytes }) => sum + bytes, 0),
       samples: [...job.samples.filter((sample) => time - sample.time < SAMPLE_MS), { time, sent }].slice(-40),
+      ...(reached !== undefined && { reached }),
       ...(waiting !== undefined && { waiting }),
       ...{ owner: replica, beat: time },
       ...(isOver && job.stopped === undefined && { finished: time }),

@@ -147,6 +147,8 @@ export type Resent = {
   entries: SpoolEntry[]
   /** No entry is left that matches. Without it, and without entries, the shares of the next ones are used up for now. */
   isOver: boolean
+  /** No entry that matches has ended before this time: the next step may begin there. Absent when it is not known. */
+  reached?: number
 }
 
 /**

@@ -149,6 +149,7 @@ export class SqliteStore {
     const found = this.ended.oldest(filter, Math.min(limit, MAX_RESENT))
     const entries: SpoolEntry[] = []
     const resent = Date.now()
+    let left: EndedEntry | undefined
     for (const ended of found) {
       const { id, key, network, project, file } = ended
       if (this.#statements.known.get(key)) {
@@ -158,7 +159,10 @@ export class SqliteStore {
       const entry = pendingEntryOf({ ...ended, resent })
       const bytes = diskBytesOf(entry)
       const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
-      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) continue
+      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) {
+        left ??= ended
+        continue
+      }
       const body = this.ended.readEnded(id, key)
       const pendingFile = file === undefined ? undefined : this.files.resend(file, key)
       if (!body && pendingFile === undefined) {
@@ -169,7 +173,8 @@ export class SqliteStore {
       this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
       entries.push({ ...entry, file: pendingFile })
     }
-    return { entries, isOver: found.length === 0 }
+    const reached = (left ?? found.at(-1))?.ended
+    return { entries, isOver: found.length === 0, ...(reached !== undefined && { reached }) }
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
