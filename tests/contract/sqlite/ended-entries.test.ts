@@ -1,9 +1,9 @@
 /** Ended entries in the SQLite file of a spool: their bounds, their files, other releases, kills and a full disk. */
 
-import { closeSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ending, Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
@@ -25,6 +25,7 @@ const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 const KILLS = 8
 const MOVED = 30
+const ENDED = 80 // more than fit into the write-ahead log
 
 describe('Ended entries in a SQLite file', () => {
   let scope: AsyncDisposableStack
@@ -46,6 +47,7 @@ describe('Ended entries in a SQLite file', () => {
   }
   const pendingFiles = () => readdirSync(join(folder, 'bodies'))
   const endedFiles = () => readdirSync(join(folder, 'entries'))
+  const walBytes = () => statSync(`${file}-wal`).size
   const change = (sql: string) => {
     using db = new DatabaseSync(file, { timeout: 10_000 })
     db.exec(sql)
@@ -100,6 +102,22 @@ describe('Ended entries in a SQLite file', () => {
     const again = await open()
     for (const lease of await takeAll(again, 1)) expect(await again.finish(lease, DECLINED)).toBe(true)
     expect((await again.totals()).envelopes).toBe(0)
+  })
+
+  it('end together without making the write-ahead log long', async () => {
+    const spool = await open()
+    for (let n = 0; n < ENDED; n++) await store(spool, { bytes: 900_000 })
+    const leases = await takeAll(spool, ENDED)
+    await expect.poll(() => walBytes(), { timeout: 20_000 }).toBeLessThan(17 * MIB)
+    const ended = Promise.all(leases.map((lease) => spool.finish(lease, DECLINED)))
+    let isOver = false
+    void ended.then(() => {
+      isOver = true
+    })
+    let longest = 0
+    for (; !isOver; await nextTurn()) longest = Math.max(longest, walBytes())
+    expect(await ended).not.toContain(false)
+    expect(longest).toBeLessThan(40 * MIB)
   })
 
   it('are removed after a week, with their files', async () => {

@@ -263,11 +263,12 @@ export function isDiskFull(error: unknown): boolean {
   return hasErrorCode(error, [SQLITE_FULL, SQLITE_IOERR])
 }
 
-/** Returns about the bytes that a call writes. */
-function bytesOf({ args }: Call): number {
+/** Returns about the bytes that a call writes. An entry that stays after its delivery is copied. */
+function bytesOf({ name, args }: Call): number {
+  const [, , end] = name === 'finish' ? (args as Parameters<Calls['finish']>) : []
   return args.reduce<number>(
     (sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : (JSON.stringify(arg)?.length ?? 0)),
-    0,
+    end?.bytes ?? 0,
   )
 }
 

@@ -192,7 +192,9 @@ class SqliteSpool implements Spool {
 
   /** Removes the row first: a file without a row is litter, a row without its file is a loss. */
   async finish(lease: Lease, ending?: Ending): Promise<boolean> {
-    const isFinished = await this.#worker.call('finish', lease.id, lease.until, ending)
+    const bytes = lease.file === undefined ? lease.bytes : 0
+    const end = ending && { ...ending, bytes }
+    const isFinished = await this.#worker.call('finish', lease.id, lease.until, end)
     if (isFinished) await this.#removeFiles([lease])
     return isFinished
   }

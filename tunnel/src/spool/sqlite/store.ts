@@ -342,8 +342,8 @@ export class SqliteStore {
     this.#statements.postpone.run(due, due, id, until)
   }
 
-  /** Returns `false` when the lease, which ends at `until`, was lost. */
-  finish(id: number, until: number, ending?: Ending): boolean {
+  /** Returns `false` when the lease, which ends at `until`, was lost. `bytes` are those of a body that is copied. */
+  finish(id: number, until: number, ending?: Ending & { bytes: number }): boolean {
     try {
       if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
       return this.#countRemoved(this.#statements.finish.get(id, until))
