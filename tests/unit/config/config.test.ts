@@ -80,7 +80,6 @@ describe('The configuration', () => {
     ['KEEP_HOURS', '721', 'KEEP_HOURS: "721" is not a number of hours'],
     ['KEEP_HOURS', '0', 'KEEP_HOURS: 0 keeps nothing, but without SENTRY_DSN the inbox is where'],
     ['KEEP_BYTES', '1', 'KEEP_BYTES: "1" is not a number of bytes'],
-    ['SPOOL_URL', 'nats://nats.example', 'SPOOL_URL: without SENTRY_DSN envelopes go to the inbox'],
     ['LOG_LEVEL', 'loud', 'LOG_LEVEL: "loud" is '],
     [
       'ALLOWED_ORIGINS',

@@ -13,8 +13,7 @@ const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'env
 const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 /** Response while no kept envelopes can be read. */
-export const NO_INBOX =
-  'There is no inbox. Set KEEP_HOURS to keep errors beside a real DSN, with a spool that is a file.'
+export const NO_INBOX = 'There is no inbox. Set KEEP_HOURS to keep errors beside a real DSN.'
 
 export function createInboxAdmin(
   findInbox: () => Inbox | undefined,

@@ -83,7 +83,7 @@ export function readConfig(env: Environment) {
     forward,
     /** Accepted envelopes that stay in the spool; absent: none. */
     keep: readKeep(settings, forward),
-    spool: readSpool(settings, forward),
+    spool: readSpool(settings),
     /** Envelopes a second from the spool to one upstream at most. */
     spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
@@ -213,12 +213,8 @@ function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | unde
   return encoding === 'off' ? undefined : encoding
 }
 
-function readSpool(settings: SettingsReader, forward: boolean): SpoolSettings {
+function readSpool(settings: SettingsReader): SpoolSettings {
   const place = settings.read('SPOOL_URL')
-  if ('nats' in place && !forward)
-    settings.problems.push(
-      'SPOOL_URL: without SENTRY_DSN envelopes go to the inbox, which a NATS server cannot hold; set SENTRY_DSN, or write a file like file:///spool/spool.db',
-    )
   const credentials = settings.read('SPOOL_CREDENTIALS')
   const credentialsFile = settings.read('SPOOL_CREDENTIALS_FILE')
   const bytes = settings.read('SPOOL_BYTES')

@@ -51,6 +51,7 @@ const MAX_TIME = 8.64e15 // of a Date
 const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
 const MAX_TYPE_LENGTH = 64
 const CHUNK_BYTES = 256 * 1024
+const HEAD_BYTES = 1024 * 1024
 
 /** Labels of the envelope that a search finds. */
 type Ids = { receipt: string; eventId?: string | undefined }
@@ -78,6 +79,27 @@ export function summariseFile(ids: Ids, path: string): Summary {
   }
 }
 
+/** Summarises an envelope that is read once. Payloads behind its first MiB are not parsed. */
+export async function summariseStream(
+  ids: Ids,
+  chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
+): Promise<Summary> {
+  const reader = createReader()
+  const head: Buffer[] = []
+  let bytes = 0
+  const readAll = async () => {
+    for await (const chunk of chunks) {
+      reader.push(chunk)
+      if (bytes < HEAD_BYTES) head.push(chunk)
+      bytes += chunk.length
+    }
+    return reader.end().items
+  }
+  const items = await readAll().catch(noItems)
+  const start = Buffer.concat(head)
+  return summariseItems(ids, items, (from, to) => start.subarray(from, to))
+}
+
 function* chunksOf(read: ReadBytes): Generator<Buffer> {
   for (let at = 0, chunk = read(0, CHUNK_BYTES); chunk.length > 0; chunk = read(at, at + CHUNK_BYTES)) {
     yield chunk
@@ -87,14 +109,22 @@ function* chunksOf(read: ReadBytes): Generator<Buffer> {
 
 /** Returns no items for an envelope that cannot be parsed. */
 export function readItems(chunks: Iterable<Buffer>): readonly Item[] {
-  const reader = new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep: () => false })
+  const reader = createReader()
   try {
     for (const chunk of chunks) reader.push(chunk)
     return reader.end().items
   } catch (error) {
-    if (error instanceof Rejection) return []
-    throw error
+    return noItems(error)
   }
+}
+
+function createReader(): EnvelopeReader {
+  return new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep: () => false })
+}
+
+function noItems(error: unknown): readonly Item[] {
+  if (error instanceof Rejection) return []
+  throw error
 }
 
 function summariseItems(ids: Ids, items: readonly Item[], read: ReadBytes): Summary {

@@ -12,6 +12,7 @@ import { nanos, headers as newHeaders } from '@nats-io/transport-node'
 import { BoundedMap } from '../../bounded-map.ts'
 import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../spool.ts'
 import { wrongSize } from '../stored-body.ts'
+import type { Summary } from '../summary.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import { isGone, type Server } from './server.ts'
@@ -25,6 +26,8 @@ export type Line = SpoolEntry & {
   answer?: string | undefined
   body?: number
   chunks?: number
+  /** Of a kept entry. */
+  summary?: Summary
 }
 
 /** Changes of a kept entry: its message cannot be changed. */
@@ -72,6 +75,8 @@ const READ_AGAIN = 100 // times the duration of the last reading
 
 export class EndedStream {
   readonly kind: Kind
+  /** Receives the sequence of each entry that this replica removes. */
+  onRemoved: (seq: number) => void = () => {}
   readonly #server: Server
   readonly #bounds: EndedBounds
   #opening: Promise<unknown> | undefined
@@ -117,6 +122,12 @@ export class EndedStream {
   /** Finds the entry with the key of another one. */
   find(entry: Pick<SpoolEntry, 'key' | 'project' | 'eventId'>): Promise<Found | undefined> {
     return this.#readOne({ last_by_subj: this.#subjectOf(entry) })
+  }
+
+  /** Returns the sequence of the oldest message that the server has not dropped. */
+  async firstSeq(): Promise<number> {
+    const ask = () => this.#server.jsm.streams.info(this.kind.stream)
+    return (await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0
   }
 
   get(seq: number): Promise<Found | undefined> {
@@ -171,6 +182,7 @@ export class EndedStream {
     await this.#ask(() => this.#server.jsm.streams.deleteMessage(stream, seq, false)).catch((error) => {
       if (!isGone(error)) throw error
     })
+    this.onRemoved(seq)
   }
 
   #removeBody(key: string): Promise<unknown> {

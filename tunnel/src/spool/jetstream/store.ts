@@ -42,6 +42,7 @@ import { SharedBuckets } from './shared-state.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { type End, StreamEntries } from './stream-entries.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
+import { SummaryIndex } from './summary-index.ts'
 
 type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
 
@@ -77,6 +78,7 @@ export async function openJetStreamSpool(
 
 class JetStreamSpool implements Spool {
   readonly entries: StreamEntries
+  readonly summaries: SummaryIndex | undefined
   readonly state: SharedBuckets
   readonly #server: Server
   readonly #messages: Messages
@@ -102,6 +104,7 @@ class JetStreamSpool implements Spool {
       maxBytes: () => this.#state.maxBytes,
       put: (entry, body) => this.put(entry, body, 0),
     })
+    this.summaries = settings.kept && new SummaryIndex(server.nc, this.entries)
   }
 
   async start(): Promise<void> {

@@ -18,6 +18,7 @@ import {
   type SpoolEntry,
   type StoredBody,
 } from '../spool.ts'
+import { type Summary, summariseStream } from '../summary.ts'
 import { shiftTimes } from './codec.ts'
 import { DEAD, EndedStream, type Found, KEPT, type Line, matches } from './ended-stream.ts'
 import type { Server } from './server.ts'
@@ -39,15 +40,22 @@ type Deps = Pick<SpoolBounds, 'addressShare' | 'kept'> & {
 /** End of a delivery, with the state of its entry. */
 export type End = Omit<Ending, 'state'> & { state: EndedState }
 
+/** Kept entry with its summary, and the sequence of its message. */
+export type Summarised = { entry: EndedEntry; summary: Summary; seq: number }
+
 /** Position of the last step of a resend. Before it, no entry was left that was last resent before `since`. */
 type Cursor = { filter: string; since: number; seq: number }
 
+/** Subject of the numbers of kept entries that are removed. */
+export const REMOVED = 'culvert.removed-kept'
 const BODY_BYTES = 4 * 1024 // of the bound of bodies for each line
 const MAX_RESENT = 100 // in one call
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
 export class StreamEntries implements Entries {
+  /** Receives the number of each kept entry that this replica removes. Others receive it from the server. */
+  onRemoved: (id: number) => void = () => {}
   readonly #deps: Deps
   readonly #kept: EndedStream
   readonly #streams: readonly EndedStream[]
@@ -64,19 +72,24 @@ export class StreamEntries implements Entries {
     const dead = new EndedStream(server, DEAD, { ...shared, limits, ageMs: DEAD_LETTER_MS })
     const keptLimits = () => ({ bytes: kept.bytes, lines: Infinity })
     this.#kept = new EndedStream(server, KEPT, { ...shared, limits: keptLimits, ageMs: kept.ageMs })
+    this.#kept.onRemoved = (seq) => {
+      const id = this.#idOf(this.#kept, { seq })
+      this.onRemoved(id)
+      server.nc.publish(REMOVED, String(id))
+    }
     this.#streams = [dead, this.#kept]
   }
 
   async keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'> {
     if (await this.#kept.find(entry)) return 'known'
-    return this.#streamFor(ending).add(lineOf(shiftTimes(entry, this.#deps.clockOffsetMs()), ending), body)
+    return this.#add(shiftTimes(entry, this.#deps.clockOffsetMs()), body, ending)
   }
 
   /** Copies a pending entry whose times are those of the server. Notes the end of a copy at the kept entry. */
   async end(entry: SpoolEntry, body: SpoolBody, ending: End): Promise<void> {
     const kept = await this.#kept.find(entry)
     if (kept) await this.#kept.note(kept, { status: ending.status, answer: ending.answer })
-    else await this.#streamFor(ending).add(lineOf(entry, ending), body)
+    else await this.#add(entry, body, ending)
   }
 
   async list(filter: EndedFilter, { limit, after }: EndedPage): Promise<EndedEntry[]> {
@@ -135,6 +148,32 @@ export class StreamEntries implements Entries {
       if (cursor) cursor.seq = left ?? (last === undefined ? cursor.seq : last + 1)
     }
     return { entries, isOver }
+  }
+
+  /** Returns a kept entry by its number. */
+  async numbered(id: number): Promise<EndedEntry | undefined> {
+    const found = await this.#kept.get(Math.floor(id / this.#streams.length))
+    return found && this.#toEnded(this.#kept, found)
+  }
+
+  /** Returns a number that is not above that of any kept entry. */
+  async firstKept(): Promise<number> {
+    return this.#idOf(this.#kept, { seq: await this.#kept.firstSeq() })
+  }
+
+  /** Yields the kept entries with their summaries: from a sequence on, or the newest first. */
+  async *summarised(seq?: number): AsyncGenerator<Summarised> {
+    for await (const found of seq === undefined ? this.#kept.newest({}) : this.#kept.oldest({}, seq)) {
+      const { summary } = found
+      if (summary) yield { entry: this.#toEnded(this.#kept, found), summary, seq: found.seq }
+    }
+  }
+
+  async #add(entry: SpoolEntry, body: SpoolBody, ending: End): Promise<'stored' | 'known' | 'too-large'> {
+    const stream = this.#streams.find(({ kind }) => kind.states.includes(ending.state)) ?? this.#kept
+    const line = lineOf(entry, ending)
+    if (stream !== this.#kept) return stream.add(line, body)
+    return stream.add({ ...line, summary: await summariseStream(entry, body.chunks()) }, body)
   }
 
   async #resendOne(stream: EndedStream, found: Found): Promise<SpoolEntry | 'known' | 'full'> {
@@ -209,20 +248,16 @@ export class StreamEntries implements Entries {
     return found?.key === key ? found : undefined
   }
 
-  #streamFor({ state }: End): EndedStream {
-    return this.#streams.find(({ kind }) => kind.states.includes(state)) ?? this.#kept
-  }
-
   #streamOf({ id }: EntryRef): EndedStream {
     return this.#streams[id % this.#streams.length] ?? this.#kept
   }
 
-  #idOf(stream: EndedStream, { seq }: Found): number {
+  #idOf(stream: EndedStream, { seq }: Pick<Found, 'seq'>): number {
     return seq * this.#streams.length + this.#streams.indexOf(stream)
   }
 
   #toEnded(stream: EndedStream, found: Found): EndedEntry {
-    const { seq: _seq, body: _body, chunks: _chunks, ...entry } = found
+    const { seq: _seq, body: _body, chunks: _chunks, summary: _summary, ...entry } = found
     const offsetMs = this.#deps.clockOffsetMs()
     return { ...shiftTimes(entry, -offsetMs), id: this.#idOf(stream, found), ended: entry.ended - offsetMs }
   }

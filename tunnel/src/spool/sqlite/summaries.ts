@@ -13,7 +13,7 @@ const MAX_NAMES = 50 // releases or environments
 const ROW_BYTES = 200 // of a summary, and of its indexes
 
 /** Older entries are not listed, so that a query takes milliseconds, however many are kept. */
-const MAX_LISTED = 10_000
+export const MAX_LISTED = 10_000
 
 /** Additive: the previous release ignores the table. */
 export const SUMMARIES_TABLE = `CREATE TABLE IF NOT EXISTS summaries (
@@ -71,6 +71,11 @@ export class Summaries {
 
   remove(id: number): void {
     this.#statements.remove.run(id)
+  }
+
+  /** Removes the summaries of entries with lower numbers. */
+  removeBefore(id: number): void {
+    this.#statements.removeBefore.run(id)
   }
 
   /** Returns the number of the newest entry of a receipt. */
@@ -139,6 +144,7 @@ function prepare(db: DatabaseSync) {
       release, environment, replay, segment, raised, user, types, search)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     remove: db.prepare('DELETE FROM summaries WHERE id = ?'),
+    removeBefore: db.prepare('DELETE FROM summaries WHERE id < ?'),
     ofReceipt: db.prepare('SELECT id FROM summaries WHERE receipt = ? ORDER BY id DESC LIMIT 1'),
     oldest: db.prepare('SELECT id FROM summaries ORDER BY id DESC LIMIT 1 OFFSET ?'),
     arrived: db.prepare(

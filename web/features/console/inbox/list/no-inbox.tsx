@@ -36,7 +36,7 @@ export function NoInboxReason({ replicas, failed, isFirstPage }: Props) {
   return (
     <Empty>
       The inbox is off: no running replica has one. It is on when SENTRY_DSN is not set; with SENTRY_DSN,
-      KEEP_HOURS above 0 turns it on. It needs a spool that is a file.
+      KEEP_HOURS above 0 turns it on.
     </Empty>
   )
 }
