@@ -115,7 +115,7 @@ async function openSpool(
 ): Promise<Spool> {
   if ('nats' in place) {
     const { openJetStreamSpool } = await import('./spool/jetstream/store.ts') // loaded when needed, for a faster start
-    return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now)
+    return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now, onNotice)
   }
   mkdirSync(dirname(place.file), { recursive: true })
   if (shares.kept) await checkKeptBytes(shares.kept.bytes, dirname(place.file))

@@ -11,7 +11,7 @@ import { it } from '../../support/nats/fixtures.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
-import { PLENTY } from '../../support/spool/entries.ts'
+import { inOne, PLENTY } from '../../support/spool/entries.ts'
 import { openSpoolOn } from '../../support/spool/jetstream-spool.ts'
 import { keysOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -64,12 +64,23 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     const config = join(folder.path, 'nats.conf')
     await writeFile(config, 'jetstream { max_file_store: 70MiB, sync_interval: always }\n')
     await using nats = await startNats({ config })
-    const spool = await openSpoolOn(nats, { ...PLENTY, bytes: 64 * MIB })
-    await store(spool)
-    for (const lease of await takeAll(spool, 1)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+    const notices: string[] = []
+    const bounds = { ...PLENTY, bytes: 64 * MIB, kept: { bytes: 64 * MIB, ageMs: 60_000 } }
+    const spool = await openSpoolOn(nats, bounds, Date.now, undefined, (notice) => notices.push(notice))
+    for (let n = 0; n < 2; n++) await store(spool)
+    for (const lease of await takeAll(spool, 2)) expect(await spool.finish(lease, DECLINED)).toBe(true)
     expect(await spool.entries.list({}, PAGE)).toEqual([])
     expect((await spool.totals()).envelopes).toBe(0)
-    expect((await putOne(spool)).result.kind).toBe('stored')
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /no room for the stream CULVERT_DEAD_LETTER\w+ of .*; lower SPOOL_BYTES, or raise/,
+      ),
+    ])
+    const { entry, body, result } = await putOne(spool)
+    expect(result.kind).toBe('stored')
+    await expect(spool.entries.keep(entry, inOne(body), { state: 'kept' })).rejects.toThrow(
+      /lower KEEP_BYTES/,
+    )
     await spool.close()
   })
 

@@ -58,7 +58,8 @@ export function openSpoolOn(
   bounds: SpoolBounds = PLENTY,
   now: () => number = Date.now,
   serverNow?: () => number,
+  onNotice?: (notice: string) => void,
 ): Promise<Spool> {
   const address = { servers: [server], tls: false, replicas: 1, credentials: undefined }
-  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, now, serverNow)
+  return openJetStreamSpool(address, { ...bounds, ageMs: DAY_MS }, now, onNotice, serverNow)
 }

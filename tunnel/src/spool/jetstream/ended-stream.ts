@@ -2,6 +2,7 @@
 
 import {
   DiscardPolicy,
+  JetStreamApiError,
   type JsMsg,
   RetentionPolicy,
   StorageType,
@@ -17,7 +18,7 @@ import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import { isGone, type Server } from './server.ts'
 import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
-import { codeOf, NAME_TAKEN, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
+import { codeOf, NAME_TAKEN, NO_STORAGE, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
 
 /** Entry as a message holds it, in one header. Times are those of the server. `chunks`: messages of its body, the first at `body`. */
 export type Line = SpoolEntry & {
@@ -354,10 +355,18 @@ async function openStream({ jsm }: Server, config: Config): Promise<void> {
     const kept = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.Old }
     const numbers = { max_msgs_per_subject: 1, first_seq: Date.now() } // a stream that is created again numbers no message like one that it lost
     await jsm.streams.add({ ...config, ...kept, ...numbers }).catch((error) => {
+      if (codeOf(error) === NO_STORAGE) throw noRoom(config)
       if (codeOf(error) !== NAME_TAKEN) throw error
     })
   } else if (Object.entries(bounds).some(([key, value]) => found.config[key as keyof StreamConfig] !== value))
     await jsm.streams.update(name, bounds)
+}
+
+/** Error of the server, with its remedy. */
+function noRoom({ name, max_bytes }: Config): JetStreamApiError {
+  const setting = name === KEPT.stream ? 'KEEP_BYTES' : 'SPOOL_BYTES'
+  const description = `the server has no room for the stream ${name} of ${max_bytes} bytes; lower ${setting}, or raise its max_file_store`
+  return new JetStreamApiError({ code: 500, err_code: NO_STORAGE, description })
 }
 
 function noStream(error: unknown): undefined {

@@ -59,16 +59,17 @@ const COPIED_AT_A_TIME = 50
 const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
-/** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. */
+/** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. `onNotice` receives messages for the operator. */
 export async function openJetStreamSpool(
   address: NatsAddress,
   bounds: Omit<Settings, 'replicas'>,
   now: () => number,
+  onNotice: (notice: string) => void = () => {},
   timeOf?: Clocks['timeOf'],
 ): Promise<Spool> {
   const settings = { ...bounds, replicas: address.replicas }
   const server = await Server.open(address, settings)
-  const spool = new JetStreamSpool(server, { ...settings, address }, { now, timeOf })
+  const spool = new JetStreamSpool(server, { ...settings, address }, { now, timeOf }, onNotice)
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -87,10 +88,18 @@ class JetStreamSpool implements Spool {
   readonly #now: () => number
   readonly #closing = new AbortController()
   readonly #address: NatsAddress
+  readonly #onNotice: (notice: string) => void
+  #noticed = ''
   #durability = 'unproven: the servers were not asked yet'
   #asking: NodeJS.Timeout | undefined
 
-  constructor(server: Server, settings: Settings & { address: NatsAddress }, clocks: Clocks) {
+  constructor(
+    server: Server,
+    settings: Settings & { address: NatsAddress },
+    clocks: Clocks,
+    onNotice: (notice: string) => void,
+  ) {
+    this.#onNotice = onNotice
     this.#address = settings.address
     this.#server = server
     this.#messages = new Messages(server)
@@ -316,11 +325,18 @@ class JetStreamSpool implements Spool {
       const chunks = () => (Buffer.isBuffer(body) ? [body] : body.open())
       await this.entries.end(stored.entry, { chunks }, ending).catch((error) => {
         if (this.#server.failure) throw error
+        this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
       })
       return true
     }
     if (ending && !(await retryUntil(signal, copy))) return false
     return this.#remove(ref.id, entry, signal)
+  }
+
+  /** Sends a notice to the operator, once. */
+  #notice(notice: string): void {
+    if (notice !== this.#noticed) this.#onNotice(notice)
+    this.#noticed = notice
   }
 
   /** Finds an entry with its body, if that is small. One that this replica has leased is in memory. */

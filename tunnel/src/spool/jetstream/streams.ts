@@ -33,7 +33,7 @@ export const NO_PEERS = 10005
 export const NAME_TAKEN = 10058
 /** Error of a message whose subject has another one than expected. */
 export const WRONG_SEQUENCE = 10071
-const NO_STORAGE = 10047
+export const NO_STORAGE = 10047
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
 const STATE_BYTES = 1024 * 1024 // 1 MiB
 const DEDUPE_MS = 10 * 60 * 1000 // 10 min
