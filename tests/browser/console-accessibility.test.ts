@@ -14,10 +14,12 @@ const PHONE = { width: 390, height: 844 }
 const PAGES = [
   '',
   '/live-feed',
+  '/find?id=fc6d8c0c43fc4630ad850ee518f1b9d0',
   '/rejections',
   '/policies',
   '/projects',
   '/spool',
+  '/spool?state=declined',
   '/inbox',
   '/replicas',
   '/setup',

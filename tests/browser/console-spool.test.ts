@@ -1,11 +1,13 @@
 /** The console while Sentry is away: pending envelopes, and actions on them. */
 
+import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { press } from '../support/browser/console.ts'
+import { press, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
+import { errorOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
@@ -177,6 +179,73 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expect
       .poll(acts)
       .toEqual(expect.arrayContaining(['spool-pause', 'spool-resume', 'spool-retry', 'spool-purge']))
+  })
+
+  it('lists a declined envelope with the reason, sends it again, and answers in each state whether the report arrived', async ({
+    consoleSite,
+  }) => {
+    const { sentry, site } = consoleSite
+    await using visitor = await consoleSite.operator('/find')
+    const { page } = visitor
+    const eventId = randomUUID()
+    const body = errorOf(sentry.dsn(), { event_id: eventId.replaceAll('-', '') })
+    const search = page.getByRole('searchbox', { name: 'Event ID' })
+    const answer = page.getByRole('listitem').filter({ hasText: 'Arrived' })
+    const find = async (text: RegExp) => {
+      await page.goto(`${site.url}/console/find`)
+      await search.fill(eventId.toUpperCase())
+      await search.press('Enter')
+      await untilListed(answer.filter({ hasText: text }))
+    }
+    await search.fill(eventId)
+    await search.press('Enter')
+    await page.getByRole('status').filter({ hasText: 'Never seen' }).waitFor()
+
+    await sentry.away()
+    expect((await consoleSite.send(body)).outcome).toBe('spooled')
+    await find(/Pending since .+ Next attempt: (now|in \d+ \w+)\./)
+    await page.getByRole('link', { name: 'Open in the spool' }).click()
+    await page.getByRole('heading', { name: /^Spool entry/ }).waitFor()
+
+    sentry.answer({ status: 403, body: { detail: 'event submission rejected with_reason: ProjectId' } })
+    await sentry.back()
+    await page.goto(`${site.url}/console/spool?state=declined`)
+    const list = page.getByRole('region', { name: 'Declined entries' })
+    await untilListed(list.getByRole('row').filter({ hasText: 'HTTP 403: event submission rejected' }))
+    await list
+      .getByRole('figure')
+      .getByText(`SENTRY_DSN=http://NEW-KEY@127.0.0.1:${sentry.port}/456`)
+      .waitFor()
+    await find(/Sentry declined it .+ HTTP 403/)
+
+    sentry.answer({})
+    await page.goto(`${site.url}/console/spool?state=declined`)
+    await press(list.getByRole('button', { name: 'Send it again' }))
+    await list
+      .getByRole('status')
+      .getByText(/^Send 1 envelope \(\d+ B\) again\?$/)
+      .waitFor()
+    await press(list.getByRole('button', { name: 'Yes, send it again' }))
+    await page.getByRole('status').filter({ hasText: '1 will be sent again.' }).waitFor()
+    await untilListed(page.getByRole('region', { name: 'Send again' }).getByText(/^Finished$/))
+    await untilListed(list.getByText('Sentry has declined no envelope'))
+    await find(/Sentry accepted it/)
+    expect(sentry.requests.at(-1)?.body.toString()).toContain(eventId.replaceAll('-', ''))
+  })
+
+  it('does not say that a report never arrived while a replica is silent', async ({ consoleSite }) => {
+    const pid = Number(consoleSite.site.tunnels[0]?.pid)
+    await using visitor = await consoleSite.operator('/find')
+    const { page } = visitor
+    process.kill(pid, 'SIGSTOP')
+    try {
+      await page.goto(`${consoleSite.site.url}/console/find?id=${randomUUID()}`)
+      await page.getByText('It is unknown whether the report has arrived.').waitFor()
+      expect(await page.getByText('Never seen').count()).toBe(0)
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    await untilListed(page.getByText('Never seen'))
   })
 
   it('shows the rate limits of Sentry with their remaining time, and open breakers, on the overview', async ({

@@ -26,6 +26,7 @@ export function ConfirmButton({ action, fields = {}, label, question, isFinal, w
     <form
       method="post"
       action={action}
+      data-confirmation
       className={`flex flex-wrap items-center gap-2 text-note ${weight === 'light' ? 'px-4' : ''}`}
     >
       {Object.entries(fields).map(([name, value]) => (

@@ -10,7 +10,7 @@ export function AutoRefresh({ everyMs = EVERY_MS }: { everyMs?: number }) {
   const router = useRouter()
   useEffect(() => {
     const timer = setInterval(() => {
-      const isDeciding = document.querySelector('main form') !== null
+      const isDeciding = document.querySelector('main form[data-confirmation]') !== null
       if (document.visibilityState === 'visible' && !isDeciding) router.refresh()
     }, everyMs)
     return () => clearInterval(timer)

@@ -17,6 +17,8 @@ export const READ_BYTES = {
   raw: 16 * KIB,
   /** Response with a spool entry. */
   spoolEntry: 1 * KIB * KIB,
+  /** Response with a list of store entries, each with up to 1 KB of Sentry's answer, or with all that is known of an event. */
+  storePage: 1 * KIB * KIB,
   /** Response with a list of inbox entries, or of their groups. */
   inboxPage: 4 * KIB * KIB,
   /** Response with an example of scrubbing: 50 values of 300 characters, before and after. */

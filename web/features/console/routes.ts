@@ -8,6 +8,7 @@ export const DOCS = '/console/docs'
 export type Place =
   | 'overview'
   | 'feed'
+  | 'find'
   | 'rejections'
   | 'policies'
   | 'projects'
@@ -20,6 +21,7 @@ export type Place =
 export const PLACES: { place: Place; href: string; name: string }[] = [
   { place: 'overview', href: CONSOLE, name: 'Overview' },
   { place: 'feed', href: `${CONSOLE}/live-feed`, name: 'Live feed' },
+  { place: 'find', href: `${CONSOLE}/find`, name: 'Find' },
   { place: 'rejections', href: `${CONSOLE}/rejections`, name: 'Rejections' },
   { place: 'policies', href: `${CONSOLE}/policies`, name: 'Policies' },
   { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },

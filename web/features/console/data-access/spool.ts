@@ -1,13 +1,15 @@
-/** Spool entries, and the operator's actions on them. Any replica that shares a spool can answer for it. */
+/** Entries of the spools, and the operator's actions on them. Any replica that shares a spool can answer for it. */
 
 import type { SpoolEntryDetails, SpoolPage, SpoolPurged, SpoolRetried } from 'contract/spool'
+import type { ResendRequest, ResendStarted, ResendStatus, StoreEvent, StorePage } from 'contract/store'
 import { READ_BYTES } from '../bounds.ts'
+import type { EventAnswers } from '../find/findings.ts'
 import type { SpoolActionName, SpoolActionResult } from '../spool/spool-action.tsx'
 import { type AdminRequests, type Duration, jsonWithin, TooLargeError } from './admin-requests.ts'
 
 const MAX_SEARCHED = 200 // entries
 
-/** Action on one entry, on those of a project or category, or on all. */
+/** Action on one entry, on those of a project, category or state, or on all. */
 export type SpoolAction = {
   action: SpoolActionName
   spool: string
@@ -15,6 +17,8 @@ export type SpoolAction = {
   project?: string
   category?: string
   all: boolean
+  /** Entries to send again. */
+  resend?: ResendRequest
 }
 
 export class SpoolData {
@@ -24,10 +28,49 @@ export class SpoolData {
     this.#requests = requests
   }
 
-  /** Returns a page of entries; `undefined` when no replica responds. */
+  /** Returns a page of pending entries; `undefined` when no replica responds. */
   async list(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined> {
-    const response = await this.#ask(spool, `?${query}`)
+    const response = await this.#ask(spool, `/spool?${query}`)
     return response && ((await response.json()) as SpoolPage)
+  }
+
+  /** Returns a page of entries that are not pending; `undefined` when no replica responds, or the store fails. */
+  async listEnded(spool: string, query: URLSearchParams): Promise<StorePage | undefined> {
+    const response = await this.#ask(spool, `/store/entries?${query}`)
+    return response && ((await jsonWithin(response, READ_BYTES.storePage)) as StorePage)
+  }
+
+  /** Counts the entries that a resend would send. */
+  async countResend(spool: string, request: ResendRequest): Promise<ResendStarted | undefined> {
+    const body = JSON.stringify({ ...request, dry_run: true })
+    const response = await this.#ask(spool, '/store/resend', { method: 'POST', body })
+    return response && ((await response.json()) as ResendStarted)
+  }
+
+  /** Returns the last resend of a store; `undefined` when no replica responds. */
+  async resendStatus(spool: string): Promise<ResendStatus | undefined> {
+    const response = await this.#ask(spool, '/store/resend')
+    return response && ((await response.json()) as ResendStatus)
+  }
+
+  /** Asks all replicas for an event. */
+  async findEvent(eventId: string): Promise<EventAnswers> {
+    const { replicas } = await this.#requests.snapshot()
+    const spools = new Map(replicas.map(({ origin, status }) => [origin, status?.spool?.id]))
+    const answers = await this.#requests.each(
+      () => `/store/events/${encodeURIComponent(eventId)}`,
+      async (response, origin) => ({
+        ...((await jsonWithin(response, READ_BYTES.storePage)) as StoreEvent),
+        spool: spools.get(origin),
+      }),
+      { signal: AbortSignal.timeout(EVENT_TIMEOUT_MS) },
+    )
+    const stopped = replicas.filter(({ state }) => state === 'stopped')
+    return {
+      events: answers.results,
+      silent: answers.replicas - answers.results.length,
+      stoppedAt: Math.max(0, ...stopped.map(({ lastResponse = 0 }) => lastResponse)),
+    }
   }
 
   /** Finds the entry of a receipt by the time of its arrival, in milliseconds since 1970. */
@@ -39,7 +82,7 @@ export class SpoolData {
 
   /** Returns `too large` when the headers exceed what a page can show. */
   async entry(spool: string, id: string): Promise<SpoolEntryDetails | 'too large' | undefined> {
-    const response = await this.#ask(spool, `/${encodeURIComponent(id)}`)
+    const response = await this.#ask(spool, `/spool/${encodeURIComponent(id)}`)
     if (!response) return undefined
     try {
       return (await jsonWithin(response, READ_BYTES.spoolEntry)) as SpoolEntryDetails
@@ -50,7 +93,7 @@ export class SpoolData {
   }
 
   async download(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined> {
-    const response = await this.#ask(spool, `/${encodeURIComponent(id)}/envelope`, 'download')
+    const response = await this.#ask(spool, `/spool/${encodeURIComponent(id)}/envelope`, {}, 'download')
     return response?.body ?? undefined
   }
 
@@ -58,18 +101,24 @@ export class SpoolData {
   async act(action: SpoolAction): Promise<SpoolActionResult> {
     const [origin] = await this.#origins(action.spool)
     if (origin === undefined) return { did: 'failed' }
-    const { method, path } = requestFor(action)
-    const response = await this.#requests.send(`${origin}/spool${path}`, { method })
+    const { path, ...init } = requestFor(action)
+    const response = await this.#requests.send(origin + path, init)
     if (!response) return { did: 'unanswered' }
-    if (!response.ok) return { did: 'failed' }
-    const done: Partial<SpoolRetried & SpoolPurged> = await response.json()
+    if (!response.ok) return { did: REFUSED[action.action] ?? 'failed' }
+    const done: Partial<SpoolRetried & SpoolPurged & ResendStarted> = await response.json()
     await this.#requests.refresh()
-    return { did: action.action, count: done.retried ?? done.purged ?? 0, left: done.left ?? 0 }
+    const count = done.retried ?? done.purged ?? done.entries ?? 0
+    return { did: action.action, count, left: done.left ?? 0 }
   }
 
-  async #ask(spool: string, path: string, duration?: Duration): Promise<Response | undefined> {
+  async #ask(
+    spool: string,
+    path: string,
+    init: RequestInit = {},
+    duration?: Duration,
+  ): Promise<Response | undefined> {
     for (const origin of await this.#origins(spool)) {
-      const response = await this.#requests.send(`${origin}/spool${path}`, {}, duration)
+      const response = await this.#requests.send(origin + path, init, duration)
       if (response) return response.ok ? response : undefined
     }
     return undefined
@@ -80,16 +129,25 @@ export class SpoolData {
   }
 }
 
-function requestFor({ action, id, project, category, all }: SpoolAction): { method: string; path: string } {
-  const isByCategory = action === 'retry' || action === 'purge'
+const EVENT_TIMEOUT_MS = 10_000
+
+const REFUSED: { [action in SpoolActionName]?: 'not-resent' | 'not-stopped' } = {
+  ...{ resend: 'not-resent', stop: 'not-stopped' },
+}
+
+function requestFor(action: SpoolAction): { method: string; path: string; body?: string } {
+  const { action: name, id, project, category, all, resend } = action
+  if (name === 'resend') return { method: 'POST', path: '/store/resend', body: JSON.stringify(resend ?? {}) }
+  if (name === 'stop') return { method: 'DELETE', path: '/store/resend' }
+  const isByCategory = name === 'retry' || name === 'purge'
   const query = new URLSearchParams({
     ...(project && { project }),
     ...(category && isByCategory && { category }),
     ...(all && { all: '1' }),
   })
-  const entry = id === undefined ? '' : `/${encodeURIComponent(id)}`
+  const entry = id === undefined ? '/spool' : `/spool/${encodeURIComponent(id)}`
   const selection = id === undefined && query.size > 0 ? `?${query}` : ''
-  return action === 'purge'
+  return name === 'purge'
     ? { method: 'DELETE', path: entry + selection }
-    : { method: 'POST', path: `${entry}/${action}${selection}` }
+    : { method: 'POST', path: `${entry}/${name}${selection}` }
 }

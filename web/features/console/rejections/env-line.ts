@@ -22,40 +22,44 @@ const FILTERS: Readonly<Record<string, string>> = {
 /** Limits that may be raised to accept larger envelopes or more of them. */
 const LIMITS = ['MAX_ENVELOPE_BYTES', 'MAX_EVENT_BYTES', 'BODY_TIMEOUT_MS', 'KEEP_BYTES']
 
+const NUMBER = /^\d+$/
+
 /** Returns `undefined` when no line can be named. */
 export function envLine({ reason, sample, settings }: Rejected): string | undefined {
   const filter = FILTERS[reason]
   if (reason === 'dsn-unknown')
-    return sample?.dsn && lineOf('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn], settings)
+    return (
+      sample?.dsn && settingLine('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn], settings)
+    )
   if (reason === 'origin-foreign') {
     const origin = headerOf('origin', sample) ?? ''
     return origin !== 'null' && isOriginEntry(origin) && !origin.includes('*')
-      ? lineOf('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin], settings)
+      ? settingLine('ALLOWED_ORIGINS', [...valuesOf('ALLOWED_ORIGINS', settings), origin], settings)
       : undefined
   }
   if (reason === 'next-noise') return 'DROP_NEXT_NOISE=off'
   if (filter)
-    return lineOf(
+    return settingLine(
       'FILTERS',
       valuesOf('FILTERS', settings).filter((name) => name !== filter),
       settings,
     )
-  return doubled(settings)
+  const limit = settings.find(({ name, value }) => LIMITS.includes(name) && NUMBER.test(value))
+  return limit && raisedLimit(limit)
 }
 
 export function headerOf(name: string, sample: RejectionSample | undefined): string | undefined {
   return sample?.headers.find(([header]) => header === name)?.[1] ?? undefined
 }
 
-function doubled(settings: readonly SettingInForce[]): string | undefined {
-  const limit = settings.find(({ name, value }) => LIMITS.includes(name) && /^\d+$/.test(value))
-  if (!limit) return undefined
-  const { name, value, max = Number.POSITIVE_INFINITY } = limit
-  return Number(value) < max ? `${name}=${Math.min(2 * Number(value), max)}` : undefined
+/** Returns the line that doubles a limit; `undefined` when it is no number, or at its maximum. */
+export function raisedLimit({ name, value, max = Infinity }: SettingInForce): string | undefined {
+  if (!NUMBER.test(value) || Number(value) >= max) return undefined
+  return `${name}=${Math.min(2 * Number(value), max)}`
 }
 
 /** Returns the words of a setting; none for a dash. */
-function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
+export function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
   const words = settings
     .filter((setting) => setting.name === name)
     .flatMap(({ value }) => value.split(/[\s,]+/))
@@ -63,7 +67,11 @@ function valuesOf(name: string, settings: readonly SettingInForce[]): string[] {
 }
 
 /** Returns the line of a setting; for one that was read from a file, the content of the file. */
-function lineOf(name: string, values: readonly string[], settings: readonly SettingInForce[]): string {
+export function settingLine(
+  name: string,
+  values: readonly string[],
+  settings: readonly SettingInForce[],
+): string {
   const text = [...new Set(values)].join(',')
   const isInFile = settings.some((setting) => setting.name === name && setting.file_variable)
   return isInFile ? text : `${name}=${text}`

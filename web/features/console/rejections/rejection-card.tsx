@@ -11,6 +11,8 @@ import { Ago } from '../../../ui/relative-time.tsx'
 import { cutText, TEXT } from '../bounds.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
+import { withQuery } from '../routes.ts'
+import { isEnded, SPOOL } from '../spool/spool-query.ts'
 import { envLine, headerOf } from './env-line.ts'
 import { causeKey, type RejectionCount } from './rejections.ts'
 
@@ -67,6 +69,11 @@ export function RejectionCard({ rejection, details }: Props) {
       >
         View in the live feed
       </a>
+      {stage === 'waited' && isEnded(outcome) && (
+        <a href={withQuery(SPOOL, { state: outcome })} className="link-block mt-3 ml-4 text-note">
+          View in the spool
+        </a>
+      )}
     </li>
   )
 }

@@ -10,6 +10,7 @@ import { areShortcutsOn, storeShortcuts, subscribe } from './shortcut-setting.ts
 const KEYS: Record<Place, string> = {
   overview: 'o',
   feed: 'f',
+  find: 'n',
   rejections: 'r',
   policies: 'l',
   projects: 'p',

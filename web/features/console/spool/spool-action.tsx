@@ -2,30 +2,37 @@
 
 import { ConfirmButton } from '../../../ui/confirm-button.tsx'
 
-export const SPOOL_ACTIONS = ['retry', 'pause', 'resume', 'purge'] as const
+export const SPOOL_ACTIONS = ['retry', 'pause', 'resume', 'purge', 'resend', 'stop'] as const
 
 export type SpoolActionName = (typeof SPOOL_ACTIONS)[number]
 
-/** Result of an action; `unanswered`: it may or may not have been done. `left`: entries that it did not reach. */
+/**
+ * Result of an action; `unanswered`: it may or may not have been done; `not-resent` and `not-stopped`: the store has
+ * refused it. `left`: entries that it did not reach.
+ */
 export type SpoolActionResult =
   | { did: SpoolActionName; count: number; left: number }
-  | { did: 'failed' | 'unanswered' }
+  | { did: 'failed' | 'unanswered' | 'not-resent' | 'not-stopped' }
 
 type Props = {
   spool: string
-  action: SpoolActionName
+  action: ConfirmedAction
   /** Default: the whole spool. */
-  selection?: Partial<Record<'id' | 'project' | 'category' | 'all', string>>
+  selection?: Partial<Record<'id' | 'project' | 'category' | 'state' | 'from' | 'to' | 'all', string>>
   label: string
   /** Names what the action affects, for the confirmation. */
   scope: string
   weight?: 'quiet' | 'light'
 }
 
-const QUESTIONS: Record<SpoolActionName, (scope: string) => string> = {
+/** A stopped resend can be started again, so that no question is asked. */
+type ConfirmedAction = Exclude<SpoolActionName, 'stop'>
+
+const QUESTIONS: Record<ConfirmedAction, (scope: string) => string> = {
   retry: (scope) => `Retry ${scope} now?`,
   pause: (scope) => `Pause delivery of ${scope}?`,
   resume: (scope) => `Resume delivery of ${scope}?`,
+  resend: (scope) => `Send ${scope} again?`,
   purge: (scope) => `Purge ${scope}? Purged envelopes are deleted and never reach Sentry.`,
 }
 

@@ -139,9 +139,17 @@ const RESULTS: Record<string, (count: string, left: number) => string> = {
     'Delivery from the spool is paused. New envelopes are still sent to Sentry first; those that Sentry does not accept stay in the spool.',
   resume: () => 'Delivery from the spool is resumed.',
   failed: () => 'The action failed: the entry is no longer pending, or no replica responded. Check the list.',
+  resend: (count) => (count === '0' ? NOTHING_RESENT : `${count} will be sent again.`),
+  stop: () => 'Stopped. Envelopes that are pending again already are still delivered.',
+  'not-resent': () =>
+    'Nothing was sent again: the entry is gone or pending already, a share of the spool is used up, or another resend is running.',
+  'not-stopped': () => 'There was nothing to stop: no envelopes are being sent again.',
   unanswered: () =>
     'No response: the action may be complete or still running. Check the list before you repeat it.',
 }
+
+const NOTHING_RESENT =
+  'Nothing to send again: no envelope matches, or all were sent again within the last hour.'
 
 function describeRest(left: number): string {
   if (left === 0) return ''

@@ -1,29 +1,112 @@
-/** Query of the spool page: filter, order, positions in the lists, and the result of the last action. */
+/** Query of the spool page: state, filter, order, positions in the lists, and the result of the last action. */
 
+import type { EntryState, ResendRequest } from 'contract/store'
 import { type Query, withQuery } from '../routes.ts'
 
-/** `after` holds a position for each spool, `partitions` the offset in the list of projects. */
+/**
+ * `state` selects entries that are not pending, and `from` and `to` the times of their end. `after` holds a position for each spool,
+ * `partitions` the offset in the list of projects.
+ */
 export type SpoolQuery = Partial<
-  Record<'project' | 'category' | 'order' | 'after' | 'partitions' | 'did' | 'count' | 'left', string>
+  Record<
+    | 'state'
+    | 'project'
+    | 'category'
+    | 'from'
+    | 'to'
+    | 'order'
+    | 'after'
+    | 'partitions'
+    | 'did'
+    | 'count'
+    | 'left',
+    string
+  >
 >
+
+export type EndedSelection = Pick<SpoolQuery, 'state' | 'project' | 'from' | 'to'>
+
+export type EndedState = Exclude<EntryState, 'pending'>
+
+/** States of the entries that are not pending, each with its label. */
+export const ENDED_LABELS: Readonly<Record<EndedState, string>> = {
+  ...{ declined: 'Declined', expired: 'Expired', evicted: 'Evicted', kept: 'Kept' },
+}
 
 export const SPOOL = '/console/spool'
 
+const SHOWN = 50 // entries on a page
+
 export function readSpoolQuery(query: Query): SpoolQuery {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => typeof value === 'string'))
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => typeof value === 'string' && value))
 }
 
-/** Returns the query for a page of entries of one spool. */
+/** Returns the state that the page shows; `undefined` for pending entries. */
+export function endedState({ state }: SpoolQuery): EndedState | undefined {
+  return isEnded(state) ? state : undefined
+}
+
+/** Reports whether entries with this outcome stay in the store. */
+export function isEnded(state: string | undefined): state is EndedState {
+  return state !== undefined && Object.hasOwn(ENDED_LABELS, state)
+}
+
+/** Returns the parameters that select the list of entries in a state. */
+export function selectionOf({ state, project, from, to }: SpoolQuery): EndedSelection {
+  return {
+    ...(state !== undefined && { state }),
+    ...(project !== undefined && { project }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  }
+}
+
+/** Returns the query for a page of pending entries of one spool. */
 export function listQuery(spool: string, { project, category, order, after }: SpoolQuery): URLSearchParams {
-  const position = new URLSearchParams(after).get(spool) ?? undefined
-  const given = Object.entries({ project, category, order, after: position })
-  return new URLSearchParams(given.filter((entry): entry is [string, string] => entry[1] !== undefined))
+  return givenOf({ project, category, order, after: positionOf(spool, after) })
+}
+
+/** Returns the query for a page of entries in another state. */
+export function endedQuery(spool: string, state: EndedState, query: SpoolQuery): URLSearchParams {
+  const { project, after } = query
+  const [from, to] = [readTime(query.from), readTime(query.to)].map((time) => time?.toString())
+  return givenOf({ state, project, from, to, after: positionOf(spool, after), limit: `${SHOWN}` })
+}
+
+/** Returns the request that sends all entries of the list again; `undefined` when their content is gone. */
+export function resendRequest(state: EndedState, query: SpoolQuery): ResendRequest | undefined {
+  if (state === 'evicted') return undefined
+  const { project } = query
+  const [from, to] = [readTime(query.from), readTime(query.to)]
+  return {
+    state,
+    ...(project !== undefined && { project }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  }
+}
+
+/** Reads a time in milliseconds since 1970, or one of the filter form without scripts, which is in UTC. */
+export function readTime(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(`${text}Z`)
+  return Number.isNaN(time) ? undefined : time
 }
 
 /** Returns the path of the next page of one spool. Other spools keep their positions. */
 export function nextPath(spool: string, next: string, query: SpoolQuery): string {
-  const { project, category, order, after, partitions } = query
+  const { state, project, category, from, to, order, after, partitions } = query
   const positions = new URLSearchParams(after)
   positions.set(spool, next)
-  return withQuery(SPOOL, { project, category, order, after: positions.toString(), partitions })
+  const filter = { state, project, category, from, to, order }
+  return withQuery(SPOOL, { ...filter, after: positions.toString(), partitions })
+}
+
+function positionOf(spool: string, after: string | undefined): string | undefined {
+  return new URLSearchParams(after).get(spool) ?? undefined
+}
+
+function givenOf(parameters: Record<string, string | undefined>): URLSearchParams {
+  const given = Object.entries(parameters)
+  return new URLSearchParams(given.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }

@@ -1,0 +1,265 @@
+/** Table of entries that are not pending, in pages: why, how to mend it, and a button that sends them again. */
+
+import type { Rejections } from 'contract/admin-api'
+import type { ResendStarted, StoreEntry, StorePage } from 'contract/store'
+import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Empty, Panel } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import { Table } from '../../../ui/table.tsx'
+import { findPath } from '../find/find-query.ts'
+import { categoryLabel } from '../outcomes.ts'
+import { withQuery } from '../routes.ts'
+import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
+import { SpoolAction } from './spool-action.tsx'
+import {
+  ENDED_LABELS,
+  type EndedState,
+  nextPath,
+  readTime,
+  SPOOL,
+  type SpoolQuery,
+  selectionOf,
+} from './spool-query.ts'
+
+export type EndedList = {
+  state: EndedState
+  /** Absent when the store does not answer. */
+  page: StorePage | undefined
+  /** Entries that can be sent again; `unknown` when the store does not answer, and absent where there is nothing to send or no Sentry. */
+  resend: ResendStarted | 'unknown' | undefined
+}
+
+type Props = {
+  spool: string
+  list: EndedList
+  query: SpoolQuery
+  /** Settings in force, by reason. */
+  settings: Rejections['settings']
+  /** `KEEP_HOURS` is above 0. */
+  isKeeping: boolean
+}
+
+export function EndedEntries({ spool, list, query, settings, isKeeping }: Props) {
+  const { state, page, resend } = list
+  return (
+    <Panel title={`${ENDED_LABELS[state]} entries`} note={`spool ${spool.slice(0, 8)}`}>
+      <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>
+      {!page && (
+        <Empty>
+          The store did not answer, so it is unknown which entries it has. See{' '}
+          <a href="/console/replicas" className="link">
+            Replicas
+          </a>
+          .
+        </Empty>
+      )}
+      {page?.entries.length === 0 && <NoEntries state={state} query={query} isKeeping={isKeeping} />}
+      {page && page.entries.length > 0 && (
+        <>
+          <Remedies entries={page.entries} settings={settings} />
+          {resend && <ResendAll {...{ spool, resend, query }} />}
+          <Entries {...{ spool, state, query }} entries={page.entries} canResend={resend !== undefined} />
+        </>
+      )}
+      {page?.next && (
+        <a href={nextPath(spool, page.next, query)} className="link-block mt-3 text-note">
+          Older
+        </a>
+      )}
+    </Panel>
+  )
+}
+
+const MEANINGS: Readonly<Record<EndedState, string>> = {
+  declined:
+    'Sentry declined these envelopes when Culvert delivered them from the spool. They stay for 7 days. What Sentry declines at once is not stored: its sender has Sentry’s answer, and Rejections counts it.',
+  expired: 'These envelopes were pending for longer than SPOOL_HOURS. They stay for 7 days.',
+  evicted:
+    'These envelopes made room in the spool for more important ones. Only these lines are left of them, for 7 days.',
+  kept: 'Sentry has accepted these envelopes, or the inbox has them. If Sentry has lost some, choose the time of the loss, and send them again: they keep their event IDs.',
+}
+
+const NONE: Readonly<Record<EndedState, string>> = {
+  declined: 'Sentry has declined no envelope from the spool within 7 days. There is nothing to do.',
+  expired: 'No envelope has expired within 7 days. There is nothing to do.',
+  evicted: 'No envelope had to make room within 7 days. There is nothing to do.',
+  kept: 'No envelope has been kept yet.',
+}
+
+function NoEntries({
+  state,
+  query,
+  isKeeping,
+}: Omit<EndedList, 'page' | 'resend'> & Omit<Props, 'spool' | 'list' | 'settings'>) {
+  const { project, from, to, after } = query
+  if (project !== undefined || from !== undefined || to !== undefined || after !== undefined)
+    return (
+      <Empty>
+        No {state} entry matches.{' '}
+        <a href={withQuery(SPOOL, { state })} className="link">
+          Show all
+        </a>
+      </Empty>
+    )
+  if (state === 'kept' && !isKeeping)
+    return (
+      <Empty>
+        Nothing is kept: KEEP_HOURS is 0. With <code>KEEP_HOURS=24</code>, Culvert keeps the errors and
+        feedback that Sentry accepts for a day, so that they can be sent again if Sentry loses them.
+      </Empty>
+    )
+  return <Empty>{NONE[state]}</Empty>
+}
+
+/** Remedies of the entries on the page, each once. */
+function Remedies({
+  entries,
+  settings,
+}: {
+  entries: readonly StoreEntry[]
+  settings: Rejections['settings']
+}) {
+  const remedies = new Map<string, Remedy>()
+  for (const entry of entries) {
+    const remedy = remedyOf(entry, settings)
+    if (remedy) remedies.set(remedy.sentence, remedy)
+  }
+  if (remedies.size === 0) return null
+  return (
+    <section aria-label="How to mend it" className="mb-4 max-w-prose text-note">
+      <h3 className="font-semibold">How to mend it</h3>
+      <ul className="grid grid-cols-1 gap-3">
+        {[...remedies.values()].map(({ sentence, line }) => (
+          <li key={sentence} className="grid min-w-0 grid-cols-1 gap-2 wrap-anywhere">
+            {sentence}
+            {line && <CodeBlock label={`Line for .env: ${line}`} text={line} copy="Copy the line" />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+type ResendProps = Pick<Props, 'spool' | 'query'> & { resend: ResendStarted | 'unknown' }
+
+/** Button that sends all entries of the list again, those of later pages too. */
+function ResendAll({ spool, resend, query }: ResendProps) {
+  if (resend === 'unknown')
+    return <p className="mb-3 text-note">The store did not say how many of them can be sent again.</p>
+  if (resend.entries === 0)
+    return (
+      <p className="mb-3 text-note text-quiet">
+        None of them can be sent again: their content is gone, or they were sent again within the last hour.
+      </p>
+    )
+  const count = formatQuantity(resend.entries, 'envelope')
+  return (
+    <div className="mb-3 text-note">
+      <SpoolAction
+        spool={spool}
+        action="resend"
+        selection={selectionOf(query)}
+        label={resend.entries === 1 ? 'Send it again' : `Send all ${formatCount(resend.entries)} again`}
+        scope={`${count} (${formatBytes(resend.bytes)})${describeFilter(query)}`}
+      />
+    </div>
+  )
+}
+
+function describeFilter({ project, from, to }: SpoolQuery): string {
+  const isTimed = readTime(from) !== undefined || readTime(to) !== undefined
+  return `${project === undefined ? '' : ` of project ${project}`}${isTimed ? ' of the chosen time' : ''}`
+}
+
+const COLUMNS = [
+  { name: 'Ended', className: 'align-top wide:whitespace-nowrap' },
+  { name: 'Project', className: 'hidden align-top wide:table-cell' },
+  { name: 'Category', className: 'hidden align-top wide:table-cell' },
+  { name: 'Size', className: 'hidden align-top whitespace-nowrap wide:table-cell' },
+]
+
+type EntriesProps = {
+  spool: string
+  state: EndedState
+  query: SpoolQuery
+  entries: StoreEntry[]
+  /** Entries of the state can be sent again. */
+  canResend: boolean
+}
+
+function Entries({ spool, state, query, entries, canResend }: EntriesProps) {
+  const hasReasons = state !== 'kept'
+  const rows = entries.map((entry) => ({
+    key: entry.id,
+    cells: [
+      <Ended key="ended" entry={entry} />,
+      entry.project,
+      categoryLabel(entry.category),
+      formatBytes(entry.bytes),
+      ...(hasReasons ? [<Reason key="reason" entry={entry} />] : []),
+      ...(canResend ? [<Resend key="action" {...{ spool, entry, query }} />] : []),
+    ],
+  }))
+  const columns = [
+    ...COLUMNS,
+    ...(hasReasons ? [{ name: 'Reason', className: 'align-top' }] : []),
+    ...(canResend ? [{ name: 'Action', className: 'align-top wide:whitespace-nowrap' }] : []),
+  ]
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
+      tabIndex={0}
+      aria-label="Entries, the last one first"
+      className="mt-0 overflow-x-auto"
+    >
+      <Table label={`${ENDED_LABELS[state]} entries`} columns={columns} rows={rows} />
+    </section>
+  )
+}
+
+function Ended({ entry: { ended, received, event_id: eventId } }: { entry: StoreEntry }) {
+  const time = <Ago time={ended ?? received} />
+  if (eventId === undefined) return <span className="inline-flex min-h-8 items-center">{time}</span>
+  return (
+    <a href={findPath(eventId)} className="link inline-flex min-h-8 items-center">
+      {time}
+    </a>
+  )
+}
+
+function Reason({ entry }: { entry: StoreEntry }) {
+  return (
+    <span className="inline-flex min-h-8 min-w-32 items-center wrap-anywhere">
+      <span>
+        {nameReason(entry)}
+        <span className="text-quiet wide:hidden">
+          {' '}
+          ({categoryLabel(entry.category)}, {formatBytes(entry.bytes)})
+        </span>
+      </span>
+    </span>
+  )
+}
+
+function Resend({ spool, entry, query }: { spool: string; entry: StoreEntry; query: SpoolQuery }) {
+  const { id, state, stored, resent } = entry
+  if (!stored) return <span className="inline-flex min-h-8 items-center text-quiet">content gone</span>
+  return (
+    <span className="-mx-4 -my-1 flex flex-wrap items-center">
+      <SpoolAction
+        spool={spool}
+        action="resend"
+        selection={{ ...selectionOf(query), id, state }}
+        label="Send again"
+        scope="this envelope"
+        weight="light"
+      />
+      {resent !== undefined && (
+        <span className="px-4 text-quiet">
+          sent again <Ago time={resent} />
+        </span>
+      )}
+    </span>
+  )
+}

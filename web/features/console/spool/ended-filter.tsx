@@ -1,0 +1,91 @@
+/** States of the entries as links, and the filter of those that are not pending. It works without scripts. */
+'use client'
+
+import { useState } from 'react'
+import { useHydrated } from '../../../lib/use-hydrated.ts'
+import { Button } from '../../../ui/button.tsx'
+import { withQuery } from '../routes.ts'
+import { ENDED_LABELS, type EndedState, readTime, SPOOL, type SpoolQuery } from './spool-query.ts'
+
+const TABS: { state: EndedState | undefined; name: string }[] = [
+  { state: undefined, name: 'Pending' },
+  ...(Object.keys(ENDED_LABELS) as EndedState[]).map((state) => ({ state, name: ENDED_LABELS[state] })),
+]
+
+export function States({ shown }: { shown: EndedState | undefined }) {
+  return (
+    <nav aria-label="State" className="flex flex-wrap gap-1 text-note">
+      {TABS.map(({ state, name }) => (
+        <a
+          key={name}
+          href={withQuery(SPOOL, { state })}
+          aria-current={state === shown ? 'page' : undefined}
+          className="inline-flex min-h-9 items-center rounded-part border border-quiet/45 px-3 text-ink no-underline hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent aria-[current]:text-on-accent"
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+const CONTROL =
+  'min-h-10 w-full min-w-0 rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
+
+type Props = { state: EndedState; query: SpoolQuery; projects: readonly string[] }
+
+export function EndedFilter({ state, query: { project, from, to }, projects }: Props) {
+  const names = project !== undefined && !projects.includes(project) ? [project, ...projects] : projects
+  const isSet = project !== undefined || from !== undefined || to !== undefined
+  return (
+    <form
+      action={SPOOL}
+      aria-label="Filter"
+      className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-[minmax(0,1fr)_14rem_14rem_auto]"
+    >
+      <input type="hidden" name="state" value={state} />
+      <label className="col-span-2 grid min-w-0 grid-cols-1 gap-1 text-quiet wide:col-span-1">
+        Project
+        <select name="project" defaultValue={project ?? ''} className={CONTROL}>
+          <option value="">all</option>
+          {names.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <TimeField name="from" label="Ended from" given={from} />
+      <TimeField name="to" label="Ended until" given={to} />
+      <span className="col-span-2 flex items-center gap-3 wide:col-span-1">
+        <Button type="submit">Filter</Button>
+        {isSet && (
+          <a href={withQuery(SPOOL, { state })} className="link-block">
+            Show all
+          </a>
+        )}
+      </span>
+    </form>
+  )
+}
+
+/** Time in the reader's zone; without scripts in UTC, since the server does not know the zone. */
+function TimeField({ name, label, given }: { name: string; label: string; given: string | undefined }) {
+  const isHydrated = useHydrated()
+  const [chosen, setChosen] = useState(() => readTime(given))
+  const offsetMs = isHydrated && chosen !== undefined ? new Date(chosen).getTimezoneOffset() * 60_000 : 0
+  return (
+    <label className="grid min-w-0 grid-cols-1 gap-1 text-quiet">
+      {isHydrated ? label : `${label} (UTC)`}
+      <input
+        key={isHydrated ? 'local' : 'utc'}
+        type="datetime-local"
+        {...(!isHydrated && { name })}
+        defaultValue={chosen === undefined ? '' : new Date(chosen - offsetMs).toISOString().slice(0, 16)}
+        onChange={({ target }) => setChosen(target.value === '' ? undefined : Date.parse(target.value))}
+        className={CONTROL}
+      />
+      {isHydrated && chosen !== undefined && <input type="hidden" name={name} value={chosen} />}
+    </label>
+  )
+}
