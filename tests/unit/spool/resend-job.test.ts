@@ -20,7 +20,7 @@ describe('ResendJobs', () => {
   let filters: EndedFilter[]
   let pending: PartitionTotals[]
   let limited: string[]
-  let capacity: number
+  let capacity: number | undefined
   let value: { value: string | undefined; revision: number }
   let errors: unknown[]
 
@@ -123,7 +123,8 @@ describe('ResendJobs', () => {
   })
 
   it.each([
-    ['the breaker of the upstream is open', 0, 0],
+    ['the breaker of the upstream is open, and another envelope probes it', 0, 1],
+    ['no upstream is configured', undefined, 0],
     ['other envelopes are pending', 1_000, 100],
   ])('waits while %s', async (_, takes, others) => {
     const jobs = start()
@@ -138,6 +139,19 @@ describe('ResendJobs', () => {
     await pass(SECOND)
     expect(resent.length).toBeGreaterThan(0)
     expect(await jobs.status()).not.toHaveProperty('waiting')
+  })
+
+  it('sends one entry again while the breaker is open and nothing else would probe the upstream', async () => {
+    const jobs = start()
+    capacity = 0
+    pending = [pendingOf(0)]
+    await begin(jobs)
+    await pass(SECOND)
+    expect(resent).toHaveLength(1)
+    pending = [pendingOf(1)]
+    await pass(MINUTE)
+    expect(resent).toHaveLength(1)
+    expect(await jobs.status()).toMatchObject({ sent: 1, waiting: expect.any(String) })
   })
 
   it('does not wait for a few entries, for another project, and for rate-limited categories', async () => {

@@ -156,10 +156,10 @@ export class Deliverer {
     return [...this.#attempts.values()]
   }
 
-  /** Returns how many deliveries a second the slowest upstream of some projects takes; 0 while a breaker is open. */
-  capacity(isWanted: (project: Project) => boolean): number {
+  /** Returns how many deliveries a second the slowest upstream of some projects takes; 0 while a breaker is open, `undefined` without an upstream. */
+  capacity(isWanted: (project: Project) => boolean): number | undefined {
     const wanted = [...this.#origins.values()].filter(({ projects }) => projects.some(isWanted))
-    return wanted.length === 0 ? 0 : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
+    return wanted.length === 0 ? undefined : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
   }
 
   /** Names the entries that no configured project has, with a remedy. */

@@ -160,10 +160,16 @@ export class ResendJobs {
     const { spool, deliverer, onResent } = this.#deps
     const { order, sent } = job
     const left = (order.limit ?? Infinity) - sent
-    const perSecond = Math.min(MAX_RATE, deliverer.capacity(this.#isWanted(order)) * SHARE)
-    if (perSecond === 0) return { entries: [], isOver: false, waiting: 'the upstream takes no envelopes' }
-    const batch = Math.min(left, Math.max(1, Math.floor((perSecond * STEP_MS) / 1000)))
-    if ((await this.#countPending(order)) >= MAX_PENDING + batch)
+    const capacity = deliverer.capacity(this.#isWanted(order))
+    const pending = await this.#countPending(order)
+    // while a breaker is open, one entry is resent, since an upstream for which nothing is pending would not be probed
+    if (capacity === undefined || (capacity === 0 && pending > 0))
+      return { entries: [], isOver: false, waiting: 'the upstream takes no envelopes' }
+    const batch = Math.min(
+      left,
+      Math.max(1, Math.floor((Math.min(MAX_RATE, capacity * SHARE) * STEP_MS) / 1000)),
+    )
+    if (pending >= MAX_PENDING + batch)
       return { entries: [], isOver: false, waiting: 'other envelopes are pending' }
     const { started, reached: from = order.from } = job
     const { entries, isOver, ...end } = await spool.entries.resend(
