@@ -84,6 +84,20 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await spool.close()
   })
 
+  it('stay also while the entries of their network cannot be counted', async ({ nats }) => {
+    const nc = await connect({ servers: nats.server })
+    const { streams, consumers } = await jetstreamManager(nc)
+    const name = 'CULVERT_DEAD_LETTERS'
+    await streams.add({ name, subjects: ['culvert.dead.entry.>'], storage: 'file', max_consumers: 1 })
+    await consumers.add(name, { durable_name: 'taken' }) // no other one can be created to read the lines
+    const spool = await openSpoolOn(nats)
+    await store(spool)
+    for (const lease of await takeAll(spool, 1)) expect(await spool.finish(lease, DECLINED)).toBe(true)
+    expect((await streams.info(name)).state.messages).toBe(1)
+    await spool.close()
+    await nc.close()
+  })
+
   it('are kept again after an operator deleted their streams', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     for (let n = 0; n < 2; n++) {

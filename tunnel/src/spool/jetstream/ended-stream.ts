@@ -99,7 +99,7 @@ export class EndedStream {
    * stays.
    */
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
-    if (performance.now() >= this.#countDue) await this.#count()
+    if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
     const { kind } = this
     const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line.network)
     if (!hasRoom && kind === KEPT) return 'too-large'

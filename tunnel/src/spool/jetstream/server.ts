@@ -218,7 +218,7 @@ export function isGone(error: unknown): boolean {
 }
 
 /** Tells an answer from an error that may pass, or that needs a diagnosis. */
-function isAnswer(error: unknown): boolean {
+export function isAnswer(error: unknown): boolean {
   const code = codeOf(error)
   if (UNAVAILABLE.includes(code)) return false
   return (code !== FULL || isFull(error)) && (code !== DELETE_FAILED || isGone(error))

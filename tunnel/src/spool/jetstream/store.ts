@@ -37,7 +37,7 @@ import {
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './durability.ts'
 import { Messages, removeByClass, retryUntil, type Stored, type Walked } from './messages.ts'
-import { Server } from './server.ts'
+import { isAnswer, Server } from './server.ts'
 import { SharedBuckets } from './shared-state.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { type End, StreamEntries } from './stream-entries.ts'
@@ -56,6 +56,7 @@ const REPLICAS_MS = 2_000
 const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
 const COPIED_AT_A_TIME = 50
+const COPY_ATTEMPTS = 10
 const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
@@ -318,13 +319,15 @@ class JetStreamSpool implements Spool {
     ending: End | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
+    let attempts = 0
     const copy = async () => {
       const stored = await this.#find(ref)
       if (!stored || !ending) return false
       const body = await this.#messages.readBody(stored)
       const chunks = () => (Buffer.isBuffer(body) ? [body] : body.open())
       await this.entries.end(stored.entry, { chunks }, ending).catch((error) => {
-        if (this.#server.failure) throw error
+        const isRefused = isAnswer(error) || ++attempts >= COPY_ATTEMPTS
+        if (this.#server.failure || !isRefused) throw error
         this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
       })
       return true
