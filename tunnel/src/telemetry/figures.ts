@@ -90,9 +90,16 @@ function account(slots: readonly Slot[]): number {
     slot.unknown = counts.received - sumOf(counts.outcomes)
     if (slot.unknown < 0) {
       // Another replica gave an outcome to envelopes that a lost one had counted.
-      takeUnknown(slots, index, -slot.unknown, (earlier, count) => {
-        earlier.counts.received -= count
-      })
+      // Of those unknown, the resent ones were not received.
+      takeUnknown(
+        slots,
+        index,
+        -slot.unknown,
+        (earlier, count) => {
+          earlier.counts.received -= count
+        },
+        ({ unknown, counts: { received } }) => Math.min(unknown, received),
+      )
       counts.received = sumOf(counts.outcomes)
       slot.unknown = 0
     }
@@ -136,12 +143,13 @@ function takeUnknown(
   last: number,
   count: number,
   onTaken: (slot: Slot, count: number, index: number) => void,
+  availableIn: (slot: Slot) => number = ({ unknown }) => unknown,
 ): number {
   let left = count
   for (let index = last; index >= 0 && left > 0; index--) {
     const slot = slots[index]
-    const taken = Math.min(left, Math.max(0, slot?.unknown ?? 0))
-    if (!slot || taken === 0) continue
+    if (!slot) continue
+    const taken = Math.min(left, Math.max(0, availableIn(slot)))
     slot.unknown -= taken
     left -= taken
     onTaken(slot, taken, index)
