@@ -1,6 +1,15 @@
 /** Ended entries in the SQLite file of a spool: their bounds, their files, other releases, kills and a full disk. */
 
-import { closeSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -89,6 +98,20 @@ describe('Ended entries in a SQLite file', () => {
     const spool = await open()
     await decline(spool, LARGE_BYTES)
     expect(endedFiles()).toHaveLength(1)
+  })
+
+  it('keep the bodies of a transaction whose former files cannot be removed', async () => {
+    await (await open()).close()
+    const name = 'f'.repeat(32)
+    writeFileSync(join(folder, 'bodies', name), 'body')
+    const store = new SqliteStore(file, { ...PLENTY, ...divideSpace(PLENTY.bytes, folder) }, 'id')
+    mkdirSync(join(folder, 'entries', 'folder')) // is not removed like a file
+    store.commit(() => {
+      store.files.keep(name)
+      store.files.remove('folder')
+    })
+    store.close()
+    expect(endedFiles().sort()).toEqual([name, 'folder'].sort())
   })
 
   it('are left out when their table is damaged, and deliveries still end', async () => {

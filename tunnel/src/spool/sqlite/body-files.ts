@@ -88,10 +88,14 @@ export class BodyFiles {
     for (const name of readdirSync(this.#ended)) if (!isKnown(name)) rmSync(join(this.#ended, name))
   }
 
+  /** Leaves a file that cannot be removed: it is litter, and the result of the transaction stands. */
   #settle(files: readonly string[]): void {
-    for (const file of files) rmSync(file, { force: true })
     this.#linked = []
     this.#removed = []
+    for (const file of files)
+      try {
+        rmSync(file, { force: true })
+      } catch {}
   }
 
   #link(source: string, folder: string, name: string): void {

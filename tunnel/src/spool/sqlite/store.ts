@@ -98,18 +98,19 @@ export class SqliteStore {
   /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
   commit<T>(work: () => T): T {
     this.lockWait.run(() => this.#db.exec('BEGIN IMMEDIATE'))
+    let result: T
     try {
-      const result = work()
+      result = work()
       this.#usage.write()
       this.#db.exec('COMMIT')
-      this.files.commit()
-      return result
     } catch (error) {
       this.#usage.discard()
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       this.files.rollback()
       throw error
     }
+    this.files.commit()
+    return result
   }
 
   /** Writes a first `put_off` to which the end of no lease is equal, so that the row keeps its length when it is postponed. */
