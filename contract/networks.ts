@@ -61,11 +61,12 @@ export function limitedNetworkOf(address: string | undefined): string {
 }
 
 const HEX = '[0-9a-f]{4}'
-const SUBSCRIBER_IPV6 = new RegExp(`^${HEX}:${HEX}:${HEX}:${HEX}$`)
+const SUBSCRIBER_IPV6 = new RegExp(`(?:^| )${HEX}:${HEX}:${HEX}:${HEX}$`)
 
 /**
  * Returns a result of `networkOf` with the /56 and the /48 around it, as beginnings of its name: a home has a /56, a company a /48. They
- * have growing shares, since they may also hold several subscribers. Empty for no network.
+ * have growing shares, since they may also hold several subscribers. Empty for no network. A word before the network, which gives it shares of
+ * its own, stays.
  */
 export function networksAround(network: string): CountedNetwork[] {
   if (network === '') return []
@@ -73,8 +74,8 @@ export function networksAround(network: string): CountedNetwork[] {
   if (!SUBSCRIBER_IPV6.test(network)) return [smallest]
   return [
     smallest,
-    { name: network.slice(0, '0000:0000:0000:00'.length), factor: 2 },
-    { name: network.slice(0, '0000:0000:0000'.length), factor: 4 },
+    { name: network.slice(0, -'00'.length), factor: 2 },
+    { name: network.slice(0, -':0000'.length), factor: 4 },
   ]
 }
 

@@ -39,6 +39,11 @@ describe('networksAround', () => {
     expect(around(other).filter(({ name }) => own.has(name))).toHaveLength(expected)
   })
 
+  it('returns those of a mirror apart from those of the senders', () => {
+    const [own, mirrors] = ['', 'mirror '].map((word) => networksAround(`${word}2a00:0001:0002:0304`))
+    expect(mirrors).toEqual(own?.map(({ name, factor }) => ({ name: `mirror ${name}`, factor })))
+  })
+
   it('returns an IPv4 address alone, and nothing for a private address', () => {
     expect(around('81.2.69.1')).toEqual([{ name: '81.2.69.1', factor: 1 }])
     expect(around('192.168.1.1')).toEqual([])

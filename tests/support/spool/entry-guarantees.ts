@@ -115,6 +115,22 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(await here.entries.list({ states: ['declined'] }, PAGE)).toHaveLength(96)
       })
 
+      it.each([
+        ['198.51.100.2', '198.51.100.20'],
+        ['mirror 198.51.100.2', 'mirror 198.51.100.23'],
+      ])('of %s never push out those of %s', async (network, other) => {
+        await using small = await open(SMALL)
+        const here = await small.spool()
+        const failMany = async (network: string, many: number) => {
+          for (let n = 0; n < many; n++) await store(here, { bytes: 200_000, network })
+          await end(here, DECLINED, many)
+        }
+        await failMany(other, 4)
+        await failMany(network, 24)
+        const stored = (await here.entries.list({}, PAGE)).filter((each) => each.isStored)
+        expect(stored.filter((each) => each.network === other)).toHaveLength(4)
+      })
+
       it('leave their line when they were evicted for want of space', async () => {
         await using small = await open({ ...SMALL, bytes: 16 * MIB, addressShare: 1 })
         const here = await small.spool()

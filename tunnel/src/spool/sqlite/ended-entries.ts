@@ -403,9 +403,9 @@ function lineBytes(answer: unknown): number {
   return LINE_BYTES + (typeof answer === 'string' ? answer.length : 0)
 }
 
-/** Returns the first and the last name of the networks within one: their names begin with its name. */
+/** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
 function within(network: string): [string, string] {
-  return [network, `${network}~`]
+  return [network, network.includes(':') ? `${network}~` : network]
 }
 
 function statesOf({ states = ENDED_STATES }: EndedFilter): readonly EndedState[] {
