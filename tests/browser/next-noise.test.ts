@@ -11,6 +11,9 @@ import { cloud } from '../support/site.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { startNextApp } from '../support/web/next-app.ts'
 
+/** The first test builds the app, beside other tests. */
+const BUILDING_TIMEOUT_MS = 300_000
+
 type Lifecycle = 'stream' | 'static'
 
 /** Starts the app behind nginx, as on an operator's server. */
@@ -50,6 +53,7 @@ describe('An app with @sentry/nextjs', requires('chromium', 'nginx'), () => {
     ['static', 1], // the server's SDK drops its own
   ])(
     'delivers no report of the not-found page and of signals: %s',
+    { timeout: BUILDING_TIMEOUT_MS },
     async ([lifecycle, reports], { sentry, chromium }) => {
       await using shop = await startShop(sentry, lifecycle)
       const noise = (...types: string[]) =>
