@@ -147,7 +147,7 @@ export function entryPromises(name: string, open: OpenStore): void {
             { key: session.key, eventId: EVENT, isStored: false },
           ])
           expect(await here.entries.count({})).toEqual({ entries: 0, bytes: 0 })
-          expect(await here.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
+          expect(await here.entries.resend({}, 10)).toEqual({ entries: [], isOver: true, hasLeft: false })
         }
       })
     })
@@ -252,7 +252,7 @@ export function entryPromises(name: string, open: OpenStore): void {
           const other = await opened.spool()
           const { entries } = await other.entries.resend({}, 10)
           expect(entries).toMatchObject([{ key: entry.key, bytes, project: entry.project }])
-          expect(await other.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
+          expect(await other.entries.resend({}, 10)).toEqual({ entries: [], isOver: true, hasLeft: false })
           expect(await spool.entries.list({}, PAGE)).toEqual([])
           expect(await spool.expire(Date.now() - 30_000)).toEqual([])
           const [lease] = await takeAll(other, 1)

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
 import { ResendJobs } from '../../../tunnel/src/spool/resend-job.ts'
-import type { EndedFilter, PartitionTotals, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type { EndedFilter, EndedPlace, PartitionTotals, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
 import { OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../support/spool/entries.ts'
 
 const SECOND = 1_000
@@ -16,6 +16,8 @@ describe('ResendJobs', () => {
   const projects = createProjects([PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? []))
   const replicas = new Map<string, ResendJobs>()
   let stored: SpoolEntry[]
+  let withoutRoom: number
+  let places: (EndedPlace | undefined)[]
   let resent: { at: number; replica: string }[]
   let filters: EndedFilter[]
   let pending: PartitionTotals[]
@@ -27,6 +29,8 @@ describe('ResendJobs', () => {
   beforeEach(async () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
     stored = await Promise.all(Array.from({ length: MANY }, (_, n) => spoolEntryOf(Buffer.from(`${n}`))))
+    withoutRoom = 0
+    places = []
     resent = []
     filters = []
     pending = []
@@ -43,20 +47,28 @@ describe('ResendJobs', () => {
     expect(errors).toEqual([])
   })
 
-  function start(replica = 'a'): ResendJobs {
+  function start(replica = 'a', aheadMs = 0): ResendJobs {
     const jobs = new ResendJobs({
       spool: {
         entries: {
-          resend: async (filter: EndedFilter, limit: number) => {
+          resend: async (filter: EndedFilter, limit: number, after?: EndedPlace) => {
             filters.push(filter)
+            places.push(after)
+            if (!after && withoutRoom > 0)
+              return { entries: [], isOver: false, hasLeft: true, after: { ended: 0, id: 0 } }
             const entries = stored.splice(0, limit)
-            return { entries, isOver: entries.length === 0, reached: MANY - stored.length }
+            const place = { ended: MANY - stored.length, id: 0 }
+            return { entries, isOver: entries.length === 0, hasLeft: false, after: place }
           },
           count: async () => ({ entries: stored.length, bytes: 10 * stored.length }),
         } as never,
-        totals: async () => ({ envelopes: 0, bytes: 0, paused: [], partitions: pending }),
+        totals: async () => ({
+          envelopes: pending.reduce((sum, { envelopes }) => sum + envelopes, 0),
+          ...{ bytes: 0, paused: [], partitions: pending },
+        }),
         state: {
           get: async () => value,
+          clockOffsetMs: () => -aheadMs,
           put: async (_, next, revision) => {
             if (revision !== value.revision) return false
             value = { value: next, revision: revision + 1 }
@@ -66,7 +78,7 @@ describe('ResendJobs', () => {
       },
       deliverer: { capacity: () => capacity },
       limits: { limitedCategories: () => limited },
-      ...{ projects, replica, now: Date.now },
+      ...{ projects, replica, now: () => Date.now() + aheadMs },
       onResent: () => resent.push({ at: Date.now(), replica }),
       onError: (error) => errors.push(error),
     })
@@ -108,10 +120,72 @@ describe('ResendJobs', () => {
       ...{ states: ['declined'], projects: [PROJECT], eventId: 'f', from: 5, to: started },
       notResentSince: started - 60 * MINUTE,
     })
-    expect(filters.map(({ from }) => from)).toEqual(
-      filters.map(({ from }) => from).sort((a = 0, b = 0) => a - b),
-    )
-    expect(filters.at(-1)?.from).toBe(MANY)
+    expect(new Set(filters.map(({ from }) => from))).toEqual(new Set([5]))
+    const ended = places.slice(1).map((place) => place?.ended ?? 0)
+    expect(ended).toEqual(ended.toSorted((a, b) => a - b))
+    expect(ended.at(-1)).toBe(MANY)
+  })
+
+  it.each([
+    [20, 2],
+    [3, 0.3],
+  ])('resends a tenth of the %d envelopes that a slow upstream takes a second', async (takes, perSecond) => {
+    capacity = takes
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    const before = resent.length
+    await pass(20 * SECOND)
+    expect(resent.length - before).toBe(20 * perSecond)
+  })
+
+  it('leaves entries without room to another pass, as long as one may make room', async () => {
+    withoutRoom = 1
+    pending = [pendingOf(20)]
+    const jobs = start()
+    await begin(jobs)
+    await pass(30 * SECOND)
+    expect(resent).toHaveLength(MANY)
+    const status = await jobs.status()
+    expect(status).toMatchObject({ sent: MANY, waiting: expect.any(String) })
+    expect(status).not.toHaveProperty('finished')
+    pending = []
+    await pass(10 * SECOND)
+    expect(await jobs.status()).toMatchObject({ sent: MANY, finished: expect.any(Number) })
+  })
+
+  it('ends when its project is gone', async () => {
+    capacity = undefined
+    const jobs = start()
+    await begin(jobs, { ...DECLINED, projects: ['https://gone@gone.example/1'] })
+    await pass(5 * SECOND)
+    expect(await jobs.status()).toMatchObject({ sent: 0, finished: expect.any(Number) })
+  })
+
+  it('writes once a second while it waits', async () => {
+    capacity = 0
+    pending = [pendingOf(1)]
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    const before = value.revision
+    await pass(10 * SECOND)
+    expect(value.revision - before).toBe(10)
+  })
+
+  it('stays with its replica when the clock of another one is wrong', async () => {
+    const jobs = start('a')
+    await begin(jobs)
+    await pass(1.5 * SECOND)
+    const other = start('b', 5 * MINUTE)
+    await pass(5 * SECOND)
+    expect(new Set(resent.map(({ replica }) => replica))).toEqual(new Set(['a']))
+    const { started = 0 } = (await jobs.status()) ?? {}
+    expect((await other.status())?.started).toBe(started + 5 * MINUTE)
+    await jobs.stop()
+    await pass(20 * SECOND)
+    expect(resent.at(-1)?.replica).toBe('b')
+    expect([filters[0]?.to, filters.at(-1)?.to]).toEqual([started, started + 5 * MINUTE])
   })
 
   it('resends no more than its limit', async () => {
@@ -124,7 +198,6 @@ describe('ResendJobs', () => {
 
   it.each([
     ['the breaker of the upstream is open, and another envelope probes it', 0, 1],
-    ['no upstream is configured', undefined, 0],
     ['other envelopes are pending', 1_000, 100],
   ])('waits while %s', async (_, takes, others) => {
     const jobs = start()

@@ -5,10 +5,10 @@ import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import { isMirrorKey, type Project, type Projects } from '../projects.ts'
 import type { Deliverer } from './delivery.ts'
 import type { SharedState } from './shared-state.ts'
-import type { EndedFilter, PartitionTotals, Resent, Spool, SpoolEntry } from './spool.ts'
+import type { EndedFilter, EndedPlace, PartitionTotals, Spool, SpoolEntry } from './spool.ts'
 
 type ResendDeps = {
-  spool: Pick<Spool, 'entries' | 'totals'> & { state: Pick<SharedState, 'get' | 'put'> }
+  spool: Pick<Spool, 'entries' | 'totals'> & { state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'> }
   deliverer: Pick<Deliverer, 'capacity'>
   limits: Pick<UpstreamLimits, 'limitedCategories'>
   projects: Projects
@@ -33,7 +33,7 @@ export type ResendOrder = {
   limit?: number
 }
 
-/** Job as the replicas share it. `beat` is the last time at which its owner wrote it. */
+/** Job as the replicas share it. Its times are those of the store's clock. `beat` is the last one at which its owner wrote it. */
 type SharedJob = {
   order: ResendOrder
   started: number
@@ -41,8 +41,8 @@ type SharedJob = {
   bytes: number
   sent: number
   bytesSent: number
-  /** No entry that is to be sent has ended before this time. */
-  reached?: number
+  /** Absent before its first step. */
+  pass?: Pass
   samples: { time: number; sent: number }[]
   waiting?: string
   owner: string
@@ -51,7 +51,10 @@ type SharedJob = {
   finished?: number
 }
 
-type Step = Resent & { waiting?: string }
+/** One pass through the entries, from the oldest one on. Those whose share is used up are left to the next pass. */
+type Pass = { after?: EndedPlace; hasPlaced: boolean; hasLeft: boolean }
+
+type Step = { entries: SpoolEntry[]; isOver: boolean; pass?: Pass; waiting?: string }
 
 const KEY = 'resend'
 const STEP_MS = 250
@@ -69,6 +72,9 @@ export class ResendJobs {
   readonly #deps: ResendDeps
   /** Projects and categories of which this replica has resent entries. */
   readonly #fed = new Set<string>()
+  /** Entries that may be resent now, with the fraction that the last steps have left. */
+  #allowed = 0
+  #allowedAt = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
   #isStopping = false
@@ -102,7 +108,7 @@ export class ResendJobs {
 
   /** Begins a job. Returns `false` while another one runs. */
   async begin(order: ResendOrder, { entries, bytes }: { entries: number; bytes: number }): Promise<boolean> {
-    const started = this.#deps.now()
+    const started = this.#time()
     const job: SharedJob = {
       ...{ order, started, entries: Math.min(entries, order.limit ?? Infinity), bytes },
       ...{ sent: 0, bytesSent: 0, samples: [], owner: '', beat: 0 },
@@ -113,15 +119,15 @@ export class ResendJobs {
 
   /** Ends the job, if one runs, within a step of any replica. */
   async cancel(): Promise<ResendJob | undefined> {
-    const stopped = this.#deps.now()
+    const stopped = this.#time()
     const job = await this.#change((current) => (isRunning(current) ? { ...current, stopped } : undefined))
-    return job && describe(job)
+    return job && describe(job, this.#offsetMs())
   }
 
   /** Returns the last job. */
   async status(): Promise<ResendJob | undefined> {
     const job = parse((await this.#deps.spool.state.get(KEY)).value)
-    return job && describe(job)
+    return job && describe(job, this.#offsetMs())
   }
 
   #schedule(ms: number): void {
@@ -130,59 +136,84 @@ export class ResendJobs {
       this.#running = this.#tick()
         .catch((error) => {
           this.#deps.onError(error)
-          return false
+          return IDLE_MS
         })
-        .then((isOwner) => this.#schedule(isOwner ? STEP_MS : IDLE_MS))
+        .then((ms) => this.#schedule(ms))
     }, ms).unref()
   }
 
-  /** Returns `true` when this replica does the work. */
-  async #tick(): Promise<boolean> {
-    const { spool, replica, now } = this.#deps
+  /** Does a step, unless another replica does the work. Returns the milliseconds until the next one: each writes to the disk. */
+  async #tick(): Promise<number> {
+    const { spool, replica } = this.#deps
     const known = parse((await spool.state.get(KEY)).value)
-    if (!isRunning(known) || !this.#mayOwn(known)) return false
+    if (!isRunning(known) || !this.#mayOwn(known)) return IDLE_MS
     if (known.owner !== replica) {
       const owned = await this.#change((job) =>
-        isRunning(job) && this.#mayOwn(job) ? { ...job, owner: replica, beat: now() } : undefined,
+        isRunning(job) && this.#mayOwn(job) ? { ...job, owner: replica, beat: this.#time() } : undefined,
       )
-      if (!owned) return false
+      if (!owned) return IDLE_MS
     }
     const step = await this.#step(known)
     await this.#change((job) => (job?.started === known.started ? this.#add(job, step) : undefined))
-    return true
+    return step.waiting === undefined ? STEP_MS : IDLE_MS
   }
 
   #mayOwn({ owner, beat }: SharedJob): boolean {
-    return owner === this.#deps.replica || Math.abs(this.#deps.now() - beat) > OWNER_MS
+    return owner === this.#deps.replica || Math.abs(this.#time() - beat) > OWNER_MS
+  }
+
+  /** Returns the time of the store: the clocks of its replicas may differ. */
+  #time(): number {
+    return this.#deps.now() + this.#offsetMs()
+  }
+
+  #offsetMs(): number {
+    return this.#deps.spool.state.clockOffsetMs()
   }
 
   async #step(job: SharedJob): Promise<Step> {
     const { spool, deliverer, onResent } = this.#deps
-    const { order, sent } = job
+    const { order, sent, pass = { hasPlaced: false, hasLeft: false } } = job
     const left = (order.limit ?? Infinity) - sent
+    const waitFor = (waiting: string): Step => ({ entries: [], isOver: false, pass, waiting })
     const capacity = deliverer.capacity(this.#isWanted(order))
+    if (capacity === undefined) return { entries: [], isOver: true } // its project is not configured any more
     const pending = await this.#countPending(order)
     // while a breaker is open, one entry is resent, since an upstream for which nothing is pending would not be probed
-    if (capacity === undefined || (capacity === 0 && pending > 0))
-      return { entries: [], isOver: false, waiting: 'the upstream takes no envelopes' }
-    const batch = Math.min(
-      left,
-      Math.max(1, Math.floor((Math.min(MAX_RATE, capacity * SHARE) * STEP_MS) / 1000)),
-    )
-    if (pending >= MAX_PENDING + batch)
-      return { entries: [], isOver: false, waiting: 'other envelopes are pending' }
-    const { started, reached: from = order.from } = job
-    const { entries, isOver, ...end } = await spool.entries.resend(
-      filterOf({ ...order, ...(from !== undefined && { from }) }, started),
-      batch,
-    )
+    if (capacity === 0 && pending > 0) return waitFor('the upstream takes no envelopes')
+    const allowed = capacity === 0 ? 1 : this.#allowance(Math.min(MAX_RATE, capacity * SHARE))
+    const batch = Math.min(left, allowed)
+    if (batch === 0) return { entries: [], isOver: false, pass }
+    if (pending >= MAX_PENDING + batch) return waitFor('other envelopes are pending')
+    const filter = filterOf(order, job.started - this.#offsetMs())
+    const { entries, isOver, hasLeft, after } = await spool.entries.resend(filter, batch, pass.after)
+    this.#allowed -= entries.length
     for (const entry of entries) {
       onResent(entry)
       this.#fed.add(`${entry.project} ${entry.category}`)
     }
-    if (entries.length === 0 && !isOver)
-      return { entries, isOver, waiting: 'the share of a network or a project is used up' }
-    return { entries, isOver: isOver || entries.length >= left, ...end }
+    const passed = {
+      ...(after && { after }),
+      hasPlaced: pass.hasPlaced || entries.length > 0,
+      hasLeft: pass.hasLeft || hasLeft,
+    }
+    if (!isOver) return { entries, isOver: entries.length >= left, pass: passed }
+    if (!passed.hasLeft || (await this.#isFutile(passed))) return { entries, isOver }
+    return { entries, isOver: false, waiting: 'the share of a network or a project is used up' }
+  }
+
+  /** Returns `true` after a pass in which no entry had room, though nothing is pending that could make room later. */
+  async #isFutile({ hasPlaced }: Pass): Promise<boolean> {
+    return !hasPlaced && (await this.#deps.spool.totals()).envelopes === 0
+  }
+
+  /** Returns how many entries may be resent now. */
+  #allowance(perSecond: number): number {
+    const time = this.#deps.now()
+    const elapsedMs = Math.min(STEP_MS, Math.max(0, time - this.#allowedAt))
+    this.#allowed = Math.min(1, this.#allowed) + (perSecond * elapsedMs) / 1000
+    this.#allowedAt = time
+    return Math.floor(this.#allowed)
   }
 
   /** A mirror that is away does not hold back a job for all projects. */
@@ -206,17 +237,17 @@ export class ResendJobs {
     return partitions.filter(competes).reduce((sum, { envelopes }) => sum + envelopes, 0)
   }
 
-  #add(job: SharedJob, { entries, isOver, reached, waiting }: Step): SharedJob {
-    const { now, replica } = this.#deps
-    const { waiting: _, ...others } = job
-    const time = now()
+  #add(job: SharedJob, { entries, isOver, pass, waiting }: Step): SharedJob {
+    const { replica } = this.#deps
+    const { waiting: _waiting, pass: _pass, ...others } = job
+    const time = this.#time()
     const sent = job.sent + entries.length
     return {
       ...others,
       sent,
       bytesSent: job.bytesSent + entries.reduce((sum, { bytes }) => sum + bytes, 0),
       samples: [...job.samples.filter((sample) => time - sample.time < SAMPLE_MS), { time, sent }].slice(-40),
-      ...(reached !== undefined && { reached }),
+      ...(pass && { pass }),
       ...(waiting !== undefined && { waiting }),
       ...{ owner: replica, beat: time },
       ...(isOver && job.stopped === undefined && { finished: time }),
@@ -253,7 +284,8 @@ function isRunning(job: SharedJob | undefined): job is SharedJob {
   return job !== undefined && job.stopped === undefined && job.finished === undefined
 }
 
-function describe(job: SharedJob): ResendJob {
+/** Describes a job by the clock of this machine, which that of the store is ahead of by `offsetMs`. */
+function describe(job: SharedJob, offsetMs: number): ResendJob {
   const { order, started, entries, bytes, sent, bytesSent, waiting, stopped, finished } = job
   const { states, projectName, eventId, from, to } = order
   return {
@@ -262,10 +294,10 @@ function describe(job: SharedJob): ResendJob {
     ...(eventId !== undefined && { event_id: eventId }),
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
-    ...{ started, entries, bytes, sent, bytes_sent: bytesSent, per_second: rateOf(job) },
+    ...{ started: started - offsetMs, entries, bytes, sent, bytes_sent: bytesSent, per_second: rateOf(job) },
     ...(waiting !== undefined && isRunning(job) && { waiting }),
-    ...(stopped !== undefined && { stopped }),
-    ...(finished !== undefined && { finished }),
+    ...(stopped !== undefined && { stopped: stopped - offsetMs }),
+    ...(finished !== undefined && { finished: finished - offsetMs }),
   }
 }
 

@@ -139,16 +139,21 @@ export type EndedFilter = {
 }
 
 /** Page of entries, the last one that ended first. `after` is the last entry of the previous page. */
-export type EndedPage = { limit: number; after?: { ended: number; id: number } }
+export type EndedPage = { limit: number; after?: EndedPlace }
+
+/** Position of an entry in the order in which they ended. */
+export type EndedPlace = { ended: number; id: number }
 
 /** Result of one step of a resend. */
 export type Resent = {
   /** Entries that have become pending. */
   entries: SpoolEntry[]
-  /** No entry is left that matches. Without it, and without entries, the shares of the next ones are used up for now. */
+  /** No other entry matches. */
   isOver: boolean
-  /** No entry that matches has ended before this time: the next step may begin there. Absent when it is not known. */
-  reached?: number
+  /** Some entries stayed, since their shares are used up. */
+  hasLeft: boolean
+  /** Place at which the next step begins. Absent where the store finds it itself. */
+  after?: EndedPlace
 }
 
 /**
@@ -166,9 +171,9 @@ export type Entries = {
   read(entry: EndedEntry): Promise<StoredBody>
   /**
    * Makes up to `limit` entries with a body pending, the oldest first, unless shares are used up or they are pending already. It evicts
-   * nothing. Dead letters move; kept entries stay, and a copy becomes pending.
+   * nothing. Dead letters move; kept entries stay, and a copy becomes pending. Begins after `after`.
    */
-  resend(filter: EndedFilter, limit: number): Promise<Resent>
+  resend(filter: EndedFilter, limit: number, after?: EndedPlace): Promise<Resent>
   /** Removes entries. Returns their number, at most some thousands. */
   purge(filter: EndedFilter): Promise<number>
 }

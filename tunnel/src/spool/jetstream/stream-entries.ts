@@ -128,26 +128,27 @@ export class StreamEntries implements Entries {
   /** Begins where the last step with the same filter ended: kept entries stay in their stream. */
   async resend(filter: EndedFilter, limit: number): Promise<Resent> {
     const entries: SpoolEntry[] = []
-    let isOver = true
+    let hasLeft = false
     for (const stream of this.#streams) {
       const cursor = stream === this.#kept && !filter.entry ? this.#cursorFor(filter) : undefined
       let last: number | undefined
       let left: number | undefined
       for await (const found of this.#select(stream, filter, 'oldest', cursor?.seq)) {
         if (!found.isStored) continue
-        isOver = false
         last = found.seq
         if (entries.length >= Math.min(limit, MAX_RESENT)) {
           left ??= found.seq
           break
         }
         const result = await this.#resendOne(stream, found)
-        if (result === 'full') left ??= found.seq
-        else if (result !== 'known') entries.push(result)
+        if (result === 'full') {
+          left ??= found.seq
+          hasLeft = true
+        } else if (result !== 'known') entries.push(result)
       }
       if (cursor) cursor.seq = left ?? (last === undefined ? cursor.seq : last + 1)
     }
-    return { entries, isOver }
+    return { entries, isOver: entries.length === 0, hasLeft }
   }
 
   /** Returns a kept entry by its number. */

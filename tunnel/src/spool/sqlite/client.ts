@@ -109,7 +109,7 @@ class SqliteSpool implements Spool {
       file === undefined
         ? viewOf(await this.#worker.call('readEnded', id, key))
         : openBody(join(this.#endedFolder, file), bytes),
-    resend: (filter, limit) => this.#worker.call('resend', filter, limit),
+    resend: (...args) => this.#worker.call('resend', ...args),
     purge: (filter) => this.#repeat(() => this.#worker.call('purgeEnded', filter)),
   }
   readonly summaries: Summaries | undefined

@@ -10,6 +10,7 @@ import {
   type EndedEntry,
   type EndedFilter,
   type EndedPage,
+  type EndedPlace,
   type EndedState,
   type Ending,
   type SpoolBounds,
@@ -184,12 +185,16 @@ export class EndedEntries {
   }
 
   /** Lists entries with a body, the oldest first. */
-  oldest(filter: EndedFilter, limit: number): EndedEntry[] {
+  oldest(filter: EndedFilter, limit: number, after: EndedPlace = { ended: 0, id: 0 }): EndedEntry[] {
+    const { ended, id } = after
+    const range = { ...filter, from: Math.max(filter.from ?? 0, ended) }
     const found =
       filter.entry || filter.eventId !== undefined
-        ? this.#selected(filter).toReversed()
+        ? this.#selected(filter)
+            .filter((entry) => newestFirst(entry, after) < 0)
+            .toReversed()
         : statesOf(filter)
-            .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(filter), limit))
+            .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(range), ended, id, limit))
             .map(readEnded)
             .sort((a, b) => -newestFirst(a, b))
     let room = MAX_BATCH_BYTES
@@ -417,7 +422,7 @@ function rangeOf({ projects, from = 0, to, notResentSince }: EndedFilter): SQLIn
   return [from, to ?? Number.MAX_SAFE_INTEGER, names, names, notResentSince ?? Number.MAX_SAFE_INTEGER]
 }
 
-function newestFirst(a: EndedEntry, b: EndedEntry): number {
+function newestFirst(a: EndedPlace, b: EndedPlace): number {
   return b.ended - a.ended || b.id - a.id
 }
 
@@ -456,7 +461,9 @@ function prepare(db: DatabaseSync) {
     newest: db.prepare(
       `${selected} ${inRange} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
     ),
-    oldest: db.prepare(`${selected} ${inRange} AND stored = 1 ORDER BY ended, id LIMIT ?`),
+    oldest: db.prepare(
+      `${selected} ${inRange} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
+    ),
     count: db.prepare(
       `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes FROM entries ${inRange} AND stored = 1`,
     ),

@@ -8,6 +8,7 @@ import {
   type Avoided,
   type EndedEntry,
   type EndedFilter,
+  type EndedPlace,
   type Ending,
   type Lease,
   LONGEST_DELAY_MS,
@@ -146,12 +147,15 @@ export class SqliteStore {
   }
 
   /** Makes some ended entries pending. The files of large bodies are shared with kept entries. */
-  resend(filter: EndedFilter, limit: number): Resent {
-    const found = this.ended.oldest(filter, Math.min(limit, MAX_RESENT))
+  resend(filter: EndedFilter, limit: number, after?: EndedPlace): Resent {
+    const found = this.ended.oldest(filter, MAX_RESENT, after)
     const entries: SpoolEntry[] = []
     const resent = Date.now()
-    let left: EndedEntry | undefined
+    let hasLeft = false
+    let last: EndedEntry | undefined
     for (const ended of found) {
+      if (entries.length >= limit) break
+      last = ended
       const { id, key, network, project, file } = ended
       if (this.#statements.known.get(key)) {
         this.ended.noteResent(ended, resent)
@@ -161,7 +165,7 @@ export class SqliteStore {
       const bytes = diskBytesOf(entry)
       const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
       if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) {
-        left ??= ended
+        hasLeft = true
         continue
       }
       const body = this.ended.readEnded(id, key)
@@ -174,8 +178,7 @@ export class SqliteStore {
       this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
       entries.push({ ...entry, file: pendingFile })
     }
-    const reached = (left ?? found.at(-1))?.ended
-    return { entries, isOver: found.length === 0, ...(reached !== undefined && { reached }) }
+    return { entries, isOver: !last, hasLeft, ...(last && { after: { ended: last.ended, id: last.id } }) }
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
