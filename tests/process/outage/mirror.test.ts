@@ -94,10 +94,10 @@ describe.each(STORE_NAMES)('A tunnel with a mirror and a %s', (name, requirement
 describe('A tunnel with a mirror', () => {
   it('delivers an envelope that arrives again by a retry of nginx once', async () => {
     await using site = await openSite()
-    const killed = await site.start()
+    const start = () => site.start({ UPSTREAM_LATE_MS: '4000' }) // the entry is leased for a second more
+    const [killed, tunnel] = [await start(), await start()]
     await site.send(killed, [site.error(1)])
     await killed.kill()
-    const tunnel = await site.start()
     await site.send(tunnel, [site.error(1), site.error(2)])
     await site.untilMirrored(tunnel)
     expect(idsOf(site.mirror.requests)).toEqual([idOf(1), idOf(2)])
