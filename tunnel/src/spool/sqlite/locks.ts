@@ -88,11 +88,11 @@ export function retryWhileBusy<T>(work: () => T): T {
 }
 
 /** Throws for a name that is a FIFO, a device or a folder: opening some of them waits for ever. */
-export function rejectSpecialFile(file: string, setting = 'SPOOL_URL'): void {
+export function rejectSpecialFile(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found && !found.isFile())
     throw new Error(
-      `${setting}: "${file}" is not a regular file; write the path of a file on a disk, which need not exist`,
+      `SPOOL_URL: "${file}" is not a regular file; write the path of a file on a disk, which need not exist`,
     )
 }
 

@@ -1,54 +1,41 @@
-/** Calls into the worker thread that owns a SQLite file. */
+/** Calls into the worker thread that owns the spool's SQLite file. */
 
 import { Worker } from 'node:worker_threads'
-import type { Calls } from '../calls.ts'
+import type { Call, Calls, Result } from '../calls.ts'
 import type { SpoolFileOptions } from '../spool-file.ts'
-import type { Opened } from './worker.ts'
-
-/** Methods that a thread runs, by name. */
-type MethodsOf<Methods> = { [Name in keyof Methods]: (...args: never) => unknown }
-
-/** Call as a message, and its result. */
-export type CallMessage = { number: number; name: PropertyKey; args: unknown[] }
-export type ResultMessage = { number: number; value?: unknown; error?: Error }
-/** Several calls, or the last message. */
-export type RequestMessage = CallMessage[] | 'close'
+import type { Opened, Request } from './worker.ts'
 
 type Pending = { resolve: (value: never) => void; reject: (error: Error) => void }
 
 const MAX_CALLS = 256 // in one message
 
-/** Runs calls on a file, in a thread of its own or in the caller's. `Opened` describes the file. */
-export type FileCaller<Methods extends MethodsOf<Methods>, Opened> = {
+/** Runs calls on a spool's file, in a thread of its own or in the caller's. */
+export type SpoolFileCaller = {
   /** Rejects when the file cannot be opened. */
   readonly opened: Promise<Opened>
-  call<Name extends keyof Methods>(
+  call<Name extends keyof Calls>(
     name: Name,
-    ...args: Parameters<Methods[Name]>
-  ): Promise<Awaited<ReturnType<Methods[Name]>>>
+    ...args: Parameters<Calls[Name]>
+  ): Promise<Awaited<ReturnType<Calls[Name]>>>
   close(): Promise<void>
 }
 
-export type SpoolFileCaller = FileCaller<Calls, Opened>
-
 /** Starts the thread of a spool's file. */
 export function openSpoolWorker(options: SpoolFileOptions): SpoolFileCaller {
-  return new WorkerClient<Calls, Opened>(new URL('./worker.ts', import.meta.url), options)
+  return new WorkerClient(options)
 }
 
-export class WorkerClient<Methods extends MethodsOf<Methods>, Opened extends object>
-  implements FileCaller<Methods, Opened>
-{
+class WorkerClient implements SpoolFileCaller {
   readonly opened: Promise<Opened>
   readonly #worker: Worker
   readonly #closed: Promise<void>
   readonly #pending = new Map<number, Pending>()
-  readonly #outbox: CallMessage[] = []
+  readonly #outbox: Call[] = []
   #calls = 0
   #error: Error | undefined
 
-  constructor(script: URL, workerData: unknown) {
-    this.#worker = new Worker(script, { workerData })
+  constructor(options: SpoolFileOptions) {
+    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: options })
     const opened = Promise.withResolvers<Opened>()
     this.opened = opened.promise
     this.#closed = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
@@ -58,7 +45,7 @@ export class WorkerClient<Methods extends MethodsOf<Methods>, Opened extends obj
     }
     this.#worker.on('error', fail)
     this.#worker.on('exit', () => fail(new Error('the spool is closed')))
-    this.#worker.on('message', (message: ResultMessage[] | Opened) => {
+    this.#worker.on('message', (message: Result[] | Opened) => {
       if (Array.isArray(message)) for (const result of message) this.#settle(result)
       else opened.resolve(message)
     })
@@ -68,10 +55,10 @@ export class WorkerClient<Methods extends MethodsOf<Methods>, Opened extends obj
    * Sends the calls of one turn of the event loop together. Bytes among the arguments are transferred, since copies would be held three
    * times. Rejects when the worker fails or has ended.
    */
-  call<Name extends keyof Methods>(
+  call<Name extends keyof Calls>(
     name: Name,
-    ...args: Parameters<Methods[Name]>
-  ): Promise<Awaited<ReturnType<Methods[Name]>>> {
+    ...args: Parameters<Calls[Name]>
+  ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     return new Promise((resolve, reject) => {
       if (this.#error) return reject(this.#error)
       const number = ++this.#calls
@@ -84,18 +71,18 @@ export class WorkerClient<Methods extends MethodsOf<Methods>, Opened extends obj
   /** Resolves when the worker has responded to all calls and ended. */
   async close(): Promise<void> {
     this.#send()
-    this.#worker.postMessage('close' satisfies RequestMessage)
+    this.#worker.postMessage('close' satisfies Request)
     await this.#closed
   }
 
   #send(): void {
     while (this.#outbox.length > 0) {
       const calls = this.#outbox.splice(0, MAX_CALLS)
-      this.#worker.postMessage(calls satisfies RequestMessage, calls.flatMap(buffersOf))
+      this.#worker.postMessage(calls satisfies Request, calls.flatMap(buffersOf))
     }
   }
 
-  #settle({ number, value, error }: ResultMessage): void {
+  #settle({ number, value, error }: Result): void {
     const pending = this.#pending.get(number)
     this.#pending.delete(number)
     if (error) pending?.reject(error)
@@ -109,6 +96,6 @@ export class WorkerClient<Methods extends MethodsOf<Methods>, Opened extends obj
   }
 }
 
-function buffersOf({ args }: CallMessage): ArrayBuffer[] {
+function buffersOf({ args }: Call): ArrayBuffer[] {
   return args.flatMap((arg) => (arg instanceof Uint8Array ? (arg.buffer as ArrayBuffer) : []))
 }
