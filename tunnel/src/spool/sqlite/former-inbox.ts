@@ -47,16 +47,20 @@ export class FormerInbox {
     if (!existsSync(this.#file)) return 'gone'
     using db = new DatabaseSync(this.#file, { timeout: LOCK_MS })
     if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'").get()) return 'gone'
-    const remove = db.prepare('DELETE FROM inbox WHERE id = ?')
-    db.exec('BEGIN IMMEDIATE')
-    for (const id of this.#adopted) remove.run(id)
-    db.exec('COMMIT')
-    this.#adopted = []
+    if (this.#adopted.length > 0) this.#removeAdopted(db)
     const rows = readBatch(db)
     for (const row of rows) this.#keep(row)
     this.#adopted = rows.map(({ id }) => String(id))
     if (rows.length === 0 && isUnused(db)) return this.#remove(db)
     return rows.length
+  }
+
+  #removeAdopted(db: DatabaseSync): void {
+    const remove = db.prepare('DELETE FROM inbox WHERE id = ?')
+    db.exec('BEGIN IMMEDIATE')
+    for (const id of this.#adopted) remove.run(id)
+    db.exec('COMMIT')
+    this.#adopted = []
   }
 
   #keep({ id, time, event_id: eventId, network, envelope }: Row): void {
@@ -104,6 +108,7 @@ function readBatch(db: DatabaseSync): Row[] {
 /** Returns `true` when no other process has the file open: the write-ahead log can be given up then. */
 function isUnused(db: DatabaseSync): boolean {
   try {
+    db.exec('PRAGMA busy_timeout = 0') // asked once a second: this thread must not wait each time
     return db.prepare('PRAGMA journal_mode = DELETE').get()?.journal_mode === 'delete'
   } catch {
     return false // locked
