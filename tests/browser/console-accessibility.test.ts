@@ -122,6 +122,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   /** Creates one of each entry that can be opened: a receipt, an envelope in the inbox, and a spool entry that is pending until disposal. */
   async function openings(consoleSite: ConsoleSite) {
     await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
+    await consoleSite.sendMany(1, consoleSite.newError, 200)
     await consoleSite.sentry.away()
     await consoleSite.spoolMany(2, consoleSite.newError)
     await using visitor = await consoleSite.operator('/inbox')

@@ -231,6 +231,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await untilListed(list.getByText('Sentry has declined no envelope'))
     await find(/Sentry accepted it/)
     expect(sentry.requests.at(-1)?.body.toString()).toContain(eventId.replaceAll('-', ''))
+    await page.goto(`${site.url}/console/spool?state=kept`)
+    const kept = page.getByRole('region', { name: 'Kept entries' })
+    await untilListed(kept.locator(`a[href$="${eventId.replaceAll('-', '')}"]`))
   })
 
   it('does not say that a report never arrived while a replica is silent', async ({ consoleSite }) => {

@@ -167,6 +167,8 @@ function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInb
   )
 }
 
+const COPY = ' A copy is kept.'
+
 function Sentence({ finding, sentryHost }: { finding: Finding; sentryHost: string | undefined }): ReactNode {
   const { state, entry, kept, finalOutcome, receipt } = finding
   const acceptor = sentryHost === undefined ? 'The inbox' : 'Sentry'
@@ -189,14 +191,14 @@ function Sentence({ finding, sentryHost }: { finding: Finding; sentryHost: strin
     return (
       <>
         {outcome === 'delivered' ? `${acceptor} accepted it` : `${MEANINGS[outcome]} That was`}{' '}
-        <Moment time={time} />, after {formatDuration(waitedMs)} in the spool.
+        <Moment time={time} />, after {formatDuration(waitedMs)} in the spool.{kept && COPY}
       </>
     )
   }
   if (state === 'delivered' && receipt)
     return (
       <>
-        {acceptor} accepted it <Moment time={receipt.time} />.{kept && ' A copy is kept.'}
+        {acceptor} accepted it <Moment time={receipt.time} />.{kept && COPY}
       </>
     )
   if (state === 'declined' && receipt)
