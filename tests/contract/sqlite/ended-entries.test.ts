@@ -22,7 +22,7 @@ import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
+import { LARGE_BYTES, OTHER_PROJECT, PLENTY, PROJECT } from '../../support/spool/entries.ts'
 import { bytesOf, inPieces, keysOf, plain, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease } from '../../support/spool/previous-release.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -156,7 +156,7 @@ describe('Ended entries in a SQLite file', () => {
     expect(endedFiles()).toEqual([])
   })
 
-  it('are removed after their time when they are kept, also when nothing is kept any more', async () => {
+  it('are removed after their time when they are kept, and after 30 days when nothing is kept any more', async () => {
     const kept = { bytes: 64 * MIB, ageMs: HOUR_MS }
     const spool = await open({ kept })
     const keep = async (bytes: number) => {
@@ -169,39 +169,73 @@ describe('Ended entries in a SQLite file', () => {
     expect(await keep(100)).toBe('stored')
     expect(await spool.entries.list({}, PAGE)).toMatchObject([{ bytes: 100 }])
     expect(endedFiles()).toEqual([])
-    const later = await open()
-    await expect
-      .poll(() => Date.now())
-      .toBeGreaterThan(Number((await later.entries.list({}, PAGE))[0]?.ended))
+    const later = await open() // the other replica still keeps its entries
+    change(`UPDATE entries SET ended = ended - ${HOUR_MS + 1}`)
+    await later.expire(0)
+    expect(await later.entries.list({}, PAGE)).toHaveLength(1)
+    change(`UPDATE entries SET ended = ended - ${30 * DAY_MS}`)
     await later.expire(0)
     expect(await later.entries.list({}, PAGE)).toEqual([])
     expect(query('SELECT * FROM totals')).toEqual([])
   })
 
-  it('are at most 10,000 dead letters, and 500 of one network', async () => {
+  it('are at most 10,000 lines without a body, and 500 of one network, and none with a body gives way to lines', async () => {
     const spool = await open({ addressShare: 0.05 })
-    const copy = (many: number, network: string) =>
+    const count = (kind: string, name: string, many: number) =>
+      change(`INSERT INTO totals VALUES ('${kind}', '${name}', '', ${many}, ${many})
+        ON CONFLICT DO UPDATE SET envelopes = envelopes + ${many}, bytes = bytes + ${many}`)
+    const copy = (many: number, network: string) => {
       change(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
         INSERT INTO entries (state, ended, key, project, category, priority, network, received, size, bytes, stored, receipt, headers)
-        SELECT state, ended - 1, '${network}' || i, project, category, priority, '${network}', received, size, 1, 0, receipt, headers
-        FROM n, (SELECT * FROM entries ORDER BY id LIMIT 1);
-        UPDATE totals SET envelopes = envelopes + ${many} WHERE kind = 'dead';
-        INSERT INTO totals SELECT 'dead-network', '${network}', '', ${many}, ${many} WHERE '${network}' <> ''`)
+        SELECT state, ended + 1, '${network}' || i, project, category, priority, '${network}', received, size, 1, 0, receipt, headers
+        FROM n, (SELECT * FROM entries ORDER BY id LIMIT 1)`)
+      for (const kind of ['dead', 'line']) {
+        count(kind, '', many)
+        if (network !== '') count(`${kind}-network`, network, many)
+      }
+    }
+    const lines = (where = 'NOT stored') => query(`SELECT count(*) AS many FROM entries WHERE ${where}`)
     await decline(spool, 100, 1, '198.51.100.9')
-    copy(499, '198.51.100.1')
+    copy(600, '198.51.100.1')
     await decline(spool, 100, 1, '198.51.100.1')
-    expect(query("SELECT count(*) AS many FROM entries WHERE network = '198.51.100.1'")).toEqual([
-      { many: 500 },
-    ])
-    await decline(spool, 100, 1, '198.51.100.1')
-    expect(query("SELECT count(*) AS many FROM entries WHERE network = '198.51.100.1'")).toEqual([
-      { many: 500 },
-    ])
-    copy(9_499, '')
-    expect(query('SELECT count(*) AS many FROM entries')).toEqual([{ many: 10_000 }])
+    expect(lines("network = '198.51.100.1' AND NOT stored")).toEqual([{ many: 500 }])
+    copy(9_700, '')
     await decline(spool, 100)
-    expect(query('SELECT count(*) AS many FROM entries')).toEqual([{ many: 10_000 }])
+    expect(lines()).toEqual([{ many: 10_000 }])
+    expect(lines('stored')).toEqual([{ many: 3 }])
     expect(await spool.entries.list({ projects: [] }, PAGE)).toEqual([])
+  })
+
+  it('of one project, or of all mirrors together, take half of the room at most', async () => {
+    const spool = await open({ bytes: 64 * MIB, projectShare: 0.5 })
+    const room = divideSpace(64 * MIB, folder).entryBytes / 10
+    const expireMany = async (project: string, many: number) => {
+      for (let n = 0; n < many; n++) await store(spool, { project, bytes: 200_000 })
+      expect(await spool.expire(Date.now() + HOUR_MS)).toHaveLength(many)
+    }
+    const bytesOf = async (...projects: string[]) => (await spool.entries.count({ projects })).bytes
+    const mirrors = ['a', 'b'].map((host) => `https://0123456789abcdef@${host}.example/1#mirror`)
+    await expireMany(OTHER_PROJECT, 4)
+    await expireMany(PROJECT, 30)
+    expect(await bytesOf(OTHER_PROJECT)).toBe(4 * 200_000)
+    expect(await bytesOf(PROJECT)).toBeLessThan(room / 2)
+    expect(await bytesOf(PROJECT)).toBeGreaterThan(room / 3)
+    await spool.entries.purge({ projects: [PROJECT] })
+    for (const mirror of mirrors) await expireMany(mirror, 30)
+    expect(await bytesOf(...mirrors)).toBeLessThan(room / 2)
+    expect(await bytesOf(OTHER_PROJECT)).toBe(4 * 200_000)
+  })
+
+  it('have their totals and indexes in a file of a release without shares of projects', async () => {
+    const spool = await open()
+    await decline(spool, 100, 2)
+    await spool.close()
+    change(`DROP INDEX entries_lines; DROP INDEX entries_dead_project;
+      DELETE FROM totals WHERE kind IN ('dead-project', 'line')`)
+    const again = await open({ projectShare: 0.5 })
+    await decline(again, 100)
+    expect(await again.entries.purge({})).toBe(3)
+    expect(query('SELECT * FROM totals')).toEqual([])
   })
 
   it('keep their files across restarts, and lose them to pending entries that need the room', async () => {
@@ -216,6 +250,18 @@ describe('Ended entries in a SQLite file', () => {
     expect(endedFiles()).toEqual([])
     for (const { isStored } of await again.entries.list({}, PAGE)) expect(isStored).toBe(false)
     expect(await again.entries.resend({}, 10)).toMatchObject({ entries: [], isOver: true })
+  })
+
+  it('are found by their event while they are pending, some megabytes in one step', async () => {
+    const spool = await open()
+    const event = 'fc6d8c0c43fc4630ad850ee518f1b9d0'
+    for (let n = 0; n < 12; n++) await store(spool, { bytes: 900_000 })
+    const last = await store(spool, { bytes: 900_000, eventId: event })
+    const direct = new SqliteStore(file, { ...PLENTY, ...divideSpace(PLENTY.bytes, folder) }, 'id')
+    const step = direct.admin.findEvent(event, 0)
+    direct.close()
+    expect(step).toEqual({ found: [], last: 5 })
+    expect(keysOf(await spool.list({ eventId: event, order: 'newest', limit: 9 }))).toEqual([last.key])
   })
 
   it('stay when the share of their network is used up, until there is room', async () => {
@@ -338,6 +384,32 @@ describe('Ended entries on a full disk', requires('mount'), () => {
       expect(await count()).toBeLessThan(before)
       for (const lease of await takeAll(spool, 70)) expect(await spool.finish(lease, DECLINED)).toBe(true)
       expect((await spool.totals()).envelopes).toBe(0)
+    } finally {
+      await spool.close()
+    }
+  })
+
+  it('with a file give way to a large body, those without one do not', async () => {
+    await using disk = await mountSmallDisk(60)
+    const kept = { bytes: 1024 * MIB, ageMs: DAY_MS }
+    const spool = await openSqliteSpool(join(disk.path, 'spool.db'), { ...PLENTY, bytes: 25 * MIB, kept })
+    try {
+      const keep = async (bytes: number) => {
+        const { entry, body } = await putOne(spool, { bytes })
+        for (const lease of await takeAll(spool, 1)) await spool.finish(lease)
+        await spool.entries.keep(entry, inPieces(body), { state: 'kept' })
+      }
+      for (let n = 0; n < 5; n++) await keep(3_000)
+      for (let n = 0; n < 2; n++) await keep(LARGE_BYTES)
+      const spare = join(disk.path, 'spare')
+      writeFileSync(spare, Buffer.alloc(MIB)) // for the log
+      disk.fill()
+      rmSync(spare)
+      const put = () => putOne(spool, { bytes: LARGE_BYTES })
+      for (let n = 0; n < 2; n++) expect((await put()).result.kind).toBe('stored')
+      expect(await spool.entries.count({})).toEqual({ entries: 5, bytes: 15_000 })
+      await expect(put()).rejects.toThrow()
+      expect(await spool.entries.count({})).toEqual({ entries: 5, bytes: 15_000 })
     } finally {
       await spool.close()
     }

@@ -302,7 +302,8 @@ export function entryPromises(name: string, open: OpenStore): void {
 
       it('the oldest first, some at a time, and each one once', async () => {
         const put: SpoolEntry[] = []
-        for (let n = 0; n < 5; n++) put.push((await keepOne(spool)).entry)
+        for (let n = 0; n < 5; n++) put.push((await keepOne(spool, { bytes: 100 + n })).entry)
+        expect(await spool.entries.count({ states: ['kept'] }, 2)).toEqual({ entries: 2, bytes: 201 })
         const since = Date.now()
         const other = await opened.spool()
         const step = (here: Spool) => here.entries.resend({ states: ['kept'], notResentSince: since }, 2)

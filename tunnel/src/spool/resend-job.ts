@@ -94,9 +94,9 @@ export class ResendJobs {
     await this.#running
   }
 
-  /** Returns the entries that an order selects now. */
+  /** Returns the entries that an order selects now, at most its limit. */
   count(order: ResendOrder): Promise<{ entries: number; bytes: number }> {
-    return this.#deps.spool.entries.count(filterOf(order, this.#deps.now()))
+    return this.#deps.spool.entries.count(filterOf(order, this.#deps.now()), order.limit)
   }
 
   /** Makes one entry pending. Returns `undefined` when it is gone, has no body, or is pending already. */

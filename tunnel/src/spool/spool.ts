@@ -165,8 +165,8 @@ export type Entries = {
   /** Stores an envelope that was never pending. `too-large`: it exceeds a share, or the bytes for kept entries. Rejects when the disk or the server fails. */
   keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'>
   list(filter: EndedFilter, page: EndedPage): Promise<EndedEntry[]>
-  /** Counts the entries that match and have a body, and the bytes of their bodies. */
-  count(filter: EndedFilter): Promise<{ entries: number; bytes: number }>
+  /** Counts the entries that match and have a body, and the bytes of their bodies. With `limit`, the oldest of one state. */
+  count(filter: EndedFilter, limit?: number): Promise<{ entries: number; bytes: number }>
   /** Rejects when the entry is gone, or has no body. */
   read(entry: EndedEntry): Promise<StoredBody>
   /**

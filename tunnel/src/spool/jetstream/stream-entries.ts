@@ -107,11 +107,12 @@ export class StreamEntries implements Entries {
     return found.sort((a, b) => b.ended - a.ended || b.id - a.id).slice(0, limit)
   }
 
-  async count(filter: EndedFilter): Promise<{ entries: number; bytes: number }> {
+  async count(filter: EndedFilter, limit = Infinity): Promise<{ entries: number; bytes: number }> {
     const total = { entries: 0, bytes: 0 }
     for (const stream of this.#streams)
       for await (const { isStored, bytes } of this.#select(stream, filter, 'oldest')) {
         if (!isStored) continue
+        if (total.entries === limit) break
         total.entries++
         total.bytes += bytes
       }

@@ -19,7 +19,7 @@ export type Calls = Pick<
 > &
   Pick<
     EndedEntries,
-    'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept' | 'release'
+    'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept' | 'release' | 'releaseFiles'
   > &
   Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
   Pick<FormerInbox, 'adoptFormer'> &

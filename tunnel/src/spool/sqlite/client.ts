@@ -104,7 +104,7 @@ class SqliteSpool implements Spool {
   readonly entries: Entries = {
     keep: (entry, body, ending) => this.#keep(entry, body, ending),
     list: (filter, page) => this.#worker.call('listEnded', filter, page),
-    count: (filter) => this.#worker.call('countEnded', filter),
+    count: (...args) => this.#worker.call('countEnded', ...args),
     read: async ({ id, key, file, bytes }) =>
       file === undefined
         ? viewOf(await this.#worker.call('readEnded', id, key))
@@ -282,8 +282,9 @@ class SqliteSpool implements Spool {
     let isNeeded = false
     try {
       await writeSynced(folder, file, body).catch(async (error) => {
-        if (error.code !== 'ENOSPC' || !(await this.#worker.call('release', bytes))) throw error
-        await unlink(join(folder, file))
+        if (error.code !== 'ENOSPC') throw error
+        await unlink(join(folder, file)) // what is written of it has taken the room that the release needs
+        if (!(await this.#worker.call('releaseFiles', bytes))) throw error
         await writeSynced(folder, file, body)
       })
       const { result, isStored } = await store()

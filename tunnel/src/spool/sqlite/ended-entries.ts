@@ -2,6 +2,7 @@
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
+import { isMirrorKey } from '../../projects.ts'
 import {
   DEAD_LETTER_LINES,
   DEAD_LETTER_MS,
@@ -20,7 +21,11 @@ import { type Summary, summarise, summariseFile } from '../summary.ts'
 import type { BodyFiles } from './body-files.ts'
 import { diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
-import type { Usage } from './usage.ts'
+import type { EndedKind, Usage } from './usage.ts'
+
+const MIRRORS = '#mirror'
+/** Whose share of the dead letters an entry takes: that of its project, or that of all mirrors. */
+const SHARING = `CASE WHEN substr(project, -7) = '${MIRRORS}' THEN '${MIRRORS}' ELSE project END`
 
 /** Additive: the previous release ignores the table. */
 export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
@@ -50,16 +55,22 @@ CREATE INDEX IF NOT EXISTS entries_event ON entries (event_id) WHERE event_id IS
 CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
-CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept'`
+CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept';
+CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0;
+CREATE INDEX IF NOT EXISTS entries_dead_project ON entries (${SHARING}, stored, ended) WHERE state <> 'kept'`
 
-export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'kept'> & { entryBytes: number }
+export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & { entryBytes: number }
 
 /** Dead letters and kept entries have bounds of their own. */
 type Kind = 'dead' | 'kept'
-type Limits = { bytes: number; lines: number; ageMs: number }
+type Limits = { bytes: number; ageMs: number }
+/** Entries that share a part of a bound: of a network or a project, or all of a kind. */
+type Group = { of: 'all' | 'network' | 'project'; name: string; share: number }
+type Owner = { network: string; project: string }
 
 const LINE_BYTES = 1024 // of a row without a body and an answer, in the table and its indexes
 const INDEX_BYTES = 350 // of the indexes that pending entries do not have
+const LONGEST_KEPT_MS = 720 * 60 * 60 * 1000 // where nothing is kept: other replicas may still keep entries
 const VICTIMS = 32 // read at once
 const PRUNED = 500 // in one transaction
 const PRUNED_FOR_ONE = 2 // with each entry, so that pruning keeps up
@@ -74,19 +85,21 @@ export class EndedEntries {
   readonly #files: BodyFiles
   readonly #summaries: Summaries
   readonly #limits: Record<Kind, Limits>
-  readonly #addressShare: number
+  /** Dead letters of which only the line is left. */
+  readonly #maxLines: number
+  readonly #shares: Pick<EndedBounds, 'addressShare' | 'projectShare'>
 
   constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, summaries: Summaries, bounds: EndedBounds) {
     this.#statements = prepare(db)
     this.#usage = usage
     this.#files = files
     this.#summaries = summaries
-    this.#addressShare = bounds.addressShare
+    this.#shares = bounds
     const deadBytes = bounds.entryBytes * DEAD_LETTER_SHARE
-    const deadLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
+    this.#maxLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
     this.#limits = {
-      dead: { bytes: deadBytes, lines: deadLines, ageMs: DEAD_LETTER_MS },
-      kept: { bytes: bounds.kept?.bytes ?? 0, lines: Infinity, ageMs: bounds.kept?.ageMs ?? 0 },
+      dead: { bytes: deadBytes, ageMs: DEAD_LETTER_MS },
+      kept: bounds.kept ?? { bytes: 0, ageMs: LONGEST_KEPT_MS },
     }
   }
 
@@ -105,22 +118,23 @@ export class EndedEntries {
     if (this.#isKept(key)) this.#statements.note.run(status ?? null, answer ?? null, key)
     else {
       const kind = kindOf(state)
-      const network = String(row.network)
+      const owner = ownerOf(row)
       const summary = kind === 'kept' ? this.#summarisePending(id) : undefined
       const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
       this.#removeKey(key)
       this.#prune(kind, PRUNED_FOR_ONE)
-      const isStored = state !== 'evicted' && this.#makeRoom(kind, network, bytes)
+      const isStored = state !== 'evicted' && this.#makeRoom(kind, owner, bytes)
       if (!isStored && kind === 'kept') return
-      if (kind === 'dead') this.#makeLine(network)
       const file = isStored && row.file !== null ? this.#files.keep(String(row.file)) : null
-      const counted = { network, bytes: isStored ? bytes : lineBytes(answer) }
-      const ended = [state, Date.now(), status ?? null, answer ?? null, counted.bytes, Number(isStored)]
+      const taken = isStored ? bytes : lineBytes(answer)
+      const ended = [state, Date.now(), status ?? null, answer ?? null, taken, Number(isStored)]
       const { lastInsertRowid } = this.#statements.move.run(
         ...[...ended, Number(isStored), file, Number(isStored), id],
       )
       if (summary) this.#summaries.add(lastInsertRowid, summary.entry, summary)
-      this.#usage.addEnded(kind, counted)
+      this.#usage.countEnded(kind, { ...owner, bytes: taken }, 1)
+      if (!isStored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
+      if (kind === 'dead') this.#dropLines(owner)
     }
   }
 
@@ -138,43 +152,44 @@ export class EndedEntries {
     const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
     this.#removeKey(key)
     this.#prune(kind, PRUNED_FOR_ONE)
-    if (!this.#makeRoom(kind, network, bytes)) return 'too-large'
+    const owner = ownerOf(entry)
+    if (!this.#makeRoom(kind, owner, bytes)) return 'too-large'
     const { lastInsertRowid } = this.#statements.insert.run(
       ...[state, ended, status ?? null, answer ?? null, key, project, category, priority, network],
       ...[received, entry.bytes, bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null],
       body ?? null,
     )
     if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
-    this.#usage.addEnded(kind, { network, bytes })
+    this.#usage.countEnded(kind, { ...owner, bytes }, 1)
     return 'stored'
   }
 
   listEnded(filter: EndedFilter, { limit, after }: EndedPage): EndedEntry[] {
     const { ended, id } = after ?? { ended: Number.MAX_SAFE_INTEGER, id: 0 }
-    if (filter.entry || filter.eventId !== undefined)
-      return this.#selected(filter)
-        .filter((found) => found.ended < ended || (found.ended === ended && found.id < id))
-        .slice(0, limit)
-    return statesOf(filter)
-      .flatMap((state) => this.#statements.newest.all(state, ...rangeOf(filter), ended, id, limit))
-      .map(readEnded)
-      .sort(newestFirst)
-      .slice(0, limit)
+    const named = this.#named(filter)?.filter(
+      (found) => found.ended < ended || (found.ended === ended && found.id < id),
+    )
+    const found =
+      named ??
+      statesOf(filter)
+        .flatMap((state) => this.#statements.newest.all(state, ...rangeOf(filter), ended, id, limit))
+        .map(readEnded)
+        .sort(newestFirst)
+    return found.slice(0, limit)
   }
 
-  countEnded(filter: EndedFilter): { entries: number; bytes: number } {
+  countEnded(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
     const total = { entries: 0, bytes: 0 }
-    if (filter.entry || filter.eventId !== undefined)
-      for (const { bytes, isStored } of this.#selected(filter)) {
-        total.entries += Number(isStored)
-        total.bytes += isStored ? bytes : 0
-      }
-    else
-      for (const state of statesOf(filter)) {
-        const row = this.#statements.count.get(state, ...rangeOf(filter))
-        total.entries += Number(row?.entries)
-        total.bytes += Number(row?.bytes)
-      }
+    const named = this.#named(filter)?.filter(({ isStored }) => isStored)
+    for (const { bytes } of named?.toReversed().slice(0, limit) ?? []) {
+      total.entries++
+      total.bytes += bytes
+    }
+    for (const state of named ? [] : statesOf(filter)) {
+      const row = this.#statements.count.get(state, ...rangeOf(filter), limit - total.entries)
+      total.entries += Number(row?.entries)
+      total.bytes += Number(row?.bytes)
+    }
     return total
   }
 
@@ -189,14 +204,13 @@ export class EndedEntries {
     const { ended, id } = after
     const range = { ...filter, from: Math.max(filter.from ?? 0, ended) }
     const found =
-      filter.entry || filter.eventId !== undefined
-        ? this.#selected(filter)
-            .filter((entry) => newestFirst(entry, after) < 0)
-            .toReversed()
-        : statesOf(filter)
-            .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(range), ended, id, limit))
-            .map(readEnded)
-            .sort((a, b) => -newestFirst(a, b))
+      this.#named(filter)
+        ?.filter((entry) => newestFirst(entry, after) < 0)
+        .toReversed() ??
+      statesOf(filter)
+        .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(range), ended, id, limit))
+        .map(readEnded)
+        .sort((a, b) => -newestFirst(a, b))
     let room = MAX_BATCH_BYTES
     const chosen: EndedEntry[] = []
     for (const entry of found.filter(({ isStored }) => isStored).slice(0, limit)) {
@@ -227,13 +241,12 @@ export class EndedEntries {
   /** Removes up to 500 entries. Returns their number. */
   purgeEnded(filter: EndedFilter): number {
     const found =
-      filter.entry || filter.eventId !== undefined
-        ? this.#selected(filter)
-        : statesOf(filter).flatMap((state) =>
-            this.#statements.newest
-              .all(state, ...rangeOf(filter), Number.MAX_SAFE_INTEGER, 0, PRUNED)
-              .map(readEnded),
-          )
+      this.#named(filter) ??
+      statesOf(filter).flatMap((state) =>
+        this.#statements.newest
+          .all(state, ...rangeOf(filter), Number.MAX_SAFE_INTEGER, 0, PRUNED)
+          .map(readEnded),
+      )
     const purged = found.slice(0, PRUNED)
     for (const { id } of purged) this.#removeRow(this.#statements.line.get(id))
     return purged.length
@@ -252,6 +265,22 @@ export class EndedEntries {
     this.#shrink('kept', kept - bytes)
     this.#shrink('dead', dead - Math.max(0, bytes - kept))
     return true
+  }
+
+  /** Removes ended entries whose bodies are files, which make `bytes` free on a full disk. Returns `false` when there are none. */
+  releaseFiles(bytes: number): boolean {
+    let left = bytes
+    while (left > 0) {
+      const rows = this.#statements.withFiles.all(VICTIMS)
+      if (rows.length === 0) break
+      for (const row of rows) {
+        if (left <= 0) break
+        left -= Number(row.bytes)
+        if (row.state === 'kept') this.#removeRow(row)
+        else this.#removeBody(row)
+      }
+    }
+    return left < bytes
   }
 
   deadBytes(): number {
@@ -289,79 +318,86 @@ export class EndedEntries {
     for (const row of rows) this.#removeRow(row)
   }
 
-  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network give way, then the oldest of all. */
-  #makeRoom(kind: Kind, network: string, bytes: number): boolean {
+  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network and its project give way, then the oldest of all. */
+  #makeRoom(kind: Kind, owner: Owner, bytes: number): boolean {
     const { bytes: maxBytes } = this.#limits[kind]
-    const shares = networksAround(network).map(({ name, factor }) => ({
-      name,
-      maxBytes: maxBytes * Math.min(1, this.#addressShare * factor),
-    }))
-    if ([maxBytes, ...shares.map((share) => share.maxBytes)].some((most) => bytes > most)) return false
-    for (const share of shares) this.#shrink(kind, share.maxBytes - bytes, share.name)
-    this.#shrink(kind, maxBytes - bytes)
+    const groups = this.#groupsOf(kind, owner)
+    if (groups.some(({ share }) => bytes > maxBytes * share)) return false
+    for (const group of groups) this.#shrink(kind, maxBytes * group.share - bytes, group)
     return true
   }
 
-  /** Removes the oldest lines beyond the bounds of one network and of all. */
-  #makeLine(network: string): void {
-    const { lines } = this.#limits.dead
-    for (const { name, factor } of networksAround(network))
-      this.#removeLines(lines * Math.min(1, this.#addressShare * factor), name)
-    this.#removeLines(lines)
-  }
-
-  #removeLines(most: number, network?: string): void {
-    const kind = network === undefined ? 'dead' : 'dead-network'
-    for (let left = this.#usage.of(kind, network ?? '').envelopes + 1 - Math.max(1, most); left > 0; ) {
-      const rows = this.#oldestDead(network, Math.ceil(left))
-      if (rows.length === 0) return
-      for (const row of rows) this.#removeRow(row)
-      left -= rows.length
+  /** Removes the oldest lines without a body beyond the bounds of a network, of a project, and of all. */
+  #dropLines(owner: Owner): void {
+    for (const group of this.#groupsOf('dead', owner)) {
+      const most = Math.max(1, Math.floor(this.#maxLines * group.share))
+      for (let left = this.#totalOf('line', group).envelopes - most; left > 0; ) {
+        const rows = this.#oldest('line', group, left)
+        if (rows.length === 0) break
+        for (const row of rows) this.#removeRow(row)
+        left -= rows.length
+      }
     }
   }
 
+  /** Returns the groups of an entry, the smallest first. */
+  #groupsOf(kind: Kind, { network, project }: Owner): Group[] {
+    const { addressShare, projectShare } = this.#shares
+    const networks = networksAround(network).map(({ name, factor }): Group => {
+      return { of: 'network', name, share: Math.min(1, addressShare * factor) }
+    })
+    const ofProject: Group = { of: 'project', name: project, share: projectShare }
+    return [...networks, ...(kind === 'dead' ? [ofProject] : []), EVERYTHING]
+  }
+
   /** Removes the oldest kept entries, or the bodies of the oldest dead letters and then their lines, until the rest takes `maxBytes`. */
-  #shrink(kind: Kind, maxBytes: number, network?: string): void {
-    const usage = () =>
-      network === undefined ? this.#usage.of(kind, '') : this.#usage.of(`${kind}-network`, network)
-    while (usage().bytes > Math.max(0, maxBytes)) {
-      const rows = kind === 'kept' ? this.#oldestKept(network) : this.#oldestDead(network, VICTIMS, 1)
-      const lines = kind === 'dead' && rows.length === 0 ? this.#oldestDead(network, VICTIMS) : []
+  #shrink(kind: Kind, maxBytes: number, group: Group = EVERYTHING): void {
+    const isTooLarge = () => this.#totalOf(kind, group).bytes > Math.max(0, maxBytes)
+    while (isTooLarge()) {
+      const rows = this.#oldest(kind, group, VICTIMS)
+      const lines = kind === 'dead' && rows.length === 0 ? this.#oldest('line', group, VICTIMS) : []
       if (rows.length + lines.length === 0) return
       for (const row of [...rows, ...lines]) {
-        if (usage().bytes <= Math.max(0, maxBytes)) return
+        if (!isTooLarge()) return
         if (kind === 'dead' && row.stored) this.#removeBody(row)
         else this.#removeRow(row)
       }
     }
   }
 
-  #oldestKept(network: string | undefined): Row[] {
-    const { oldestKept, oldestKeptOf } = this.#statements
-    return network === undefined ? oldestKept.all(VICTIMS) : oldestKeptOf.all(...within(network), VICTIMS)
+  #totalOf(kind: EndedKind, { of, name }: Group): { envelopes: number; bytes: number } {
+    return this.#usage.of(of === 'all' ? kind : `${kind}-${of}`, name)
   }
 
-  /** Lists dead letters, only those with a body if `stored` is 1. */
-  #oldestDead(network: string | undefined, limit: number, stored = 0): Row[] {
-    const { oldestDead, oldestDeadOf } = this.#statements
-    return network === undefined
-      ? oldestDead.all(stored, limit)
-      : oldestDeadOf.all(...within(network), stored, limit)
+  /** Lists the oldest entries of a group; of dead letters, those with a body. */
+  #oldest(kind: EndedKind, { of, name }: Group, limit: number): Row[] {
+    const { oldestKept, oldestKeptOf, oldestStored, oldestLines, oldestDeadOf, oldestDeadOfProject } =
+      this.#statements
+    const stored = Number(kind === 'dead')
+    if (of === 'project') return oldestDeadOfProject.all(name, stored, limit)
+    if (of === 'network')
+      return kind === 'kept'
+        ? oldestKeptOf.all(...within(name), limit)
+        : oldestDeadOf.all(...within(name), stored, limit)
+    return { kept: oldestKept, dead: oldestStored, line: oldestLines }[kind].all(limit)
   }
 
   #removeBody(row: Row | undefined): void {
     if (!row) return
-    const [network, bytes, left] = [String(row.network), Number(row.bytes), lineBytes(row.answer)]
+    const [owner, bytes, left] = [ownerOf(row), Number(row.bytes), lineBytes(row.answer)]
     this.#statements.removeBody.run(left, Number(row.id))
-    this.#usage.resizeEnded(kindOf(row.state), network, left - bytes)
+    this.#usage.countEnded(kindOf(row.state), { ...owner, bytes: left - bytes }, 0)
+    if (kindOf(row.state) === 'dead' && row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
     this.#removeFile(row)
   }
 
   #removeRow(row: Row | undefined): void {
     if (!row) return
+    const [owner, kind] = [ownerOf(row), kindOf(row.state)]
     this.#statements.remove.run(Number(row.id))
-    if (row.state === 'kept') this.#summaries.remove(Number(row.id))
-    this.#usage.removeEnded(kindOf(row.state), { network: String(row.network), bytes: Number(row.bytes) })
+    if (kind === 'kept') this.#summaries.remove(Number(row.id))
+    this.#usage.countEnded(kind, { ...owner, bytes: -Number(row.bytes) }, -1)
+    if (kind === 'dead' && !row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, -1)
     this.#removeFile(row)
   }
 
@@ -378,10 +414,11 @@ export class EndedEntries {
     return this.#statements.lineOfKey.get(key)?.state === 'kept'
   }
 
-  /** Lists the entries of a filter that names one, or an event, the last one that ended first. */
-  #selected(filter: EndedFilter): EndedEntry[] {
+  /** Lists the entries of a filter that names one, or an event, the last one that ended first. `undefined` for other filters. */
+  #named(filter: EndedFilter): EndedEntry[] | undefined {
     const { entry, eventId, states, projects, from = 0, to = Infinity, notResentSince = Infinity } = filter
     const { one, ofEvent } = this.#statements
+    if (!entry && eventId === undefined) return undefined
     const rows = entry ? one.all(entry.id, entry.key) : ofEvent.all(eventId ?? '')
     return rows
       .map(readEnded)
@@ -398,10 +435,17 @@ export class EndedEntries {
   }
 }
 
+const EVERYTHING: Group = { of: 'all', name: '', share: 1 }
 const KINDS: readonly Kind[] = ['dead', 'kept']
 
 function kindOf(state: unknown): Kind {
   return state === 'kept' ? 'kept' : 'dead'
+}
+
+/** Returns the network, and the project whose share an entry takes. */
+function ownerOf({ network, project }: Row | SpoolEntry): Owner {
+  const name = String(project)
+  return { network: String(network), project: isMirrorKey(name) ? MIRRORS : name }
 }
 
 function lineBytes(answer: unknown): number {
@@ -441,11 +485,11 @@ function prepare(db: DatabaseSync) {
   const shared = 'key, project, category, priority, network'
   const selected = `SELECT id, state, ended, resent, status, answer, ${shared}, received, size AS body_bytes, stored, receipt, event_id,
     headers, file FROM entries`
-  const line = 'SELECT id, state, network, bytes, stored, answer, file FROM entries'
+  const line = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
   const inRange = `INDEXED BY entries_ended WHERE state = ? AND ended BETWEEN ? AND ?
     AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
   return {
-    pending: db.prepare('SELECT key, network, bytes, file FROM envelopes WHERE id = ?'),
+    pending: db.prepare('SELECT key, network, project, bytes, file FROM envelopes WHERE id = ?'),
     pendingWhole: db.prepare(`SELECT ${SELECTED}, body FROM envelopes WHERE id = ?`),
     note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
     move: db.prepare(
@@ -465,7 +509,8 @@ function prepare(db: DatabaseSync) {
       `${selected} ${inRange} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
     ),
     count: db.prepare(
-      `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes FROM entries ${inRange} AND stored = 1`,
+      `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
+       FROM (SELECT size FROM entries ${inRange} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
     ),
     one: db.prepare(`${selected} WHERE id = ? AND key = ?`),
     ofNumber: db.prepare(`${selected} WHERE id = ?`),
@@ -479,6 +524,9 @@ function prepare(db: DatabaseSync) {
     ),
     remove: db.prepare('DELETE FROM entries WHERE id = ?'),
     withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
+    withFiles: db.prepare(
+      `${line} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
+    ),
     oldKept: db.prepare(
       `${line} INDEXED BY entries_ended WHERE state = 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
     ),
@@ -489,11 +537,18 @@ function prepare(db: DatabaseSync) {
     oldestKeptOf: db.prepare(
       `${line} INDEXED BY entries_kept_network WHERE state = 'kept' AND network BETWEEN ? AND ? ORDER BY ended LIMIT ?`,
     ),
-    oldestDead: db.prepare(
-      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND stored >= ? ORDER BY ended LIMIT ?`,
+    oldestStored: db.prepare(
+      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND stored = 1 ORDER BY ended LIMIT ?`,
+    ),
+    oldestLines: db.prepare(
+      `${line} INDEXED BY entries_lines WHERE state <> 'kept' AND stored = 0 ORDER BY ended LIMIT ?`,
     ),
     oldestDeadOf: db.prepare(
-      `${line} INDEXED BY entries_dead_network WHERE state <> 'kept' AND network BETWEEN ? AND ? AND stored >= ?
+      `${line} INDEXED BY entries_dead_network WHERE state <> 'kept' AND network BETWEEN ? AND ? AND stored = ?
+       ORDER BY ended LIMIT ?`,
+    ),
+    oldestDeadOfProject: db.prepare(
+      `${line} INDEXED BY entries_dead_project WHERE state <> 'kept' AND ${SHARING} = ? AND stored = ?
        ORDER BY ended LIMIT ?`,
     ),
   }

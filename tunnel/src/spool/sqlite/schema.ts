@@ -70,9 +70,9 @@ export function openDatabase(file: string, newId: string): DatabaseSync {
 /** Returns `true` for a file that needs no change. A paused replica may hold the lock that a change needs. */
 function isCurrent(db: DatabaseSync): boolean {
   if (versionOf(db) < SCHEMA_VERSION) return false
-  const has = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
-  const tables = ADDED_TABLES.flatMap((statement) => /EXISTS (\w+)/.exec(statement)?.[1] ?? [])
-  return tables.every((name) => has.get(name)) && missingColumns(db).length === 0
+  const has = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?')
+  const added = ADDED_TABLES.flatMap((statement) => [...statement.matchAll(/EXISTS (\w+)/g)])
+  return added.every(([, name = '']) => has.get(name)) && missingColumns(db).length === 0
 }
 
 function versionOf(db: DatabaseSync): number {

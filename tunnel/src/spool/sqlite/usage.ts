@@ -10,12 +10,12 @@ export type Partition = { project: string; category: string }
 export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 
 /**
- * Kind of total, as in the file: the spool, a project (`share`), or a network, then dead letters and kept entries, of all and of a network.
+ * Kind of total, as in the file: the spool, a project (`share`), or a network, then ended entries, of all, of a network and of a project.
  * Another kind, `lane`, is a partition.
  */
-export type UsageKind = 'all' | 'share' | 'network' | EndedKind | `${EndedKind}-network`
-type EndedKind = 'dead' | 'kept'
-type EndedCounted = Pick<Counted, 'network' | 'bytes'>
+export type UsageKind = 'all' | 'share' | 'network' | EndedKind | `${EndedKind}-${'network' | 'project'}`
+/** Dead letters, those of which only the line is left, and kept entries. */
+export type EndedKind = 'dead' | 'line' | 'kept'
 
 type Change = { key: [kind: string, name: string, category: string]; envelopes: number; bytes: number }
 
@@ -36,24 +36,20 @@ export class Usage {
     this.#count(entry, -1)
   }
 
-  addEnded(kind: EndedKind, { network, bytes }: EndedCounted): void {
-    this.#countEnded(kind, network, 1, bytes)
-  }
-
-  removeEnded(kind: EndedKind, { network, bytes }: EndedCounted): void {
-    this.#countEnded(kind, network, -1, -bytes)
-  }
-
-  /** Counts the bytes by which an entry has become larger. */
-  resizeEnded(kind: EndedKind, network: string, bytes: number): void {
-    this.#countEnded(kind, network, 0, bytes)
+  /** Counts ended entries that are added or removed, or that became larger. */
+  countEnded(kind: EndedKind, counted: Omit<Counted, 'category'>, envelopes: number): void {
+    const { network, project, bytes } = counted
+    this.#change([kind, '', ''], envelopes, bytes)
+    for (const { name } of networksAround(network))
+      this.#change([`${kind}-network`, name, ''], envelopes, bytes)
+    if (kind !== 'kept') this.#change([`${kind}-project`, project, ''], envelopes, bytes)
   }
 
   /** Writes the changes of a transaction, each total once. */
   write(): void {
     for (const { key, envelopes, bytes } of this.#changes.values()) {
       this.#statements.add.run(...key, envelopes, bytes)
-      if (envelopes < 0) this.#statements.removeEmpty.run(...key)
+      if (envelopes <= 0) this.#statements.removeEmpty.run(...key)
     }
     this.#changes.clear()
   }
@@ -95,12 +91,6 @@ export class Usage {
     this.#change(['lane', project, category], sign, sign * bytes)
     this.#change(['share', project, ''], sign, sign * bytes)
     for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
-  }
-
-  #countEnded(kind: EndedKind, network: string, envelopes: number, bytes: number): void {
-    this.#change([kind, '', ''], envelopes, bytes)
-    for (const { name } of networksAround(network))
-      this.#change([`${kind}-network`, name, ''], envelopes, bytes)
   }
 
   #change(key: Change['key'], envelopes: number, bytes: number): void {
