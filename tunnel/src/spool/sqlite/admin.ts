@@ -14,6 +14,7 @@ import type { Partition, Usage } from './usage.ts'
 
 const BATCH = 500 // entries in one transaction
 const SEARCHED = 5_000 // entries in one call: they are read from the disk
+const SEARCHED_BYTES = 4 * 1024 * 1024 // of their bodies, which lie before the event in a row
 const ALL = '' // project of the pause of everything
 
 export class EntryAdmin {
@@ -42,9 +43,16 @@ export class EntryAdmin {
 
   /** Looks for an event in the next entries after a number. An index of events would make every put slower. */
   findEvent(eventId: string, after: number): { found: ListedEntry[]; last: number | undefined } {
-    const { last = null, ids } = this.#statements.searched.get(eventId, after, SEARCHED) ?? {}
-    const found = this.#statements.byIds.all(`[${ids ?? ''}]`).map(readListed)
-    return { found, last: last === null ? undefined : Number(last) }
+    const ids: number[] = []
+    let last: number | undefined
+    let room = SEARCHED_BYTES
+    for (const row of this.#statements.searched.iterate(after, SEARCHED)) {
+      last = Number(row.id)
+      if (row.event_id === eventId) ids.push(last)
+      room -= Number(row.passed)
+      if (room < 0) break
+    }
+    return { found: this.#statements.byIds.all(JSON.stringify(ids)).map(readListed), last }
   }
 
   /** Makes up to 500 postponed entries due. Returns their number: 0 when there are no more. */
@@ -120,8 +128,8 @@ function prepare(db: DatabaseSync) {
       `${entries} ${ofPartition} AND (received, id) < (?, ?) AND ${inTime} ORDER BY received DESC, id DESC LIMIT ?`,
     ),
     searched: db.prepare(
-      `SELECT max(id) AS last, group_concat(CASE WHEN event_id = ? THEN id END) AS ids
-       FROM (SELECT id, event_id FROM envelopes WHERE id > ? ORDER BY id LIMIT ?)`,
+      `SELECT id, CASE WHEN file IS NULL THEN bytes ELSE 0 END AS passed, event_id FROM envelopes
+       WHERE id > ? ORDER BY id LIMIT ?`,
     ),
     byIds: db.prepare(`${entries} WHERE id IN (SELECT value FROM json_each(?))`),
     oldestOf: db.prepare(`${entries} ${ofPartition} ORDER BY received LIMIT ?`),
