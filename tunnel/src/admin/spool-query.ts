@@ -89,10 +89,13 @@ export class SpoolQueries {
   }
 }
 
-export function readRef(c: Context): EntryRef {
-  const [, id, key] = ID.exec(c.req.param('id') ?? '') ?? []
+export function readRef(value: unknown): EntryRef {
+  const [, id, key] = ID.exec(String(value)) ?? []
   if (id !== undefined && key !== undefined) return { id: Number(id), key }
-  throw new RequestError(400, 'An id is a number, a hyphen and 32 hexadecimal digits. GET /spool lists them.')
+  throw new RequestError(
+    400,
+    'An id is a number, a hyphen and 32 hexadecimal digits. GET /store/entries lists them.',
+  )
 }
 
 export function readCursor(cursor: string | undefined): Position | undefined {

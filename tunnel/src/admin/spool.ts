@@ -159,7 +159,7 @@ class SpoolAdmin {
   }
 
   async #find(c: Context): Promise<ListedEntry> {
-    const [found] = await this.#spool.list({ entry: readRef(c) })
+    const [found] = await this.#spool.list({ entry: readRef(c.req.param('id')) })
     if (!found) throw notPending()
     return found
   }

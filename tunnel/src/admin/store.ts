@@ -20,7 +20,6 @@ import {
   ENDED_STATES,
   type EndedEntry,
   type EndedFilter,
-  type EntryRef,
   type ListedEntry,
   pendingSince,
   type Spool,
@@ -29,7 +28,7 @@ import { showCategory } from '../spool/status.ts'
 import type { Receipts } from '../telemetry/receipts.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, RequestError, readNumber } from './responses.ts'
-import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, SpoolQueries } from './spool-query.ts'
+import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, readRef, SpoolQueries } from './spool-query.ts'
 
 export type StoreAdminDeps = {
   spool: Spool
@@ -46,7 +45,6 @@ const LISTED = ['state', 'project', 'event_id', 'from', 'to']
 const RESENT = ['id', 'state', 'project', 'event_id', 'from', 'to', 'limit', 'dry_run']
 const MAX_BODY_BYTES = 64 * 1024
 const EVENT_ID = /^[0-9a-f]{32}$/
-const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const MAX_ENTRIES = 100 // of one event
 
 export function createStoreAdmin(deps: StoreAdminDeps): Hono {
@@ -103,6 +101,7 @@ class StoreAdmin {
     const { all, ...given } = c.req.query()
     if (given.state === 'pending')
       throw new RequestError(400, 'DELETE /spool purges pending envelopes, which get a final outcome.')
+    if (given.id !== undefined) rejectOthers(given, ['id'])
     const filter = given.id === undefined ? await this.#readFilter(given) : { entry: readRef(given.id) }
     if ((all === undefined) === (Object.keys(given).length === 0))
       throw new RequestError(
@@ -141,12 +140,11 @@ class StoreAdmin {
     const { jobs, auditLog } = this.#deps
     const order = await this.#readOrder(given)
     const matching = await jobs.count(order)
-    const entries = Math.min(matching.entries, order.limit ?? Infinity)
-    if (given.dry_run === true || entries === 0) return { entries, bytes: matching.bytes }
+    if (given.dry_run === true || matching.entries === 0) return matching
     if (!(await jobs.begin(order, matching)))
       throw new RequestError(409, 'Entries are being sent again already. DELETE /store/resend stops that.')
-    auditLog.recordChange(c, 'store-resend', { ...projectOf(given), envelopes: entries })
-    return { entries, bytes: matching.bytes }
+    auditLog.recordChange(c, 'store-resend', { ...projectOf(given), envelopes: matching.entries })
+    return matching
   }
 
   async status(): Promise<ResendStatus> {
@@ -168,6 +166,7 @@ class StoreAdmin {
   /** Sends one entry again, also when it was resent within the last hour. */
   async #resendOne(c: Context, given: Given): Promise<ResendStarted> {
     const { spool, jobs, auditLog } = this.#deps
+    rejectOthers(given, ['id', 'dry_run'])
     const ref = readRef(given.id)
     const [found] = await spool.entries.list({ entry: ref }, { limit: 1 })
     if (!found)
@@ -242,9 +241,17 @@ function cursorOf(entry: ListedEntry | EndedEntry): string {
   return 'state' in entry ? `${entry.ended}-${entry.id}` : `${pendingSince(entry)}-${entry.place}`
 }
 
-/** Reads the body of a resend. Unknown members get 400, since ignoring them could send more than was meant. */
+/** Throws when a selection of one entry has more members, which would change nothing. */
+function rejectOthers(given: Given, known: readonly string[]): void {
+  const other = Object.keys(given).find((name) => !known.includes(name))
+  if (other !== undefined)
+    throw new RequestError(400, `id names one entry; leave ${other} out, or select entries without id.`)
+}
+
+/** Reads the body of a resend, whose length has to be known. Unknown members get 400, since ignoring them could send more than was meant. */
 async function readBody(c: Context): Promise<Given> {
-  const text = Number(c.req.header('content-length') ?? 0) > MAX_BODY_BYTES ? '' : await c.req.text()
+  const isShort = Number(c.req.header('content-length')) <= MAX_BODY_BYTES
+  const text = isShort ? await c.req.text() : ''
   const body: unknown = parseJson(text)
   if (!isObject(body)) throw new RequestError(400, 'The body is a JSON object, such as {"state":"declined"}.')
   const unknown = Object.keys(body).find((name) => !RESENT.includes(name))
@@ -274,15 +281,6 @@ function readEventId(text: string): string {
   const eventId = text.replaceAll('-', '').toLowerCase()
   if (EVENT_ID.test(eventId)) return eventId
   throw new RequestError(400, 'An event ID has 32 hexadecimal digits.')
-}
-
-function readRef(value: unknown): EntryRef {
-  const [, id, key] = ID.exec(String(value)) ?? []
-  if (id !== undefined && key !== undefined) return { id: Number(id), key }
-  throw new RequestError(
-    400,
-    'An id is a number, a hyphen and 32 hexadecimal digits. GET /store/entries lists them.',
-  )
 }
 
 /** Reads a whole number, of up to 15 digits; `undefined` without the parameter. */
