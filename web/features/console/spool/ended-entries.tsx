@@ -173,10 +173,10 @@ function describeFilter({ project, from, to }: SpoolQuery): string {
 }
 
 const COLUMNS = [
-  { name: 'Ended', className: 'align-top wide:whitespace-nowrap' },
-  { name: 'Project', className: 'hidden align-top wide:table-cell' },
-  { name: 'Category', className: 'hidden align-top wide:table-cell' },
-  { name: 'Size', className: 'hidden align-top whitespace-nowrap wide:table-cell' },
+  { name: 'Ended', className: 'wide:whitespace-nowrap' },
+  { name: 'Project', className: 'hidden wide:table-cell' },
+  { name: 'Category', className: 'hidden wide:table-cell' },
+  { name: 'Size', className: 'hidden whitespace-nowrap wide:table-cell' },
 ]
 
 type EntriesProps = {
@@ -203,8 +203,8 @@ function Entries({ spool, state, query, entries, canResend }: EntriesProps) {
   }))
   const columns = [
     ...COLUMNS,
-    ...(hasReasons ? [{ name: 'Reason', className: 'align-top' }] : []),
-    ...(canResend ? [{ name: 'Action', className: 'align-top wide:whitespace-nowrap' }] : []),
+    ...(hasReasons ? [{ name: 'Reason' }] : []),
+    ...(canResend ? [{ name: 'Action', className: 'wide:whitespace-nowrap' }] : []),
   ]
   return (
     <section

@@ -74,6 +74,11 @@ describe('Findings about an event', () => {
       'delivered',
     ],
     [
+      'sent again while a replica still listed it as declined',
+      answersOf({ entries: [entryOf('pending')] }, { entries: [entryOf('declined')] }),
+      'pending',
+    ],
+    [
       'declined, and sent again',
       answersOf({ outcomes: [outcomeOf('declined', 5)], entries: [entryOf('pending')] }),
       'pending',
