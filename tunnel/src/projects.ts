@@ -57,6 +57,16 @@ export function isMirrorKey(key: string): boolean {
   return key.endsWith(MIRROR_MARK)
 }
 
+/** Returns the key of the mirror that leads to the same DSN. */
+export function mirrorKeyOf(key: string): string {
+  return isMirrorKey(key) ? key : `${key}${MIRROR_MARK}`
+}
+
+/** Returns the name of the share of the spool that a project has. All mirrors have one together. */
+export function shareOf(key: string): string {
+  return isMirrorKey(key) ? MIRROR_MARK : key
+}
+
 export function createProjects(dsns: readonly Dsn[], pairs: readonly Mirror[] = []): Projects {
   const byDsn = new Map(dsns.map((dsn) => [keyOf(dsn), describe(dsn)]))
   const all = [...byDsn.values()]
@@ -136,7 +146,7 @@ function describe(dsn: Dsn): Project {
 
 function describeMirror(dsn: Dsn): Project {
   const project = describe(dsn)
-  return { ...project, key: `${project.key}${MIRROR_MARK}` }
+  return { ...project, key: mirrorKeyOf(project.key) }
 }
 
 function checkQuery(project: Project, query: PostedQuery): void {

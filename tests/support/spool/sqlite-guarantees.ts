@@ -142,6 +142,16 @@ export function sqlitePromises(open: OpenStore): void {
         })
         await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
       })
+
+      it('limits all mirrors to one share together', async () => {
+        await reopen(bounds)
+        await fill({ project: `${PROJECT}#mirror` })
+        expect((await putOne(spool, { project: `${OTHER_PROJECT}#mirror`, bytes: SIZE })).result).toEqual({
+          kind: 'full',
+          reason: 'project-share',
+        })
+        await store(spool, { bytes: SIZE })
+      })
     })
 
     it('evicts less important entries of a project that exceeds its share, and none of others', async () => {
@@ -160,6 +170,21 @@ export function sqlitePromises(open: OpenStore): void {
         [PROJECT, 'error'],
         [OTHER_PROJECT, 'replay'],
       ])
+    })
+
+    it('evicts entries for mirrors first, also for replays', async () => {
+      await reopen({ bytes: 100_000, addressShare: 1, projectShare: 0.5 })
+      const fill = async (project: string) => {
+        const evicted: SpoolEntry[] = []
+        for (;;) {
+          const { result } = await putOne(spool, { bytes: 9_000, category: 'replay', priority: 3, project })
+          if (result.kind !== 'stored') return evicted
+          evicted.push(...result.evicted)
+        }
+      }
+      await fill(`${OTHER_PROJECT}#mirror`)
+      const evicted = [...(await fill(PROJECT)), ...(await fill(OTHER_PROJECT))]
+      expect(new Set(evicted.map(({ project }) => project))).toEqual(new Set([`${OTHER_PROJECT}#mirror`]))
     })
 
     it('counts bytes by project and category, with the fields of the entries', async () => {

@@ -144,7 +144,7 @@ describe('An envelope of a project with a mirror', () => {
     ])
   })
 
-  it('leaves room for the project and its sender when two mirrors have filled their parts of the spool', async () => {
+  it('leaves room for the project and its sender when two mirrors have filled their part of the spool', async () => {
     const pairs = ['77', '78'].map((id) => `${sentry.dsn()}->${mirror.dsn(id)}`)
     const tunnel = await open({ SPOOL_BYTES: '8000000', MIRROR_DSN: pairs.join(' ') })
     await mirror.away()
@@ -159,8 +159,7 @@ describe('An envelope of a project with a mirror', () => {
     await sentry.away()
     expect((await send(ADDRESS)).outcome).toBe('spooled')
     const { mirror: kept } = await pendingOf(tunnel)
-    for (let n = 1; n < kept / 4; n++) expect((await send()).outcome).toBe('spooled')
-    expect(resultsOf(tunnel).evicted).toBeGreaterThan(0)
+    for (let n = 1; n < kept * 0.9; n++) expect((await send()).outcome).toBe('spooled')
   })
 
   it('takes half of the spool at most while the mirror is away', async () => {

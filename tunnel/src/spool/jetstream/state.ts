@@ -3,6 +3,7 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
 import { networksAround } from 'contract/networks'
+import { shareOf } from '../../projects.ts'
 import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../spool.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
@@ -147,17 +148,17 @@ export class State {
       if ((this.#networks.get(name) ?? 0) + bytes > bound * addressShare * factor) return 'address-share'
     if (projectShare === 1) return undefined
     const its = [...this.#partitions.values()].filter(
-      (each) => each.priority === priority && each.project === project,
+      (each) => each.priority === priority && shareOf(each.project) === shareOf(project),
     )
     const mean = (state?.bytes ?? 0) / Math.max(1, state?.messages ?? 0)
     const stored = sumOf(its.map(({ envelopes }) => envelopes)) * mean
-    const added = this.#added.get(`${priority} ${project}`) ?? 0
+    const added = this.#added.get(`${priority} ${shareOf(project)}`) ?? 0
     return stored + added + bytes > bound * projectShare ? 'project-share' : undefined
   }
 
   /** Before it is put, so that simultaneous puts are seen. */
   add(entry: SpoolEntry): void {
-    const name = `${entry.priority} ${entry.project}`
+    const name = `${entry.priority} ${shareOf(entry.project)}`
     this.#added.set(name, (this.#added.get(name) ?? 0) + storedBytes(entry))
     this.#growNetwork(entry.network, storedBytes(entry))
     const subject = subjectOf(entry)

@@ -3,6 +3,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
 import { priorityOf } from '../../envelope/priorities.ts'
+import { isMirrorKey } from '../../projects.ts'
 import { SnapshotTable } from '../../telemetry/snapshot-table.ts'
 import {
   type Avoided,
@@ -430,7 +431,9 @@ export class SqliteStore {
   /** Returns how many bytes exceed the share of a project after `bytes` more. */
   #projectExcess(project: string, bytes: number): number {
     const { projectShare } = this.#bounds
-    return projectShare === 1 ? 0 : this.#excess('share', project, bytes, projectShare)
+    return projectShare === 1
+      ? 0
+      : this.#usage.bytesOfShare(project) + bytes - this.#bounds.entryBytes * projectShare
   }
 
   /** Returns how many bytes exceed a share of the bound after `bytes` more. */
@@ -438,8 +441,11 @@ export class SqliteStore {
     return this.#usage.of(kind, name).bytes + bytes - this.#bounds.entryBytes * share
   }
 
-  /** Lists less important entries, the least important first, then the oldest. */
-  *#lessImportant({ priority }: SpoolEntry): Generator<Row> {
+  /** Lists less important entries: those for mirrors first, then the least important ones, then the oldest. */
+  *#lessImportant({ project, priority }: SpoolEntry): Generator<Row> {
+    if (!isMirrorKey(project))
+      for (const each of this.#partitions().filter((partition) => isMirrorKey(partition.project)))
+        yield* this.#statements.ofPartition.iterate(each.project, each.category)
     for (const lower of PRIORITIES_DOWN)
       if (lower > priority) yield* this.#statements.oldestOfPriority.iterate(lower)
   }

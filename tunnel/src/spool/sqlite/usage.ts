@@ -2,6 +2,7 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
+import { isMirrorKey } from '../../projects.ts'
 import type { PartitionTotals, SpoolEntry } from '../spool.ts'
 
 export type Partition = { project: string; category: string }
@@ -69,6 +70,18 @@ export class Usage {
     }
   }
 
+  /** Returns the bytes of a project, or of all mirrors, with the changes of the current transaction. */
+  bytesOfShare(project: string): number {
+    if (!isMirrorKey(project)) return this.of('share', project).bytes
+    const changed = [...this.#changes.values()].filter(({ key: [kind] }) => kind === 'share')
+    const names = [
+      ...this.#statements.shares.all().map(({ name }) => String(name)),
+      ...changed.map(({ key }) => key[1]),
+    ]
+    const mirrors = [...new Set(names)].filter(isMirrorKey)
+    return mirrors.reduce((sum, name) => sum + this.of('share', name).bytes, 0)
+  }
+
   /** Returns the partitions that have pending entries. */
   partitions(): Partition[] {
     return this.#statements.partitions
@@ -113,6 +126,7 @@ function prepare(db: DatabaseSync) {
       // Below 0: earlier releases have counted no network around that of an entry.
       'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes <= 0',
     ),
+    shares: db.prepare("SELECT name FROM totals WHERE kind = 'share'"),
     partitions: db.prepare(
       "SELECT name AS project, category, envelopes, bytes FROM totals WHERE kind = 'lane'",
     ),
