@@ -377,6 +377,24 @@ describe('Deliverer', () => {
     expect(endOf(later.key)).toBeUndefined()
   })
 
+  it('delivers to other projects while it declines those of one that was refused for an hour', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = ({ project }) => (project === PROJECT ? refused(403, 'Project not found') : answered(200))
+    for (let i = 0; i < 100; i++) await spool.add()
+    const finish = spool.finish.bind(spool)
+    spool.finish = async (lease, ending) => {
+      if (ending) await new Promise((resolve) => setTimeout(resolve, SECOND)) // a slow disk
+      return finish(lease, ending)
+    }
+    start()
+    await pass(60 * MINUTE + 10 * SECOND)
+    const other = await spool.add(undefined, { project: OTHER_PROJECT })
+    await pass(5 * SECOND)
+    expect(endOf(other.key)).toMatchObject({ end: 'delivered' })
+    await pass(10 * MINUTE)
+    expect(ends.filter(({ end }) => end === 'declined')).toHaveLength(100)
+  })
+
   it.each([1, 20])(
     'keeps all of %i entries that were refused before and after an outage of hours',
     async (entries) => {

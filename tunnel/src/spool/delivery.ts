@@ -91,7 +91,7 @@ const GATE_PROBE_MS = 5_000
 const LONG_GATE_MS = 60_000
 const UNREADABLE_DELAY_MS = 60_000
 const REFUSED_MS = 60 * 60_000 // for which the server has refused a project, before its entries are given up
-const REFUSED_BATCH = 500
+const REFUSED_BATCH = 50
 const MAX_PROBED = 8 // networks
 
 export class Deliverer {
@@ -254,7 +254,7 @@ export class Deliverer {
       const probes = await this.#probe([project], capacity)
       if (probes > 0) gate.probeAt = this.#deps.clock() + GATE_PROBE_MS
       begun += probes
-      await this.#giveUpRefused(project)
+      this.#begin(this.#giveUpRefused(project)) // each decline copies an entry: other projects do not wait for it
     }
     return begun
   }
