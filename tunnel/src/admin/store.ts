@@ -214,7 +214,7 @@ class StoreAdmin {
     const { project, event_id: eventId } = given
     return {
       ...(ended.length > 0 && { states: ended }),
-      ...(project !== undefined && { projects: await this.#queries.keysOf(String(project)) }),
+      ...(project !== undefined && { projects: await this.#queries.storedKeysOf(String(project)) }),
       ...(eventId !== undefined && { eventId: readEventId(String(eventId)) }),
       ...(from !== undefined && { from }),
       ...(to !== undefined && { to }),
