@@ -51,6 +51,15 @@ describe('The status', () => {
     })
   })
 
+  it('shows a mirror to which two keys of a project lead once', async () => {
+    const mirror = 'https://its@mirror.example/7'
+    const dsns = [sentry.dsn(), sentry.dsn().replace(/[^/]+@/, 'other@')]
+    const env = { SENTRY_DSN: dsns.join(' '), MIRROR_DSN: dsns.map((dsn) => `${dsn}->${mirror}`).join(' ') }
+    await using mirrored = await openTunnel({ env })
+    const { mirrors } = await (await mirrored.admin('/status')).json()
+    expect(mirrors).toMatchObject([{ mirror: 'mirror.example/7', project: `127.0.0.1:${sentry.port}/456` }])
+  })
+
   it('contains no secret', async () => {
     expect(JSON.stringify(await status())).not.toContain('hush')
   })

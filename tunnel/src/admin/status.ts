@@ -86,7 +86,8 @@ function describeMirrors(
   { projects, counters, limits }: Pick<StatusDeps, 'projects' | 'counters' | 'limits'>,
   upstreams: readonly UpstreamState[],
 ): MirrorStatus[] {
-  return projects.mirrors.flatMap(({ source, target }) => {
+  const pairs = new Map(projects.mirrors.map((pair) => [`${pair.source.name} ${pair.target.name}`, pair])) // keys of one project count together
+  return [...pairs.values()].flatMap(({ source, target }) => {
     const upstream = upstreams.find(({ origin }) => origin === target.origin)
     if (!upstream) return []
     const results = counters.mirrored
