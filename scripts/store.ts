@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Receipt } from 'contract/admin-api'
+import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { deriveAdminToken, readAdminToken } from 'contract/admin-token'
 import { SettingsReader } from 'contract/settings-reader'
 import {
@@ -93,12 +93,17 @@ async function find(admin: Admin, eventId: string, { json }: Flags): Promise<voi
     admin.urls.map((url) => ask<StoreEvent>({ ...admin, urls: [url] }, 'GET', `/store/events/${eventId}`)),
   )
   const receipts = found.flatMap((each) => each.receipts)
+  const outcomes = found.flatMap((each) => each.final_outcomes)
   const entries = found[0]?.entries ?? []
   const since = Math.max(...found.map((each) => each.receipts_since))
-  if (json) return console.log(JSON.stringify({ receipts, entries, receipts_since: since }, undefined, 2))
+  if (json)
+    return console.log(
+      JSON.stringify({ receipts, final_outcomes: outcomes, entries, receipts_since: since }, undefined, 2),
+    )
   for (const receipt of receipts) console.log(describeReceipt(receipt))
+  for (const outcome of outcomes) console.log(describeOutcome(outcome))
   for (const entry of entries) console.log(describe(entry))
-  if (receipts.length + entries.length === 0)
+  if (receipts.length + outcomes.length + entries.length === 0)
     console.log(
       `No tunnel has seen it since ${timeOf(since)}, and the store does not have it. What was delivered before that time has left no trace here.`,
     )
@@ -156,6 +161,17 @@ function describeReceipt({ time, outcome, reason, project, status, replica }: Re
     `${outcome}${why}`,
     project ?? 'no known project',
     `response ${status}`,
+    replica,
+  ].join('  ')
+}
+
+function describeOutcome({ time, project, replica, ...outcome }: SpoolOutcome): string {
+  const { final_outcome: end, reason, upstream_status: status, upstream_message: message } = outcome
+  const why = reason === undefined ? '' : ` (${reason})`
+  return [
+    ...[timeOf(time), `${end}${why}`, project],
+    ...(status === undefined ? [] : [`Sentry: ${status}`]),
+    ...(message === undefined ? [] : [printable(message)]),
     replica,
   ].join('  ')
 }

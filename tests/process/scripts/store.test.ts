@@ -63,6 +63,9 @@ describe('npm run store', () => {
     expect((await store('resend', ...selection)).stdout).toMatch(/^1 envelope .* being sent again/)
     await expect.poll(() => sentry.requests.length).toBe(before + 1)
     await expect.poll(async () => (await store('status')).stdout).toMatch(/^1 of 1 envelopes .* finished at/)
+    await expect.poll(async () => (await store('find', EVENT)).stdout).toMatch(/ delivered .* Sentry: 200 /)
+    const { final_outcomes: outcomes } = JSON.parse((await store('find', EVENT, '--json')).stdout)
+    expect(outcomes).toContainEqual(expect.objectContaining({ final_outcome: 'delivered' }))
     expect((await store('stop')).stderr).toContain('No entries are being sent again')
   })
 
