@@ -59,7 +59,10 @@ const CONSOLE: Order = [
   ['data-access'], // loads what each page shows
   ['shared-monitor'], // also keeps the history of rejections
   ['overview', 'setup'], // sum up the other pages
-  ['live-feed', 'policies', 'rejections', 'projects', 'spool', 'inbox', 'replicas', 'docs'],
+  ['find'], // what became of a report
+  ['live-feed', 'policies', 'rejections', 'replicas', 'docs'],
+  ['spool'],
+  ['projects', 'inbox'],
   ['.'], // what several pages show, and the session
 ]
 

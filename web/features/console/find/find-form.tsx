@@ -1,7 +1,7 @@
 /** Search for an event by its ID. It works without scripts. */
 
 import { Button } from '../../../ui/button.tsx'
-import { FIND } from './find-query.ts'
+import { FIND } from '../find-query.ts'
 
 export function FindForm({ id }: { id: string }) {
   return (

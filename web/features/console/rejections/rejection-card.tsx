@@ -9,11 +9,11 @@ import { Fact, Facts } from '../../../ui/facts.tsx'
 import { OutcomeBadge } from '../../../ui/outcome-badge.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { cutText, TEXT } from '../bounds.ts'
+import { envLine, headerOf } from '../env-line.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
 import { isEnded, SPOOL } from '../spool/spool-query.ts'
-import { envLine, headerOf } from './env-line.ts'
 import { causeKey, type RejectionCount } from './rejections.ts'
 
 type Props = { rejection: RejectionCount; details: Rejections }

@@ -5,8 +5,8 @@ import { parseDsn } from 'contract/dsn'
 import { isObject } from 'contract/json'
 import type { StoreEntry } from 'contract/store'
 import { cutText } from '../bounds.ts'
+import { raisedLimit, settingLine, valuesOf } from '../env-line.ts'
 import { projectName } from '../projects/snippets.ts'
-import { raisedLimit, settingLine, valuesOf } from '../rejections/env-line.ts'
 import { remedyOfStatus } from '../upstream-errors.ts'
 
 export type Remedy = {

@@ -1,6 +1,6 @@
 /** Query of the page that finds an event. */
 
-import { CONSOLE, withQuery } from '../routes.ts'
+import { CONSOLE, withQuery } from './routes.ts'
 
 export const FIND = `${CONSOLE}/find`
 

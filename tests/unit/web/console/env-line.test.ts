@@ -3,11 +3,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { RejectionSample } from '../../../../../contract/admin-api.ts'
-import { findRemedies } from '../../../../../tunnel/src/admin/remedies.ts'
-import { readConfig } from '../../../../../tunnel/src/config/config.ts'
-import { envLine } from '../../../../../web/features/console/rejections/env-line.ts'
-import { makeFolder } from '../../../../support/temporary-folder.ts'
+import type { RejectionSample } from '../../../../contract/admin-api.ts'
+import { findRemedies } from '../../../../tunnel/src/admin/remedies.ts'
+import { readConfig } from '../../../../tunnel/src/config/config.ts'
+import { envLine } from '../../../../web/features/console/env-line.ts'
+import { makeFolder } from '../../../support/temporary-folder.ts'
 
 const KNOWN = 'https://key@sentry.example/1'
 
