@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
@@ -96,6 +96,23 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     expect((await streams.info(name)).state.messages).toBe(1)
     await spool.close()
     await nc.close()
+  })
+
+  it('are told as pending although a later one of the same call cannot be read', async ({ nats }) => {
+    const spool = await openSpoolOn(nats)
+    for (let n = 0; n < 3; n++) {
+      await store(spool)
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
+    }
+    const [third, second, first] = await spool.entries.list({}, PAGE)
+    const nc = await connect({ servers: nats.server })
+    await jetstream(nc).publish(`culvert.dead.body.${second?.key}.0`, 'cut')
+    await nc.close()
+    const { entries, isOver } = await spool.entries.resend({}, 3)
+    expect({ keys: keysOf(entries), isOver }).toEqual({ keys: [first?.key], isOver: false })
+    expect(await keysOfPending(spool)).toEqual([first?.key])
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: third?.key }, { key: second?.key }])
+    await spool.close()
   })
 
   it('are kept again after an operator deleted their streams', async ({ nats }) => {

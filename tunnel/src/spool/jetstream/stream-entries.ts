@@ -126,28 +126,18 @@ export class StreamEntries implements Entries {
     return openBody(found.chunks === 1, () => stream.body(found))
   }
 
-  /** Begins where the last step with the same filter ended: kept entries stay in their stream. */
+  /**
+   * Begins where the last step with the same filter ended: kept entries stay in their stream. After a failure it returns what is pending by
+   * then, since each has its final outcome only now.
+   */
   async resend(filter: EndedFilter, limit: number): Promise<Resent> {
     const entries: SpoolEntry[] = []
     let hasLeft = false
-    for (const stream of this.#streams) {
-      const cursor = stream === this.#kept && !filter.entry ? this.#cursorFor(filter) : undefined
-      let last: number | undefined
-      let left: number | undefined
-      for await (const found of this.#select(stream, filter, 'oldest', cursor?.seq)) {
-        if (!found.isStored) continue
-        last = found.seq
-        if (entries.length >= Math.min(limit, MAX_RESENT)) {
-          left ??= found.seq
-          break
-        }
-        const result = await this.#resendOne(stream, found)
-        if (result === 'full') {
-          left ??= found.seq
-          hasLeft = true
-        } else if (result !== 'known') entries.push(result)
-      }
-      if (cursor) cursor.seq = left ?? (last === undefined ? cursor.seq : last + 1)
+    try {
+      for (const stream of this.#streams)
+        if (await this.#resendFrom(stream, filter, limit, entries)) hasLeft = true
+    } catch (error) {
+      if (entries.length === 0) throw error
     }
     return { entries, isOver: entries.length === 0, hasLeft }
   }
@@ -178,7 +168,34 @@ export class StreamEntries implements Entries {
     return stream.add({ ...line, summary: await summariseStream(entry, body.chunks()) }, body)
   }
 
-  async #resendOne(stream: EndedStream, found: Found): Promise<SpoolEntry | 'known' | 'full'> {
+  /** Adds to `resent` what is pending. Returns `true` when an entry had no room. */
+  async #resendFrom(
+    stream: EndedStream,
+    filter: EndedFilter,
+    limit: number,
+    resent: SpoolEntry[],
+  ): Promise<boolean> {
+    const cursor = stream === this.#kept && !filter.entry ? this.#cursorFor(filter) : undefined
+    let hasLeft = false
+    let last: number | undefined
+    let left: number | undefined
+    for await (const found of this.#select(stream, filter, 'oldest', cursor?.seq)) {
+      if (!found.isStored) continue
+      last = found.seq
+      if (resent.length >= Math.min(limit, MAX_RESENT)) {
+        left ??= found.seq
+        break
+      }
+      if (await this.#resendOne(stream, found, resent)) continue
+      left ??= found.seq
+      hasLeft = true
+    }
+    if (cursor) cursor.seq = left ?? (last === undefined ? cursor.seq : last + 1)
+    return hasLeft
+  }
+
+  /** Adds an entry that is pending to `resent`, before it is removed here or noted. Returns `false` when it has no room. */
+  async #resendOne(stream: EndedStream, found: Found, resent: SpoolEntry[]): Promise<boolean> {
     const {
       state: _state,
       ended: _ended,
@@ -194,10 +211,11 @@ export class StreamEntries implements Entries {
       if (error instanceof BodyGone) return { kind: 'known' } // another replica has resent it
       throw error
     })
-    if (kind === 'full') return 'full'
+    if (kind === 'full') return false
+    if (kind === 'stored') resent.push(entry)
     if (stream === this.#kept) await stream.note(found, { resent: this.#ahead(entry.resent) })
     else await stream.remove(found)
-    return kind === 'known' ? 'known' : entry
+    return true
   }
 
   /** Returns the last cursor, if what it has passed does not match the filter any more: it was resent too late. */
