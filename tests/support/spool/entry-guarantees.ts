@@ -115,6 +115,21 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(await here.entries.list({ states: ['declined'] }, PAGE)).toHaveLength(96)
       })
 
+      it('of one project take no more than its share, and push out none of others', async () => {
+        await using small = await open({ ...SMALL, projectShare: 0.5 })
+        const here = await small.spool()
+        const failMany = async (project: string, many: number) => {
+          for (let n = 0; n < many; n++) await store(here, { bytes: 200_000, project })
+          await end(here, DECLINED, many)
+        }
+        await failMany(OTHER_PROJECT, 4)
+        await failMany(PROJECT, 32)
+        const bytesOf = async (project: string) => (await here.entries.count({ projects: [project] })).bytes
+        expect(await bytesOf(OTHER_PROJECT)).toBe(800_000)
+        expect(await bytesOf(PROJECT)).toBeGreaterThan(SMALL.bytes / 40)
+        expect(await bytesOf(PROJECT)).toBeLessThan((SMALL.bytes / 20) * 1.1)
+      })
+
       it.each([
         ['198.51.100.2', '198.51.100.20'],
         ['mirror 198.51.100.2', 'mirror 198.51.100.23'],

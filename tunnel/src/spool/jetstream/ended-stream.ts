@@ -15,7 +15,7 @@ import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../spool.ts
 import { wrongSize } from '../stored-body.ts'
 import type { Summary } from '../summary.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
-import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
+import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
 import { isGone, type Server } from './server.ts'
 import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
 import { codeOf, NAME_TAKEN, NO_STORAGE, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
@@ -37,14 +37,12 @@ export type Note = Pick<Line, 'resent' | 'status' | 'answer'>
 /** Entry that was read, with the sequence of its message, and the time at which it was stored. */
 export type Found = Line & { seq: number; ended: number; isStored: boolean }
 
-export type EndedBounds = {
+export type EndedBounds = Shares & {
   /** Number of entries, and bytes of their bodies. */
   limits: () => Limits
   ageMs: number
   /** Copies of each stream. */
   replicas: number
-  /** Share of one client address. */
-  addressShare: number
 }
 
 /** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
@@ -91,7 +89,7 @@ export class EndedStream {
     this.#server = server
     this.kind = kind
     this.#bounds = bounds
-    this.#usage = new NetworkUsage(bounds.limits, bounds.addressShare)
+    this.#usage = new NetworkUsage(bounds.limits, bounds)
   }
 
   /**
@@ -101,9 +99,10 @@ export class EndedStream {
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
     if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
     const { kind } = this
-    const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line.network)
+    const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
     if (!hasRoom && kind === KEPT) return 'too-large'
-    const counted = { key: line.key, network: line.network, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
+    const { key, network, project } = line
+    const counted = { key, network, project, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
     await this.#makeRoom(counted)
     const stored = hasRoom ? { ...line, ...(await this.#putBody(line.key, body)) } : { ...line, headers: [] }
     const headers = newHeaders()
@@ -260,18 +259,18 @@ export class EndedStream {
     const began = performance.now()
     const found = await Array.fromAsync(this.oldest({}))
     this.#usage.clear()
-    for (const { key, network, bytes, isStored, seq } of found)
-      this.#usage.add({ key, network, bytes: isStored ? bytes : 0, seq })
+    for (const { key, network, project, bytes, isStored, seq } of found)
+      this.#usage.add({ key, network, project, bytes: isStored ? bytes : 0, seq })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
-  /** Counts a new entry, and removes the oldest ones of its network beyond its share. */
+  /** Counts a new entry, and removes the oldest ones of its network and its project beyond their shares. */
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []
-    for (const { key, seq } of this.#usage.beyondBytes(added.network))
+    for (const { key, seq } of this.#usage.beyondBytes(added))
       removals.push(this.kind === KEPT ? this.remove({ key, seq }) : this.#removeBody(key))
-    for (const counted of this.#usage.beyondLines(added.network)) removals.push(this.remove(counted))
+    for (const counted of this.#usage.beyondLines(added)) removals.push(this.remove(counted))
     await Promise.all(removals)
   }
 

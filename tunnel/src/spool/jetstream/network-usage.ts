@@ -1,9 +1,15 @@
-/** Entries that are not pending by network, as this replica knows them, so that no network takes more than its share. */
+/** Entries that are not pending by network and project, as this replica knows them, so that none takes more than its share. */
 
 import { networksAround } from 'contract/networks'
+import { isMirrorKey } from '../../projects.ts'
+import type { SpoolBounds } from '../spool.ts'
 
 /** Entry, and the bytes of its body if it is there. */
-export type Counted = { key: string; network: string; bytes: number; seq: number }
+export type Counted = Owner & { key: string; bytes: number; seq: number }
+
+export type Owner = { network: string; project: string }
+/** Shares of the limits that one client address and one project, or all mirrors, may fill. */
+export type Shares = Pick<SpoolBounds, 'addressShare' | 'projectShare'>
 
 /** Entries by key, the oldest first. */
 type Usage = { bytes: number; lines: Map<string, Counted> }
@@ -12,39 +18,39 @@ export type Limits = { bytes: number; lines: number }
 
 export class NetworkUsage {
   readonly #limits: () => Limits
-  readonly #addressShare: number
+  readonly #shares: Shares
   readonly #counted = new Map<string, Counted>()
-  readonly #networks = new Map<string, Usage>()
+  readonly #groups = new Map<string, Usage>()
 
-  /** `addressShare` is the share of the limits that one client address may fill. */
-  constructor(limits: () => Limits, addressShare: number) {
+  constructor(limits: () => Limits, shares: Shares) {
     this.#limits = limits
-    this.#addressShare = addressShare
+    this.#shares = shares
   }
 
   clear(): void {
     this.#counted.clear()
-    this.#networks.clear()
+    this.#groups.clear()
   }
 
   add(counted: Counted): void {
-    const { key, network, bytes } = counted
+    const { key, bytes } = counted
     this.forget(key)
     this.#counted.set(key, counted)
-    for (const { name } of networksAround(network)) {
-      const usage = this.#networks.get(name) ?? { bytes: 0, lines: new Map() }
+    for (const { name } of this.#groupsOf(counted)) {
+      const usage = this.#groups.get(name) ?? { bytes: 0, lines: new Map() }
       usage.bytes += bytes
       usage.lines.set(key, counted)
-      this.#networks.set(name, usage)
+      this.#groups.set(name, usage)
     }
   }
 
   forget(key: string): void {
     this.forgetBody(key)
-    for (const { name } of networksAround(this.#counted.get(key)?.network ?? '')) {
-      const usage = this.#networks.get(name)
+    const counted = this.#counted.get(key)
+    for (const { name } of counted ? this.#groupsOf(counted) : []) {
+      const usage = this.#groups.get(name)
       usage?.lines.delete(key)
-      if (usage?.lines.size === 0) this.#networks.delete(name)
+      if (usage?.lines.size === 0) this.#groups.delete(name)
     }
     this.#counted.delete(key)
   }
@@ -52,41 +58,49 @@ export class NetworkUsage {
   forgetBody(key: string): void {
     const counted = this.#counted.get(key)
     if (!counted) return
-    for (const { name } of networksAround(counted.network)) {
-      const usage = this.#networks.get(name)
+    for (const { name } of this.#groupsOf(counted)) {
+      const usage = this.#groups.get(name)
       if (usage) usage.bytes -= counted.bytes
     }
     counted.bytes = 0
   }
 
-  /** Returns the bytes that one entry of a network may have. */
-  maxBytes(network: string): number {
+  /** Returns the bytes that one entry may have. */
+  maxBytes(owner: Owner): number {
     const { bytes } = this.#limits()
-    return Math.min(bytes, ...this.#sharesOf(network).map(({ share }) => share * bytes))
+    return Math.min(bytes, ...this.#groupsOf(owner).map(({ share }) => share * bytes))
   }
 
-  /** Yields the oldest entries with a body while their network exceeds its share of the bytes. The caller forgets each. */
-  *beyondBytes(network: string): Generator<Counted> {
-    for (const { usage, share } of this.#sharesOf(network))
+  /** Yields the oldest entries with a body while their network or project exceeds its share of the bytes. The caller forgets each. */
+  *beyondBytes(owner: Owner): Generator<Counted> {
+    for (const { usage, share } of this.#sharesOf(owner))
       for (const counted of usage?.lines.values() ?? []) {
         if (!usage || usage.bytes <= share * this.#limits().bytes) break
         if (counted.bytes > 0) yield counted
       }
   }
 
-  /** Yields the oldest entries while their network exceeds its share of the lines. The caller forgets each. */
-  *beyondLines(network: string): Generator<Counted> {
-    for (const { usage, share } of this.#sharesOf(network))
+  /** Yields the oldest entries while their network or project exceeds its share of the lines. The caller forgets each. */
+  *beyondLines(owner: Owner): Generator<Counted> {
+    for (const { usage, share } of this.#sharesOf(owner))
       for (const counted of usage?.lines.values() ?? []) {
         if (!usage || usage.lines.size <= Math.max(1, share * this.#limits().lines)) break
         yield counted
       }
   }
 
-  #sharesOf(network: string): { usage: Usage | undefined; share: number }[] {
-    return networksAround(network).map(({ name, factor }) => ({
-      usage: this.#networks.get(name),
-      share: Math.min(1, this.#addressShare * factor),
+  #sharesOf(owner: Owner): { usage: Usage | undefined; share: number }[] {
+    return this.#groupsOf(owner).map(({ name, share }) => ({ usage: this.#groups.get(name), share }))
+  }
+
+  #groupsOf({ network, project }: Owner): { name: string; share: number }[] {
+    const { addressShare, projectShare } = this.#shares
+    const networks = networksAround(network).map(({ name, factor }) => ({
+      name,
+      share: Math.min(1, addressShare * factor),
     }))
+    if (projectShare === 1) return networks
+    const name = `project ${isMirrorKey(project) ? 'of a mirror' : project}`
+    return [...networks, { name, share: projectShare }]
   }
 }

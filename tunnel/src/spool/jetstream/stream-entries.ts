@@ -24,7 +24,7 @@ import { DEAD, EndedStream, type Found, KEPT, type Line, matches } from './ended
 import type { Server } from './server.ts'
 import { BodyGone, openBody } from './stream-reader.ts'
 
-type Deps = Pick<SpoolBounds, 'addressShare' | 'kept'> & {
+type Deps = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & {
   server: Server
   /** Copies of each stream. */
   replicas: number
@@ -63,15 +63,18 @@ export class StreamEntries implements Entries {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    const { server, replicas, addressShare, kept = { bytes: 0, ageMs: 0 } } = deps
-    const shared = { replicas, addressShare }
+    const { server, replicas, addressShare, projectShare, kept = { bytes: 0, ageMs: 0 } } = deps
+    const shared = { replicas, addressShare, projectShare }
     const limits = () => {
       const bytes = deps.maxBytes() * DEAD_LETTER_SHARE
       return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BODY_BYTES)) }
     }
     const dead = new EndedStream(server, DEAD, { ...shared, limits, ageMs: DEAD_LETTER_MS })
     const keptLimits = () => ({ bytes: kept.bytes, lines: Infinity })
-    this.#kept = new EndedStream(server, KEPT, { ...shared, limits: keptLimits, ageMs: kept.ageMs })
+    this.#kept = new EndedStream(server, KEPT, {
+      ...{ ...shared, projectShare: 1 },
+      ...{ limits: keptLimits, ageMs: kept.ageMs },
+    })
     this.#kept.onRemoved = (seq) => {
       const id = this.#idOf(this.#kept, { seq })
       this.onRemoved(id)
