@@ -66,12 +66,13 @@ function Limits({ limits }: { limits: LimitInForce[] }) {
 }
 
 function Mirror({ mirror }: { mirror: MirrorView }) {
-  const { name, delivered, mirrored, pending, missed, limits, isAway, refusal } = mirror
+  const { name, delivered, mirrored, others, pending, missed, limits, isAway, refusal } = mirror
   const rest = missed.map(({ result, count }) => `${formatCount(count)} ${result}`)
   return (
     <li>
       <span className="wrap-anywhere">Mirror {name}</span>: {formatCount(delivered)} delivered here,{' '}
       {formatCount(mirrored)} there
+      {others.length > 0 && `, with those of ${others.join(' and ')}`}
       {pending !== undefined && `, ${formatCount(pending)} pending`}
       {rest.length > 0 && `; ${rest.join(', ')}`}
       {isAway && (

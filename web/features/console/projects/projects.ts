@@ -36,6 +36,8 @@ export type MirrorView = {
   /** Envelopes that the project's own Sentry has accepted, and the mirror. */
   delivered: number
   mirrored: number
+  /** Other projects that have the same mirror, whose envelopes its numbers include. */
+  others: string[]
   /** Absent when a spool does not respond. */
   pending?: number
   /** Envelopes that the mirror did not get, by result. */
@@ -176,9 +178,8 @@ function describeMirrors(
   project: string,
   delivered: number,
 ): MirrorView[] {
-  const its = replicas
-    .flatMap(({ status }) => status?.mirrors ?? [])
-    .filter((each) => each.project === project)
+  const mirrors = replicas.flatMap(({ status }) => status?.mirrors ?? [])
+  const its = mirrors.filter((each) => each.project === project)
   const partitions = spools.flatMap(({ mirrors = [] }) => mirrors)
   const isComplete = spools.every(({ envelopes }) => envelopes !== undefined)
   return Array.from(
@@ -194,6 +195,11 @@ function describeMirrors(
         .find((each) => each.project === name)
       return {
         ...{ name, delivered, mirrored: countOf('delivered') },
+        others: [
+          ...new Set(
+            mirrors.flatMap((each) => (each.mirror === name && each.project !== project ? each.project : [])),
+          ),
+        ],
         ...(isComplete && { pending }),
         missed: MISSED.map((result) => ({ result, count: countOf(result) })).filter(({ count }) => count > 0),
         limits: latestLimits(all.flatMap(({ limits }) => limits)),

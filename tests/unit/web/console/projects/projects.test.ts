@@ -62,13 +62,15 @@ it('reads the report of a tunnel of the previous release, which has no traffic',
 
 it('adds up the envelopes of a mirror over the replicas, and names what it did not get', () => {
   const [bugsink = '', project = ''] = PROJECTS
+  const other = 'sentry.example/9'
   const refusal = { project: bugsink, status: 403, message: 'No', count: 1, first: 1, last: 2 }
   const limit = { project: bugsink, category: 'error', until: 5 }
   const replica = (name: string, open: boolean, parts: object) => {
     const breaker = open ? { open, since: 0, next_probe: 1 } : BREAKER
     const upstream = { origin: 'http://bugsink:8000', breaker, refusals: open ? [refusal] : [] }
     const mirror = { mirror: bugsink, project, results: {}, limits: [], upstream, ...parts }
-    const status = quietStatus(name, { upstreams: [], projects: [project], mirrors: [mirror] })
+    const mirrors = [mirror, { ...mirror, project: other }]
+    const status = quietStatus(name, { upstreams: [], projects: [project], mirrors })
     return { origin: `http://${name}`, state: 'responding', status } as const
   }
   const replicas = [
@@ -86,7 +88,7 @@ it('adds up the envelopes of a mirror over the replicas, and names what it did n
   const [described] = describeProjects({ replicas, limits: [], spools: [spool] }, [report], [project])
   expect(described?.mirrors).toEqual([
     {
-      ...{ name: bugsink, delivered: 13, mirrored: 9, pending: 4, isAway: true, refusal },
+      ...{ name: bugsink, delivered: 13, mirrored: 9, others: [other], pending: 4, isAway: true, refusal },
       missed: [
         { result: 'declined', count: 3 },
         { result: 'lost', count: 1 },
