@@ -15,7 +15,7 @@ import { startOldNats } from '../../support/nats/old-server.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { ALL, LONG_MS, OTHER_PROJECT, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, LONG_MS, OTHER_PROJECT, PLENTY, PROJECT } from '../../support/spool/entries.ts'
 import { openSpoolOn, openStore } from '../../support/spool/jetstream-spool.ts'
 import { putOne, store as putStored, takeAll } from '../../support/spool/operations.ts'
 
@@ -228,6 +228,17 @@ describe('The bounds of the spool on NATS', requires('nats'), () => {
     const spool = await store.spool()
     expect((await fill(spool, {})).result).toEqual({ kind: 'full', reason: 'project-share' })
     await putStored(spool, { bytes: 9_000, project: OTHER_PROJECT })
+  })
+
+  it('limit all mirrors to one share together', async () => {
+    await using store = await openStore({ ...small, projectShare: 0.5 })
+    const spool = await store.spool()
+    expect((await fill(spool, { project: `${PROJECT}#mirror` })).result).toEqual({
+      kind: 'full',
+      reason: 'project-share',
+    })
+    expect((await fill(spool, { project: `${OTHER_PROJECT}#mirror` })).stored).toBe(0)
+    await putStored(spool, { bytes: 9_000 })
   })
 
   it('reject a body that exceeds the bucket, and leave nothing of it', async () => {
