@@ -50,7 +50,7 @@ export type Projects = {
  * End of the keys of mirrors. Deliveries to them are thus told from those of a project that takes the place of its former mirror, and from
  * those of the projects of other releases. DSNs may end so (`parseDsn`).
  */
-const MIRROR_MARK = '#mirror'
+export const MIRROR_MARK = '#mirror'
 
 /** Reports whether a key is that of a mirror, which may not be configured any more. */
 export function isMirrorKey(key: string): boolean {

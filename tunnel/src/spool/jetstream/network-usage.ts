@@ -1,7 +1,7 @@
 /** Entries that are not pending by network and project, as this replica knows them, so that none takes more than its share. */
 
 import { networksAround } from 'contract/networks'
-import { isMirrorKey } from '../../projects.ts'
+import { shareOf } from '../../projects.ts'
 import type { SpoolBounds } from '../spool.ts'
 
 /** Entry, and the bytes of its body if it is there. */
@@ -100,7 +100,6 @@ export class NetworkUsage {
       share: Math.min(1, addressShare * factor),
     }))
     if (projectShare === 1) return networks
-    const name = `project ${isMirrorKey(project) ? 'of a mirror' : project}`
-    return [...networks, { name, share: projectShare }]
+    return [...networks, { name: `project ${shareOf(project)}`, share: projectShare }]
   }
 }

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
-import { isMirrorKey } from '../../projects.ts'
+import { MIRROR_MARK, shareOf } from '../../projects.ts'
 import {
   DEAD_LETTER_LINES,
   DEAD_LETTER_MS,
@@ -23,9 +23,8 @@ import { diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { EndedKind, Usage } from './usage.ts'
 
-const MIRRORS = '#mirror'
-/** Whose share of the dead letters an entry takes: that of its project, or that of all mirrors. */
-const SHARING = `CASE WHEN substr(project, -7) = '${MIRRORS}' THEN '${MIRRORS}' ELSE project END`
+/** Result of `shareOf`, for an index. */
+const SHARING = `CASE WHEN substr(project, -${MIRROR_MARK.length}) = '${MIRROR_MARK}' THEN '${MIRROR_MARK}' ELSE project END`
 
 /** Additive: the previous release ignores the table. */
 export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
@@ -444,8 +443,7 @@ function kindOf(state: unknown): Kind {
 
 /** Returns the network, and the project whose share an entry takes. */
 function ownerOf({ network, project }: Row | SpoolEntry): Owner {
-  const name = String(project)
-  return { network: String(network), project: isMirrorKey(name) ? MIRRORS : name }
+  return { network: String(network), project: shareOf(String(project)) }
 }
 
 function lineBytes(answer: unknown): number {
