@@ -121,7 +121,7 @@ export function readRef(value: unknown): EntryRef {
   if (id !== undefined && key !== undefined) return { id: Number(id), key }
   throw new RequestError(
     400,
-    'An id is a number, a hyphen and 32 hexadecimal digits. GET /store/entries lists them.',
+    'An id is a number, a hyphen and 32 hexadecimal digits. GET /spool lists them, and GET /store/entries.',
   )
 }
 
