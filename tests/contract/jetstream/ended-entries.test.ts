@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
+import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
@@ -113,6 +113,20 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     expect(await keysOfPending(spool)).toEqual([first?.key])
     expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: third?.key }, { key: second?.key }])
     await spool.close()
+  })
+
+  it('have the bounds of the replicas that keep them after another one has resent them', async ({ nats }) => {
+    const bounds = { ...PLENTY, kept: { bytes: MIB, ageMs: 60_000 } }
+    const [keeping, other] = await Promise.all([openSpoolOn(nats, bounds), openSpoolOn(nats)])
+    const { entry, body } = await putOne(keeping)
+    expect(await keeping.entries.keep({ ...entry, key: 'kept' }, inOne(body), { state: 'kept' })).toBe(
+      'stored',
+    )
+    expect(keysOf((await other.entries.resend({}, 1)).entries)).toEqual(['kept'])
+    const nc = await connect({ servers: nats.server })
+    const { config } = await (await jetstreamManager(nc)).streams.info('CULVERT_KEPT')
+    expect(config).toMatchObject({ max_bytes: MIB, max_age: nanos(60_000) })
+    await Promise.all([nc, keeping, other].map((each) => each.close()))
   })
 
   it('are kept again after an operator deleted their streams', async ({ nats }) => {

@@ -40,7 +40,8 @@ export type Found = Line & { seq: number; ended: number; isStored: boolean }
 export type EndedBounds = Shares & {
   /** Number of entries, and bytes of their bodies. */
   limits: () => Limits
-  ageMs: number
+  /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
+  ageMs: number | undefined
   /** Copies of each stream. */
   replicas: number
 }
@@ -325,6 +326,7 @@ export class EndedStream {
   #configs(): Config[] {
     const { subject, stream, bodies } = this.kind
     const { limits, ageMs, replicas } = this.#bounds
+    if (ageMs === undefined) return []
     const { bytes, lines } = limits()
     const max_bytes = Math.floor(bytes)
     const shared = { max_age: nanos(ageMs), num_replicas: replicas }

@@ -63,17 +63,17 @@ export class StreamEntries implements Entries {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    const { server, replicas, addressShare, projectShare, kept = { bytes: 0, ageMs: 0 } } = deps
+    const { server, replicas, addressShare, projectShare, kept } = deps
     const shared = { replicas, addressShare, projectShare }
     const limits = () => {
       const bytes = deps.maxBytes() * DEAD_LETTER_SHARE
       return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BODY_BYTES)) }
     }
     const dead = new EndedStream(server, DEAD, { ...shared, limits, ageMs: DEAD_LETTER_MS })
-    const keptLimits = () => ({ bytes: kept.bytes, lines: Infinity })
+    const keptLimits = () => ({ bytes: kept?.bytes ?? 0, lines: Infinity })
     this.#kept = new EndedStream(server, KEPT, {
       ...{ ...shared, projectShare: 1 },
-      ...{ limits: keptLimits, ageMs: kept.ageMs },
+      ...{ limits: keptLimits, ageMs: kept?.ageMs },
     })
     this.#kept.onRemoved = (seq) => {
       const id = this.#idOf(this.#kept, { seq })
