@@ -1,6 +1,7 @@
 /** Entries whose delivery has ended, in streams of NATS: moves that are interrupted, and streams that cannot be created. */
 
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
@@ -11,7 +12,7 @@ import { it } from '../../support/nats/fixtures.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { NODE } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
-import { inOne, PLENTY } from '../../support/spool/entries.ts'
+import { inOne, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
 import { openSpoolOn } from '../../support/spool/jetstream-spool.ts'
 import { keysOf, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -129,6 +130,22 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await Promise.all([nc, keeping, other].map((each) => each.close()))
   })
 
+  it('leave a line if the body of the pending entry was cut', async ({ nats }) => {
+    const spool = await openSpoolOn(nats)
+    const cut = await Promise.all(Array.from({ length: 2 }, () => putCut(spool)))
+    const [lease] = await takeAll(spool, 1)
+    expect(lease && (await spool.finish(lease, DECLINED))).toBe(true)
+    expect(await spool.expire(Infinity)).toHaveLength(1)
+    const dead = await spool.entries.list({}, PAGE)
+    expect(keysOf(dead).sort()).toEqual(cut.sort())
+    expect(dead).toMatchObject([
+      { state: 'expired', isStored: false },
+      { isStored: false, ...DECLINED },
+    ])
+    expect((await spool.totals()).envelopes).toBe(0)
+    await spool.close()
+  })
+
   it('are kept again after an operator deleted their streams', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     for (let n = 0; n < 2; n++) {
@@ -144,6 +161,13 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await spool.close()
   })
 })
+
+async function putCut(spool: Spool): Promise<string> {
+  const body = randomBytes(100)
+  const entry = await spoolEntryOf(body)
+  await spool.put(entry, inOne(body.subarray(1)), 0)
+  return entry.key
+}
 
 async function keysOfPending(spool: Spool): Promise<string[]> {
   return keysOf(await spool.list({ order: 'oldest', limit: PAGE.limit }))

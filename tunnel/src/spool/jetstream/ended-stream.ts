@@ -12,7 +12,7 @@ import {
 import { nanos, headers as newHeaders } from '@nats-io/transport-node'
 import { BoundedMap } from '../../bounded-map.ts'
 import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../spool.ts'
-import { wrongSize } from '../stored-body.ts'
+import { WrongSize } from '../stored-body.ts'
 import type { Summary } from '../summary.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
@@ -159,7 +159,7 @@ export class EndedStream {
       if (!message) throw new BodyGone()
       const { buffer, byteOffset, byteLength } = message.data
       found += byteLength
-      if (chunk === chunks - 1 && found !== bytes) throw wrongSize('A message', found, bytes)
+      if (chunk === chunks - 1 && found !== bytes) throw new WrongSize('A message', found, bytes)
       yield Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
     }
   }

@@ -7,7 +7,7 @@ import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/j
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import { BoundedMap } from '../../bounded-map.ts'
 import { type PageQuery, pendingSince, type SpoolBody, type SpoolEntry, type StoredBody } from '../spool.ts'
-import { wrongSize } from '../stored-body.ts'
+import { WrongSize } from '../stored-body.ts'
 import {
   CLASSES,
   classOf,
@@ -115,7 +115,7 @@ export class Messages {
     const { priority, file, bytes } = entry
     if (file !== undefined)
       return { open: () => Readable.from(this.#readChunks(priority, file, bytes), { objectMode: false }) }
-    if (data.byteLength !== bytes) throw wrongSize('A message', data.byteLength, bytes)
+    if (data.byteLength !== bytes) throw new WrongSize('A message', data.byteLength, bytes)
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   }
 
@@ -220,7 +220,7 @@ export class Messages {
     const describe = async () => (await this.#objects({ priority })).info(file)
     const object = await this.#server.insist(priority, describe)
     if (!object || object.deleted) throw new BodyGone()
-    if (object.size !== bytes) throw wrongSize(`The object ${file}`, object.size, bytes)
+    if (object.size !== bytes) throw new WrongSize(`The object ${file}`, object.size, bytes)
     const chunks = { subject: `$O.${object.bucket}.C.${object.nuid}`, seq: 1, many: object.chunks }
     yield* readChunks(this.#server, priority, stream, chunks)
   }

@@ -23,6 +23,7 @@ import {
   type SpoolTotals,
   type StoredBody,
 } from '../spool.ts'
+import { WrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import {
   CLASSES,
@@ -311,7 +312,7 @@ class JetStreamSpool implements Spool {
 
   /**
    * Ends an entry, after it was copied to those that are not pending if it has an ending: it is deleted last, so that no crash loses it. A
-   * copy that the server refuses is given up.
+   * copy that the server refuses is given up; of an entry whose body was cut, only the line is copied.
    */
   async #end(
     ref: EntryRef,
@@ -320,16 +321,22 @@ class JetStreamSpool implements Spool {
     signal: AbortSignal,
   ): Promise<boolean> {
     let attempts = 0
+    let isCut = false
     const copy = async () => {
       const stored = await this.#find(ref)
       if (!stored || !ending) return false
-      const body = await this.#messages.readBody(stored)
-      const chunks = () => (Buffer.isBuffer(body) ? [body] : body.open())
-      await this.entries.end(stored.entry, { chunks }, ending).catch((error) => {
+      const chunks = () => {
+        const body = this.#messages.readBody(stored)
+        return Buffer.isBuffer(body) ? [body] : body.open()
+      }
+      try {
+        await this.entries.end(stored.entry, isCut ? undefined : { chunks }, ending)
+      } catch (error) {
+        if (error instanceof WrongSize) isCut = true
         const isRefused = isAnswer(error) || ++attempts >= COPY_ATTEMPTS
         if (this.#server.failure || !isRefused) throw error
         this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
-      })
+      }
       return true
     }
     if (ending && !(await retryUntil(signal, copy))) return false

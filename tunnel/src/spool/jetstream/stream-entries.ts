@@ -89,7 +89,7 @@ export class StreamEntries implements Entries {
   }
 
   /** Copies a pending entry whose times are those of the server. Notes the end of a copy at the kept entry. */
-  async end(entry: SpoolEntry, body: SpoolBody, ending: End): Promise<void> {
+  async end(entry: SpoolEntry, body: SpoolBody | undefined, ending: End): Promise<void> {
     const kept = await this.#kept.find(entry)
     if (kept) await this.#kept.note(kept, { status: ending.status, answer: ending.answer })
     else await this.#add(entry, body, ending)
@@ -164,10 +164,14 @@ export class StreamEntries implements Entries {
     }
   }
 
-  async #add(entry: SpoolEntry, body: SpoolBody, ending: End): Promise<'stored' | 'known' | 'too-large'> {
+  async #add(
+    entry: SpoolEntry,
+    body: SpoolBody | undefined,
+    ending: End,
+  ): Promise<'stored' | 'known' | 'too-large'> {
     const stream = this.#streams.find(({ kind }) => kind.states.includes(ending.state)) ?? this.#kept
     const line = lineOf(entry, ending)
-    if (stream !== this.#kept) return stream.add(line, body)
+    if (stream !== this.#kept || !body) return stream.add(line, body)
     return stream.add({ ...line, summary: await summariseStream(entry, body.chunks()) }, body)
   }
 

@@ -26,7 +26,7 @@ import {
   type StoredBody,
   type Summaries,
 } from '../spool.ts'
-import { wrongSize } from '../stored-body.ts'
+import { WrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
 import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
@@ -354,7 +354,7 @@ class SqliteSpool implements Spool {
 
 async function openBody(path: string, bytes: number): Promise<StoredBody> {
   const { size } = await stat(path)
-  if (size !== bytes) throw wrongSize(`The body ${path}`, size, bytes)
+  if (size !== bytes) throw new WrongSize(`The body ${path}`, size, bytes)
   return { open: () => createReadStream(path) }
 }
 
