@@ -100,8 +100,9 @@ Each tunnel serves metrics for Prometheus at \`/metrics\` of its admin port, wit
 The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Text of a sender
 never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
 
-Every envelope with the outcome \`spooled\` gets exactly one final outcome. So \`sum(culvert_envelopes_total{outcome="spooled"})\` equals
-\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
+Every envelope with the outcome \`spooled\` gets exactly one final outcome. So does one that an operator sends again, each time.
+So \`sum(culvert_envelopes_total{outcome="spooled"})\` plus \`sum(culvert_store_resent_total)\` equals
+\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. None of these counts entries for mirrors. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
 
 ${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
 

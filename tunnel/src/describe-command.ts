@@ -62,6 +62,7 @@ async function exposeAll(): Promise<string> {
   counters.countScrubbed('@email:replace', 'enforce', 1)
   counters.countMirrored(projects.mirrors[0]?.target.name ?? '', 'delivered')
   counters.countFinalOutcome({ final_outcome: 'delivered', project })
+  counters.countResent(project)
   return metrics.expose()
 }
 

@@ -147,7 +147,7 @@ export class Metrics {
     )
     this.#counter(
       'culvert_spool_final_outcomes_total',
-      'Spooled envelopes by final outcome.',
+      'Spooled envelopes, and those that were sent again, by final outcome.',
       ['final_outcome', 'project'],
       () =>
         counters.finalOutcomes.map(({ final_outcome, project, count }) => ({
