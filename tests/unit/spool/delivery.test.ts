@@ -395,6 +395,19 @@ describe('Deliverer', () => {
     expect(ends.filter(({ end }) => end === 'declined')).toHaveLength(100)
   })
 
+  it('delivers while a slow store ends expired entries', async () => {
+    const expire = spool.expire.bind(spool)
+    spool.expire = async (before) => {
+      await new Promise((resolve) => setTimeout(resolve, MINUTE))
+      return expire(before)
+    }
+    start()
+    await pass(10.5 * MINUTE)
+    const { key } = await spool.add()
+    await pass(5 * SECOND)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
+
   it.each([1, 20])(
     'keeps all of %i entries that were refused before and after an outage of hours',
     async (entries) => {

@@ -202,7 +202,8 @@ export class Deliverer {
 
   /** Returns the number of attempts begun. */
   async #takeForAll(): Promise<number> {
-    if (this.#deps.clock() >= this.#expiryDue) await this.#expire().catch((error) => this.#noteFault(error))
+    if (this.#deps.clock() >= this.#expiryDue)
+      this.#begin(this.#expire().catch((error) => this.#noteFault(error))) // many entries take a server seconds
     if (this.#deps.clock() >= this.#formerDue) await this.#lookForFormer()
     let begun = 0
     for (const origin of this.#origins.values()) begun += await this.#takeFor(origin)
@@ -452,12 +453,16 @@ export class Deliverer {
 
   async #expire(): Promise<void> {
     const { spool, clock, now, maxAgeMs } = this.#deps
-    this.#expiryDue = clock() + EXPIRY_MS
-    const aheadMs = this.#wallClock.aheadMs()
-    if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
-    this.#expireBefore = now() - aheadMs - maxAgeMs
-    for (const entry of await spool.expire(this.#expireBefore))
-      this.#listener.onFinalOutcome(entry, 'expired', undefined)
+    this.#expiryDue = Infinity
+    try {
+      const aheadMs = this.#wallClock.aheadMs()
+      if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
+      this.#expireBefore = now() - aheadMs - maxAgeMs
+      for (const entry of await spool.expire(this.#expireBefore))
+        this.#listener.onFinalOutcome(entry, 'expired', undefined)
+    } finally {
+      this.#expiryDue = clock() + EXPIRY_MS
+    }
   }
 }
 
