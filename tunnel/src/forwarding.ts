@@ -19,11 +19,25 @@ import { rateLimitsFor } from './policy/rate-limits.ts'
 import type { UpstreamLimits } from './policy/upstream-limits.ts'
 import type { Projects } from './projects.ts'
 import { Deliverer, LEASE_MS } from './spool/delivery.ts'
-import { buildSpoolBody, createSpoolEntry, describeEntry, isKept } from './spool/entry.ts'
+import {
+  buildSpoolBody,
+  createSpoolEntry,
+  describeEntry,
+  type EntryDescription,
+  isKept,
+} from './spool/entry.ts'
 import { LimitSharing } from './spool/limit-sharing.ts'
 import { MonitoredSpool, type SpoolHealth } from './spool/monitored.ts'
 import type { SharedState } from './spool/shared-state.ts'
-import { ADDRESS_SHARE, type Keeping, type PutResult, type Spool, type SpoolBounds } from './spool/spool.ts'
+import {
+  ADDRESS_SHARE,
+  ANSWER_BYTES,
+  type Ending,
+  type Keeping,
+  type PutResult,
+  type Spool,
+  type SpoolBounds,
+} from './spool/spool.ts'
 import { type OpenSpoolFile, openSqliteSpool } from './spool/sqlite/client.ts'
 import { defaultBound } from './spool/sqlite/space.ts'
 import { openUnreachable, StoreAway } from './spool/unreachable.ts'
@@ -175,11 +189,10 @@ async function forward(ctx: Context, services: ForwardServices): Promise<Outcome
     return spool(ctx, services, removed, headers, attempt)
   }
   if (result.kind === 'answered') {
-    const { upstreamEncoding, keeping } = services
     const isAccepted = result.reply.status < 300
-    if (upstreamEncoding && isAccepted) sentry.encodings.prove(ctx.project, upstreamEncoding)
-    const outcome = answered(ctx, result.reply)
-    return keeping && isAccepted ? keepAccepted(ctx, services, removed, headers, outcome) : outcome
+    if (services.upstreamEncoding && isAccepted)
+      sentry.encodings.prove(ctx.project, services.upstreamEncoding)
+    return keepAnswered(ctx, services, removed, headers, answered(ctx, result.reply))
   }
   if (result.status !== undefined) receipt.upstream_status = result.status
   if (result.message !== undefined) receipt.upstream_message = result.message
@@ -288,38 +301,62 @@ async function putIntoSpool(
 const MAX_KEPT_LATER = 256 // each holds the body of its envelope
 
 /**
- * Keeps an accepted envelope. Without a DSN, the response waits until it is on disk. Else it does not, and a failure does not change it; while
- * 256 envelopes wait for a slow disk or a locked file, no more are kept.
+ * Keeps an accepted envelope as `KEEP_HOURS` says, and a declined one as a dead letter. Without a DSN, the response waits until it is on disk.
+ * Else it does not, and a failure does not change it; while 256 envelopes wait for a slow disk or a locked file, no more are kept.
  */
-async function keepAccepted(
+function keepAnswered(
+  ctx: Context,
+  services: ForwardServices,
+  removed: Range[],
+  headers: string[],
+  outcome: Outcome,
+): Outcome | Promise<Outcome> {
+  const { sentry, keeping, onKeepFault } = services
+  if (keeping === 'all') return keepFirst(ctx, services, removed, headers, outcome)
+  const isDeclined = outcome.outcome === 'declined'
+  if (!isDeclined && (outcome.outcome !== 'delivered' || keeping === undefined)) return outcome
+  const described = describeEntry(ctx, headers)
+  if (!isDeclined && !isKept(described, keeping)) return outcome
+  if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
+  ctx.afterOutcome = async () => {
+    sentry.keepingLater++
+    await keep(ctx, services, removed, described, endingOf(outcome)).catch(onKeepFault)
+    sentry.keepingLater--
+  }
+  return outcome
+}
+
+async function keepFirst(
   ctx: Context,
   services: ForwardServices,
   removed: Range[],
   headers: string[],
   outcome: Outcome,
 ): Promise<Outcome> {
-  const { sentry, bodies, keeping, onKeepFault } = services
-  const described = describeEntry(ctx, headers)
-  if (!isKept(described, keeping)) return outcome
-  const keep = async () => {
-    const outgoing = await buildSpoolBody(ctx, bodies, removed)
-    const { entry, body } = await createSpoolEntry(described, outgoing)
-    const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
-    await sentry.spool.keep({ ...entry, key }, body, { state: 'kept', status: outcome.status })
-  }
-  if (keeping === 'all') {
-    await keep().catch((error: Error) => {
-      throw notSpooled(error)
-    })
-    return { ...outcome, ...accepted(ctx, outcome) }
-  }
-  if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
-  ctx.afterOutcome = async () => {
-    sentry.keepingLater++
-    await keep().catch(onKeepFault)
-    sentry.keepingLater--
-  }
-  return outcome
+  if (outcome.outcome !== 'delivered') return outcome
+  await keep(ctx, services, removed, describeEntry(ctx, headers), endingOf(outcome)).catch((error: Error) => {
+    throw notSpooled(error)
+  })
+  return { ...outcome, ...accepted(ctx, outcome) }
+}
+
+async function keep(
+  ctx: Context,
+  { sentry, bodies, keeping }: ForwardServices,
+  removed: Range[],
+  described: EntryDescription,
+  ending: Ending,
+): Promise<void> {
+  const outgoing = await buildSpoolBody(ctx, bodies, removed)
+  const { entry, body } = await createSpoolEntry(described, outgoing)
+  const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
+  await sentry.spool.keep({ ...entry, key }, body, ending)
+}
+
+function endingOf({ outcome, status, body }: Outcome): Ending {
+  if (outcome === 'delivered') return { state: 'kept', status }
+  const answer = body === null ? undefined : Buffer.from(body).toString('utf8', 0, ANSWER_BYTES)
+  return { state: 'declined', status, answer }
 }
 
 /** Passes Sentry's response on, with three of its headers. */

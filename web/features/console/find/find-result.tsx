@@ -202,7 +202,7 @@ function Sentence({ finding, sentryHost }: { finding: Finding; sentryHost: strin
       </>
     )
   if (state === 'declined' && receipt)
-    return `Sentry declined it at once, with HTTP ${receipt.upstream_status ?? receipt.status}. Its sender has Sentry’s answer, and Culvert has not stored it.`
+    return `Sentry declined it at once, with HTTP ${receipt.upstream_status ?? receipt.status}. Its sender has Sentry’s answer, and the store no longer has it.`
   if (kept && state === 'kept')
     return (
       <>

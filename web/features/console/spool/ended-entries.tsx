@@ -73,7 +73,7 @@ export function EndedEntries({ spool, list, query, settings, isKeeping }: Props)
 
 const MEANINGS: Readonly<Record<EndedState, string>> = {
   declined:
-    'Sentry declined these envelopes when Culvert delivered them from the spool. They stay for 7 days. What Sentry declines at once is not stored: its sender has Sentry’s answer, and Rejections counts it.',
+    'Sentry declined these envelopes, at once or when Culvert delivered them from the spool. They stay for 7 days.',
   expired: 'These envelopes were pending for longer than SPOOL_HOURS. They stay for 7 days.',
   evicted:
     'These envelopes made room in the spool for more important ones. Only these lines are left of them, for 7 days.',
@@ -81,7 +81,7 @@ const MEANINGS: Readonly<Record<EndedState, string>> = {
 }
 
 const NONE: Readonly<Record<EndedState, string>> = {
-  declined: 'Sentry has declined no envelope from the spool within 7 days. There is nothing to do.',
+  declined: 'Sentry has declined no envelope within 7 days. There is nothing to do.',
   expired: 'No envelope has expired within 7 days. There is nothing to do.',
   evicted: 'No envelope had to make room within 7 days. There is nothing to do.',
   kept: 'No envelope has been kept yet.',
