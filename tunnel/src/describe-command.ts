@@ -63,6 +63,7 @@ async function exposeAll(): Promise<string> {
   counters.countMirrored(projects.mirrors[0]?.target.name ?? '', 'delivered')
   counters.countFinalOutcome({ final_outcome: 'delivered', project })
   counters.countResent(project)
+  counters.countReach('reachable', project)
   return metrics.expose()
 }
 
