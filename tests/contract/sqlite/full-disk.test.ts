@@ -3,7 +3,8 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, assert, beforeEach, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
 import { defaultBound } from '../../../tunnel/src/spool/sqlite/space.ts'
@@ -56,6 +57,20 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     await spool.probe()
     await store(spool)
     expect(readdirSync(disk.path)).toContain('spool.db-reserve')
+  })
+
+  it('leaves an entry pending whose only copy would be in the inbox', async () => {
+    for (let n = 0; n < 100; n++) await store(spool, { bytes: 3_000 })
+    await store(spool, { project: INBOX_DSN, bytes: 200_000 })
+    disk.fill()
+    await putUntilRefused(spool)
+    expect(await drain(spool)).toBeGreaterThanOrEqual(100)
+    disk.fill()
+    const wanted = [{ project: INBOX_DSN, rateLimitedCategories: [] }]
+    const [lease] = await spool.take(1, LONG_MS, wanted)
+    assert(lease)
+    await expect(spool.finish(lease, { state: 'kept', status: 200 })).rejects.toThrow('stays pending')
+    expect(await spool.list({ entry: lease })).toHaveLength(1)
   })
 
   it('opens again, and leases and removes all entries', async () => {

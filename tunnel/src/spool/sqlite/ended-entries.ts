@@ -1,6 +1,7 @@
 /** Entries that are not pending, in a table of their own: an earlier release would deliver them from that of pending entries. */
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { INBOX_DSN } from 'contract/dsn'
 import { networksAround } from 'contract/networks'
 import { MIRROR_MARK, shareOf } from '../../projects.ts'
 import {
@@ -111,8 +112,13 @@ export class EndedEntries {
       answer,
     }: { state: EndedState; status?: number | undefined; answer?: string | undefined },
   ): void {
-    const row = this.hasRoom() && this.#statements.pending.get(id)
+    const row = this.#statements.pending.get(id)
     if (!row) return
+    if (!this.hasRoom()) {
+      if (state === 'kept' && row.project === INBOX_DSN)
+        throw new Error('the disk is full: the envelope stays pending, since only the inbox would have it')
+      return
+    }
     const key = String(row.key)
     if (this.#isKept(key)) this.#statements.note.run(status ?? null, answer ?? null, key)
     else {
