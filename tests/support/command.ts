@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Command = ReturnType<typeof runCommand>
 
 const LOOK_AGAIN = 50 // ms
-const PATIENCE = 90 * 1000 // 90 s: the command may build web
+const PATIENCE = 300 * 1000 // 5 min: the command may build web, and images, on a busy machine
 
 /** Runs a command in `cwd` with `env` and little else, in a process group of its own, as shells do. */
 export function runCommand(cwd: string, [program = '', ...args]: string[], env: Record<string, string> = {}) {
