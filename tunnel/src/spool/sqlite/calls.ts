@@ -72,6 +72,9 @@ class LogFull extends Error {
     'the write-ahead log is full: the disk is full or slow, or another process reads the file'
 }
 
+/** Another replica has given up the reserve since the batch began. */
+class ReserveGone extends LogFull {}
+
 export class CallRunner {
   /** Reason why the file must take no more entries. */
   fault: Error | undefined
@@ -80,6 +83,8 @@ export class CallRunner {
   readonly #walBytes: number
   /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
   readonly #maxGrowth: number
+  /** The reserve was there when the current batch began. */
+  #hasReserve = false
 
   constructor(store: SqliteStore, reserve: Reserve, walBytes: number) {
     this.#store = store
@@ -108,6 +113,7 @@ export class CallRunner {
 
   /** When one of the calls fails, each gets its own transaction. */
   #runTogether(calls: readonly Call[]): Result[] {
+    this.#hasReserve = this.#reserve.isFilled()
     const isShort = this.#store.log.shorten(this.#checkpointMode())
     const ofWrites = this.#hasRoomForLog() ? undefined : new LogFull()
     const ofGrowth = ofWrites ?? (calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined)
@@ -120,6 +126,7 @@ export class CallRunner {
     try {
       return [...rejected, ...this.#commit(accepted)]
     } catch (error) {
+      if (error instanceof ReserveGone) return [...rejected, ...this.#runTogether(accepted)]
       if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
       const [only] = accepted
       if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
@@ -134,7 +141,11 @@ export class CallRunner {
     return this.#reserve.isFilled() || this.#store.log.checkpoint('RESTART')
   }
 
+  /** An earlier call may have given up the reserve, or another replica. */
   #runAlone(call: Call): Result {
+    const ofGrowth = () => (isGrowing(call) ? this.#rejectionOf(true) : undefined)
+    const rejection = this.#hasRoomForLog() ? ofGrowth() : new LogFull()
+    if (rejection) return failure(call, rejection)
     try {
       return this.#commitOne(call)
     } catch (error) {
@@ -152,7 +163,8 @@ export class CallRunner {
       if (isGrowing(call)) return this.#releaseEnded() ? this.#runLast(call) : failure(call, error)
     }
     try {
-      this.#reserve.release() // from now on, nothing stays of entries that end
+      this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
+      this.#hasReserve = false
       if (!this.#hasRoomForLog()) throw new LogFull()
       return this.#commitOne(call)
     } catch (error) {
@@ -190,14 +202,27 @@ export class CallRunner {
 
   #commit(calls: readonly Call[]): Result[] {
     if (calls.length === 0) return []
-    return this.#store.commit(() =>
-      calls.map((call) => ({ number: call.number, value: this.#perform(call) })),
-    )
+    return this.#store.commit(() => {
+      this.#checkReserve()
+      return calls.map((call) => ({ number: call.number, value: this.#perform(call) }))
+    })
+  }
+
+  /**
+   * Throws when another replica has given up the reserve, which it does with the lock that this transaction has: the space is for moving the
+   * log into the file, and a batch that was admitted before would take it.
+   */
+  #checkReserve(): void {
+    if (this.#hasReserve && !this.#reserve.isFilled()) throw new ReserveGone()
   }
 
   #commitOne(call: Call): Result {
     try {
-      return { number: call.number, value: this.#store.commit(() => this.#perform(call)) }
+      const perform = () => {
+        this.#checkReserve()
+        return this.#perform(call)
+      }
+      return { number: call.number, value: this.#store.commit(perform) }
     } catch (error) {
       if (!isDamage(error)) throw error
       const value = this.#performOnDamaged(call)
