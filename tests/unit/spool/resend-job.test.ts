@@ -25,6 +25,7 @@ describe('ResendJobs', () => {
   let capacity: number | undefined
   let value: { value: string | undefined; revision: number }
   let errors: unknown[]
+  let isFailing: boolean
 
   beforeEach(async () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
@@ -38,6 +39,7 @@ describe('ResendJobs', () => {
     capacity = 1_000
     value = { value: undefined, revision: 0 }
     errors = []
+    isFailing = false
   })
 
   afterEach(async () => {
@@ -70,6 +72,7 @@ describe('ResendJobs', () => {
           get: async () => value,
           clockOffsetMs: () => -aheadMs,
           put: async (_, next, revision) => {
+            if (isFailing) throw new Error('locked')
             if (revision !== value.revision) return false
             value = { value: next, revision: revision + 1 }
             return true
@@ -151,6 +154,19 @@ describe('ResendJobs', () => {
     expect(status).not.toHaveProperty('finished')
     pending = []
     await pass(10 * SECOND)
+    expect(await jobs.status()).toMatchObject({ sent: MANY, finished: expect.any(Number) })
+  })
+
+  it('counts what it has resent while its state could not be stored', async () => {
+    const jobs = start()
+    await jobs.begin(DECLINED, { entries: MANY, bytes: 0 })
+    await pass(2 * SECOND)
+    isFailing = true
+    await pass(SECOND)
+    isFailing = false
+    expect(errors).not.toEqual([])
+    errors = []
+    await pass(MINUTE)
     expect(await jobs.status()).toMatchObject({ sent: MANY, finished: expect.any(Number) })
   })
 

@@ -75,6 +75,7 @@ export class ResendJobs {
   /** Entries that may be resent now, with the fraction that the last steps have left. */
   #allowed = 0
   #allowedAt = 0
+  #unsaved: { started: number; step: Step } | undefined
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
   #isStopping = false
@@ -145,6 +146,7 @@ export class ResendJobs {
   /** Does a step, unless another replica does the work. Returns the milliseconds until the next one: each writes to the disk. */
   async #tick(): Promise<number> {
     const { spool, replica } = this.#deps
+    await this.#save()
     const known = parse((await spool.state.get(KEY)).value)
     if (!isRunning(known) || !this.#mayOwn(known)) return IDLE_MS
     if (known.owner !== replica) {
@@ -154,8 +156,17 @@ export class ResendJobs {
       if (!owned) return IDLE_MS
     }
     const step = await this.#step(known)
-    await this.#change((job) => (job?.started === known.started ? this.#add(job, step) : undefined))
+    this.#unsaved = { started: known.started, step }
+    await this.#save()
     return step.waiting === undefined ? STEP_MS : IDLE_MS
+  }
+
+  /** Adds the last step to the job. Its entries are pending, so that it has to be added later if the store fails now. */
+  async #save(): Promise<void> {
+    if (!this.#unsaved) return
+    const { started, step } = this.#unsaved
+    await this.#change((job) => (job?.started === started ? this.#add(job, step) : undefined))
+    this.#unsaved = undefined
   }
 
   #mayOwn({ owner, beat }: SharedJob): boolean {
