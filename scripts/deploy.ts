@@ -171,8 +171,11 @@ class Deployment {
     const logs = newIds
       .map((id) => this.#docker('logs', '--tail', '20', id))
       .map(({ stdout, stderr }) => stdout + stderr)
-    if (newIds.length > 0)
+    if (newIds.length > 0) {
+      // nginx sends requests to each of them that is healthy; stopping lets them respond.
+      await runStep('Stopping the new containers', ['docker', 'stop', ...newIds], { env: this.#env })
       await runStep('Removing the new containers', ['docker', 'rm', '--force', ...newIds], { env: this.#env })
+    }
     const reason = this.#stopped.aborted ? 'it was interrupted' : error.message
     const output = [error.output, ...logs].join('\n').trim()
     return new UserError(`nothing was replaced, the old containers still run: ${reason}`, output)
