@@ -5,9 +5,13 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
+import type { Call } from '../../../tunnel/src/spool/sqlite/calls.ts'
+import { type OpenSpoolFile, openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { SpoolFile } from '../../../tunnel/src/spool/sqlite/spool-file.ts'
 import { attachmentOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { PLENTY } from '../../support/spool/entries.ts'
 import { PreviousInbox } from '../../support/spool/previous-inbox.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -117,5 +121,30 @@ describe('The inbox of the previous release', () => {
     await tunnel.stop()
     expect(existsSync(file)).toBe(true)
     expect(tunnel.logs.filter(({ msg }) => msg?.includes('cannot be read yet'))).toEqual([])
+  })
+
+  it('loses no envelope when the transaction that keeps it is rolled back', async () => {
+    const previous = new PreviousInbox(file)
+    previous.keep(errorAt(1))
+    previous.close()
+    const failing: Call = { number: 1, name: 'postpone', args: [{}] }
+    const openFile: OpenSpoolFile = (options) => {
+      const spoolFile = new SpoolFile(options)
+      return {
+        opened: Promise.resolve(spoolFile),
+        async call(name, ...args) {
+          const results = spoolFile.run([{ number: 0, name, args }, failing]) // in one transaction first
+          const result = results.find(({ number }) => number === 0)
+          if (result?.error) throw result.error
+          return result?.value as never
+        },
+        close: async () => spoolFile.close(),
+      }
+    }
+    const kept = { bytes: 64 * 1024 * 1024, ageMs: 24 * HOUR_MS }
+    const spool = await openSqliteSpool(join(folder, 'spool.db'), { ...PLENTY, kept }, undefined, openFile)
+    started.defer(() => spool.close())
+    await expect.poll(() => existsSync(file)).toBe(false)
+    expect(await spool.entries.count({ states: ['kept'] })).toMatchObject({ entries: 1 })
   })
 })

@@ -236,14 +236,16 @@ class SqliteSpool implements Spool {
   async adoptFormerInbox(onNotice: (notice: string) => void): Promise<void> {
     const { signal } = this.#closing
     let problem = ''
+    let kept: string[] = []
     while (!signal.aborted) {
-      const adopted = await this.#worker.call('adoptFormer').catch((error: Error) => error)
+      const adopted = await this.#worker.call('adoptFormer', kept).catch((error: Error) => error)
       if (adopted === 'gone') return
       if (adopted instanceof Error && adopted.message !== problem && !signal.aborted) {
         problem = adopted.message
         onNotice(`the inbox of an earlier release cannot be read yet: ${problem}`)
       }
-      if (typeof adopted !== 'number' || adopted === 0)
+      kept = adopted instanceof Error ? [] : adopted
+      if (kept.length === 0)
         await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
     }
   }

@@ -3,7 +3,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { INBOX_DSN } from 'contract/dsn'
+import { formatDsn, INBOX_DSN, parseDsn } from 'contract/dsn'
 import { identifyReceipt } from '../../envelope/dedupe-key.ts'
 import { parseHeaderLine } from '../../envelope/header-parser.ts'
 import { categoriesOf } from '../../envelope/items.ts'
@@ -28,8 +28,6 @@ export class FormerInbox {
   readonly #rowBytes: number
   readonly #ended: EndedEntries
   readonly #files: BodyFiles
-  /** Envelopes that are kept since the last call, and on disk when the next one begins. */
-  #adopted: string[] = []
 
   /** `rowBytes` is the size of the largest body in the spool's file. */
   constructor(spoolFile: string, rowBytes: number, ended: EndedEntries, files: BodyFiles) {
@@ -40,27 +38,19 @@ export class FormerInbox {
   }
 
   /**
-   * Keeps some envelopes in the transaction of the caller. The next call deletes them from the former file, so that a crash loses none. Returns
-   * their number, or `gone` once there is no former inbox. Throws while the file is locked.
+   * Keeps some envelopes in the transaction of the caller, and deletes from the former file those that earlier transactions have `kept`: a crash
+   * loses none, nor does a transaction that is rolled back. Returns what it has kept, or `gone` once there is no former inbox. Throws while the
+   * file is locked.
    */
-  adoptFormer(): number | 'gone' {
+  adoptFormer(kept: readonly string[]): string[] | 'gone' {
     if (!existsSync(this.#file)) return 'gone'
     using db = new DatabaseSync(this.#file, { timeout: LOCK_MS })
     if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'").get()) return 'gone'
-    if (this.#adopted.length > 0) this.#removeAdopted(db)
+    if (kept.length > 0) remove(db, kept)
     const rows = readBatch(db)
     for (const row of rows) this.#keep(row)
-    this.#adopted = rows.map(({ id }) => String(id))
-    if (rows.length === 0 && isUnused(db)) return this.#remove(db)
-    return rows.length
-  }
-
-  #removeAdopted(db: DatabaseSync): void {
-    const remove = db.prepare('DELETE FROM inbox WHERE id = ?')
-    db.exec('BEGIN IMMEDIATE')
-    for (const id of this.#adopted) remove.run(id)
-    db.exec('COMMIT')
-    this.#adopted = []
+    if (rows.length === 0 && isUnused(db)) return this.#removeFile(db)
+    return rows.map(({ id }) => String(id))
   }
 
   #keep({ id, time, event_id: eventId, network, envelope }: Row): void {
@@ -84,12 +74,19 @@ export class FormerInbox {
   }
 
   /** Removes the empty file, which no process has open but this one. */
-  #remove(db: DatabaseSync): number | 'gone' {
+  #removeFile(db: DatabaseSync): string[] | 'gone' {
     db.exec('BEGIN EXCLUSIVE')
-    if (readBatch(db).length > 0) return 0 // written since
+    if (readBatch(db).length > 0) return [] // written since
     for (const suffix of ['', '-wal', '-shm']) rmSync(this.#file + suffix, { force: true })
     return 'gone'
   }
+}
+
+function remove(db: DatabaseSync, ids: readonly string[]): void {
+  const remove = db.prepare('DELETE FROM inbox WHERE id = ?')
+  db.exec('BEGIN IMMEDIATE')
+  for (const id of ids) remove.run(id)
+  db.exec('COMMIT')
 }
 
 function readBatch(db: DatabaseSync): Row[] {
@@ -123,6 +120,7 @@ function bytesOf(value: Row[string] | undefined): Buffer {
 
 function dsnOf(envelope: Buffer): string {
   const end = envelope.indexOf(NEWLINE)
-  const dsn = parseHeaderLine(end < 0 ? envelope : envelope.subarray(0, end))?.value.dsn
-  return typeof dsn === 'string' ? dsn : INBOX_DSN
+  const text = parseHeaderLine(end < 0 ? envelope : envelope.subarray(0, end))?.value.dsn
+  const dsn = typeof text === 'string' ? parseDsn(text) : undefined
+  return dsn ? formatDsn(dsn) : INBOX_DSN
 }
