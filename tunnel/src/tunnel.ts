@@ -108,6 +108,7 @@ function createResendJobs(services: Services, onError: (error: unknown) => void)
   return new ResendJobs({
     ...services,
     ...{ spool: sentry.spool.store, deliverer, onError },
+    deliveredLive: () => counters.upstreams.values().reduce((sum, { delivered }) => sum + delivered, 0),
     onResent({ project: key }) {
       if (isMirrorKey(key)) return // it has no final outcome of its own
       const project = projects.byKey(key) ?? projects.successorOf(key)

@@ -9,6 +9,8 @@ import { OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../support/spool/entrie
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
+const STEP = 250
+const MIRROR = `${OTHER_PROJECT}#mirror`
 const MANY = 1_000
 const DECLINED = { states: ['declined'] as const }
 
@@ -26,6 +28,7 @@ describe('ResendJobs', () => {
   let value: { value: string | undefined; revision: number }
   let errors: unknown[]
   let isFailing: boolean
+  let live: number
 
   beforeEach(async () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
@@ -40,6 +43,7 @@ describe('ResendJobs', () => {
     value = { value: undefined, revision: 0 }
     errors = []
     isFailing = false
+    live = 0
   })
 
   afterEach(async () => {
@@ -81,6 +85,7 @@ describe('ResendJobs', () => {
       },
       deliverer: { capacity: () => capacity },
       limits: { limitedCategories: () => limited },
+      deliveredLive: () => live,
       ...{ projects, replica, now: () => Date.now() + aheadMs },
       onResent: () => resent.push({ at: Date.now(), replica }),
       onError: (error) => errors.push(error),
@@ -114,6 +119,42 @@ describe('ResendJobs', () => {
     })
   })
 
+  it('uses what live traffic leaves of 50 a second while the upstream is idle', async () => {
+    capacity = 20
+    const jobs = start()
+    await begin(jobs)
+    await pass(2 * SECOND)
+    const before = resent.length
+    await pass(4 * SECOND)
+    expect(resent.length - before).toBe(200)
+    const traffic = setInterval(() => live++, 25) // 40 a second
+    await pass(SECOND)
+    const beside = resent.length
+    await pass(4 * SECOND)
+    clearInterval(traffic)
+    expect(resent.length - beside).toBe(40)
+  })
+
+  it.each([
+    ['an entry is pending', () => [pendingOf(1)]],
+    ['an entry that it has resent to a mirror is pending', () => [pendingOf(1, 'error', MIRROR)]],
+  ])('resends a tenth again at once while %s', async (_, late) => {
+    capacity = 20
+    const jobs = start()
+    const entry = stored[0]
+    if (entry) stored[0] = { ...entry, project: MIRROR }
+    await begin(jobs)
+    await pass(2 * SECOND)
+    pending = late()
+    await pass(STEP)
+    const before = resent.length
+    await pass(10 * SECOND)
+    expect(resent.length - before).toBe(20)
+    pending = [pendingOf(0)]
+    await pass(SECOND)
+    expect(resent.length - before).toBeGreaterThan(50)
+  })
+
   it('resends entries that ended before its start, and were not resent within an hour before it', async () => {
     const jobs = start()
     await begin(jobs, { ...DECLINED, projects: [PROJECT], from: 5, eventId: 'f' })
@@ -134,6 +175,7 @@ describe('ResendJobs', () => {
     [3, 0.3],
   ])('resends a tenth of the %d envelopes that a slow upstream takes a second', async (takes, perSecond) => {
     capacity = takes
+    pending = [pendingOf(1)]
     const jobs = start()
     await begin(jobs)
     await pass(2 * SECOND)

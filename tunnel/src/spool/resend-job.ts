@@ -13,6 +13,8 @@ type ResendDeps = {
   limits: Pick<UpstreamLimits, 'limitedCategories'>
   projects: Projects
   replica: string
+  /** Returns the number of envelopes that upstreams have accepted at once. */
+  deliveredLive: () => number
   /** Counts an entry that is pending again. */
   onResent: (entry: SpoolEntry) => void
   /** Receives errors of the store; the next step tries again. */
@@ -21,7 +23,7 @@ type ResendDeps = {
   now: () => number
 }
 
-/** Entries to send again. `projectName` is the project as the operator wrote it. */
+/** Entries to send again. `projectName` is the project as the console shows it. */
 export type ResendOrder = {
   states: readonly ResendableState[]
   /** DSNs, without a secret. */
@@ -63,6 +65,8 @@ const OWNER_MS = 10_000 // after which another replica takes over
 const SAMPLE_MS = 10_000
 const SHARE = 0.1 // of what the upstreams take
 const MAX_RATE = 250 // a second
+/** Rate up to which a job uses what live traffic leaves of an idle upstream: a quiet site has not shown what its upstream takes. */
+const IDLE_RATE = 50
 const MAX_PENDING = 50 // some entries may be pending for hours, and delay nothing
 const MAX_ATTEMPTS = 10
 /** Entries that were resent within this time are left out. */
@@ -75,6 +79,8 @@ export class ResendJobs {
   /** Entries that may be resent now, with the fraction that the last steps have left. */
   #allowed = 0
   #allowedAt = 0
+  /** Envelopes that were delivered live before the last step. */
+  #live = { count: 0, time: 0 }
   #unsaved: { started: number; step: Step } | undefined
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
@@ -189,10 +195,12 @@ export class ResendJobs {
     const waitFor = (waiting: string): Step => ({ entries: [], isOver: false, pass, waiting })
     const capacity = deliverer.capacity(this.#isWanted(order))
     if (capacity === undefined) return { entries: [], isOver: true } // its project is not configured any more
-    const pending = await this.#countPending(order)
+    const { pending, isIdle } = await this.#readPending(order)
+    const idleRate = this.#idleRate()
     // while a breaker is open, one entry is resent, since an upstream for which nothing is pending would not be probed
     if (capacity === 0 && pending > 0) return waitFor('the upstream takes no envelopes')
-    const allowed = capacity === 0 ? 1 : this.#allowance(Math.min(MAX_RATE, capacity * SHARE))
+    const rate = Math.max(capacity * SHARE, isIdle ? idleRate : 0)
+    const allowed = capacity === 0 ? 1 : this.#allowance(Math.min(MAX_RATE, rate))
     const batch = Math.min(left, allowed)
     if (batch === 0) return { entries: [], isOver: false, pass }
     if (pending >= MAX_PENDING + batch) return waitFor('other envelopes are pending')
@@ -218,6 +226,14 @@ export class ResendJobs {
     return !hasPlaced && (await this.#deps.spool.totals()).envelopes === 0
   }
 
+  /** Returns what live traffic has left of the rate of an idle upstream since the last step. */
+  #idleRate(): number {
+    const { count, time } = this.#live
+    this.#live = { count: this.#deps.deliveredLive(), time: this.#deps.now() }
+    const seconds = Math.max(STEP_MS, this.#live.time - time) / 1000
+    return Math.max(0, IDLE_RATE - (this.#live.count - count) / seconds)
+  }
+
   /** Returns how many entries may be resent now. */
   #allowance(perSecond: number): number {
     const time = this.#deps.now()
@@ -235,17 +251,26 @@ export class ResendJobs {
       !isMirrorKey(project.key)
   }
 
-  /** Counts pending entries that compete with those of the job. Those that wait for the end of a rate limit do not, nor those of mirrors: some always are. */
-  async #countPending(order: ResendOrder): Promise<number> {
+  /**
+   * Counts pending entries that compete with those of the job. Those that wait for the end of a rate limit do not, nor those of mirrors: some
+   * always are. An upstream is idle while neither they nor those that were resent are pending: one that is late is not.
+   */
+  async #readPending(order: ResendOrder): Promise<{ pending: number; isIdle: boolean }> {
     const { spool, projects, limits } = this.#deps
     const isWanted = this.#isWanted(order)
-    const competes = ({ project: key, category }: PartitionTotals) => {
+    const isFed = ({ project, category }: PartitionTotals) => this.#fed.has(`${project} ${category}`)
+    const competes = (partition: PartitionTotals) => {
+      const { project: key, category } = partition
       const project = projects.byKey(key) ?? projects.successorOf(key)
       if (!project || isMirrorKey(key) || !isWanted(project)) return false
-      return this.#fed.has(`${key} ${category}`) || !limits.limitedCategories(project).includes(category)
+      return isFed(partition) || !limits.limitedCategories(project).includes(category)
     }
     const { partitions } = await spool.totals()
-    return partitions.filter(competes).reduce((sum, { envelopes }) => sum + envelopes, 0)
+    const others = partitions.filter(competes)
+    return {
+      pending: others.reduce((sum, { envelopes }) => sum + envelopes, 0),
+      isIdle: [...others, ...partitions.filter(isFed)].every(({ envelopes }) => envelopes === 0),
+    }
   }
 
   #add(job: SharedJob, { entries, isOver, pass, waiting }: Step): SharedJob {
