@@ -144,7 +144,8 @@ for (const [name, requirement] of STORE_NAMES)
     it('sends a selection again as a job, each entry once, with progress and a line in the audit log', async () => {
       await decline('1', MANY)
       const earlier = (await list(`state=declined&project=${nameOf('2')}`)).length
-      const order = { state: 'declined', project: nameOf('1'), from: 0, to: Date.now() }
+      const project = sentry.dsn('1').replace('@', ':secret@')
+      const order = { state: 'declined', project, from: 0, to: Date.now() }
       const matching = await json<ResendStarted>('POST', '/store/resend', { ...order, dry_run: true })
       expect(matching.entries).toBeGreaterThanOrEqual(MANY)
       expect(await list(`state=declined&project=${nameOf('1')}`)).toHaveLength(matching.entries)
@@ -161,7 +162,9 @@ for (const [name, requirement] of STORE_NAMES)
       expect(await list(`state=declined&project=${nameOf('2')}`)).toHaveLength(earlier)
       await untilQuietBooks(tunnels)
       const { actions } = (await (await tunnels[1].admin('/status')).json()) as { actions: object[] }
-      expect(actions[0]).toMatchObject({ action: 'store-resend', envelopes: matching.entries })
+      expect(actions[0]).toMatchObject({
+        ...{ action: 'store-resend', project: nameOf('1'), envelopes: matching.entries },
+      })
     })
 
     it('stops a job, sends nothing twice within an hour, and runs one job at a time', async () => {

@@ -32,6 +32,9 @@ export function createInboxAdmin(
     DELETE: { run: endOutage },
   })
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
+  app.onError((error, c) =>
+    c.json({ detail: `The inbox cannot be read: ${error.message}. /status says more.` }, 503),
+  )
   return app
 
   function inbox(): Inbox {

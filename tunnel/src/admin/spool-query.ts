@@ -8,7 +8,7 @@ import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../spool
 import { readCategory } from '../spool/status.ts'
 import { RequestError, readNumber } from './responses.ts'
 
-/** Selected entries; `named` is the selection as the operator wrote it. */
+/** Selected entries; `named` is the selection as the operator wrote it, with `host/project` for a DSN. */
 type Selection = {
   filter: Omit<EntryFilter, 'entry'>
   named: { project?: string; category?: string }
@@ -38,7 +38,10 @@ export class SpoolQueries {
         ...(project !== undefined && { projects: await this.keysOf(project) }),
         ...(category !== undefined && { category: await this.#categoryOf(category) }),
       },
-      named: { ...(project !== undefined && { project }), ...(category !== undefined && { category }) },
+      named: {
+        ...(project !== undefined && { project: this.showName(project) }),
+        ...(category !== undefined && { category }),
+      },
     }
   }
 
@@ -72,6 +75,12 @@ export class SpoolQueries {
       404,
       'No such project is configured, and the spool has no entries of it. /status lists the projects.',
     )
+  }
+
+  /** Returns `host/project` of a DSN, for logs and pages: it may have a secret. Other names are as the operator wrote them. */
+  showName(name: string): string {
+    const dsn = parseDsn(name)
+    return dsn ? this.#projects.nameOf(formatDsn(dsn)) : name
   }
 
   /** Reads a DSN, or the name of a project, as `keysOf` does. Includes its mirrors and, by their last entries, projects that have only ended ones. */

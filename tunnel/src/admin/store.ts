@@ -89,7 +89,9 @@ class StoreAdmin {
             limit,
             ...(after && { after: { ended: after.received, id: after.place } }),
           })
-    auditLog.recordRead(c, 'store-list', { ...namedOf(given), envelopes: found.length })
+    auditLog.recordRead(c, 'store-list', {
+      ...{ ...namedOf(given), ...this.#projectOf(given), envelopes: found.length },
+    })
     const last = found.length === limit ? found.at(-1) : undefined
     const entries = found.map((entry) => this.#describe(entry))
     return { spool: spool.id, entries, ...(last && { next: cursorOf(last) }) }
@@ -112,7 +114,7 @@ class StoreAdmin {
     const { id } = given
     auditLog.recordChange(c, 'store-purge', {
       ...(id !== undefined && { id }),
-      ...{ ...projectOf(given), envelopes: purged },
+      ...{ ...this.#projectOf(given), envelopes: purged },
     })
     return { purged }
   }
@@ -143,7 +145,7 @@ class StoreAdmin {
     if (given.dry_run === true || matching.entries === 0) return matching
     if (!(await jobs.begin(order, matching)))
       throw new RequestError(409, 'Entries are being sent again already. DELETE /store/resend stops that.')
-    auditLog.recordChange(c, 'store-resend', { ...projectOf(given), envelopes: matching.entries })
+    auditLog.recordChange(c, 'store-resend', { ...this.#projectOf(given), envelopes: matching.entries })
     return matching
   }
 
@@ -197,7 +199,7 @@ class StoreAdmin {
     if (limit === 0) throw new RequestError(400, 'limit is a whole number from 1.')
     return {
       states,
-      ...(projects && { projects, projectName: String(given.project) }),
+      ...(projects && { projects, projectName: this.#queries.showName(String(given.project)) }),
       ...(eventId !== undefined && { eventId }),
       ...(from !== undefined && { from }),
       ...(to !== undefined && { to }),
@@ -219,6 +221,10 @@ class StoreAdmin {
       ...(from !== undefined && { from }),
       ...(to !== undefined && { to }),
     }
+  }
+
+  #projectOf({ project }: Given): { project?: string } {
+    return project === undefined ? {} : { project: this.#queries.showName(String(project)) }
   }
 
   #describe(entry: ListedEntry | EndedEntry): StoreEntry {
@@ -293,8 +299,4 @@ function readWhole(given: Given, name: string): number | undefined {
 
 function namedOf(given: Given): Given {
   return Object.fromEntries(Object.entries(given).filter(([name]) => LISTED.includes(name)))
-}
-
-function projectOf({ project }: Given): { project?: string } {
-  return project === undefined ? {} : { project: String(project) }
 }
