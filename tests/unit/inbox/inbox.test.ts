@@ -1,5 +1,6 @@
 /** Envelopes that the spool keeps for reading. */
 
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gzipSync } from 'node:zlib'
@@ -231,6 +232,18 @@ describe('The inbox', () => {
 })
 
 describe('Without a DSN, a tunnel', () => {
+  it('answers 503 with the reason when the file of an envelope is lost', async () => {
+    await using folder = await makeFolder()
+    await using tunnel = await openTunnel({ env: settingsOf(folder.path) })
+    const body = attachmentOf(INBOX_DSN, Buffer.alloc(2 * MIB))
+    expect(await post(tunnel.url, { body })).toMatchObject({ status: 200 })
+    const { entries } = await (await tunnel.admin('/inbox')).json()
+    rmSync(join(folder.path, 'entries'), { recursive: true })
+    const response = await tunnel.admin(`/inbox/${entries[0].id}`)
+    expect(response.status).toBe(503)
+    expect((await response.json()).detail).toContain('no such file')
+  })
+
   it('rejects an envelope that the inbox cannot store', async () => {
     await using folder = await makeFolder()
     await using tunnel = await openTunnel({ env: settingsOf(folder.path) })

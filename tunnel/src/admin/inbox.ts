@@ -32,10 +32,7 @@ export function createInboxAdmin(
     DELETE: { run: endOutage },
   })
   addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
-  app.onError((error, c) =>
-    c.json({ detail: `The inbox cannot be read: ${error.message}. /status says more.` }, 503),
-  )
-  return app
+  return app.onError(unreadable)
 
   function inbox(): Inbox {
     const found = findInbox()
@@ -105,6 +102,10 @@ export function createInboxAdmin(
     if (!entry) throw notFound()
     return entry
   }
+}
+
+function unreadable({ message }: Error, c: Context): Response {
+  return c.json({ detail: `The inbox cannot be read: ${message}. /status says more.` }, 503)
 }
 
 function notFound(): RequestError {

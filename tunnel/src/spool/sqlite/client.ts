@@ -245,8 +245,7 @@ class SqliteSpool implements Spool {
         onNotice(`the inbox of an earlier release cannot be read yet: ${problem}`)
       }
       kept = adopted instanceof Error ? [] : adopted
-      if (kept.length === 0)
-        await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
+      if (kept.length === 0) await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
     }
   }
 
