@@ -12,8 +12,8 @@ import { runStep, type StepFailed, showProgress } from './progress.mjs'
 import { checkHttpPort } from './start/ports.ts'
 import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
 
-/** Base images of the compose file, by the settings that replace them. */
-const BASE_IMAGES = { NODE_IMAGE: 'node:24-slim', NGINX_IMAGE: 'nginx:1.30' }
+/** Images that the compose file needs before it can build and start. */
+const BASE_IMAGES = ['node:24-slim', 'nginx:1.30']
 
 /** Time for a command that only reads. */
 export const ENGINE_TIMEOUT_MS = 20_000
@@ -35,15 +35,14 @@ export function engineProblem(): string | undefined {
 }
 
 /** Returns the base images that this engine does not have. */
-export function missingImages(env: Environment): string[] {
-  const images = Object.entries(BASE_IMAGES).map(([name, image]) => env[name] || image)
-  return images.filter((image) => docker('image', 'inspect', '--format', '{{.Id}}', image) === undefined)
+export function missingImages(): string[] {
+  return BASE_IMAGES.filter((image) => docker('image', 'inspect', '--format', '{{.Id}}', image) === undefined)
 }
 
 /** Pulls the missing base images. Returns the reason when one cannot be pulled. */
 export async function pullImages(env: Environment, stopped: AbortSignal): Promise<string | undefined> {
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(PULL_TIMEOUT_MS)])
-  for (const image of missingImages(env)) {
+  for (const image of missingImages()) {
     const pull = runStep(`Fetching the image ${image}`, ['docker', 'pull', image], { env, signal })
     const reason = await pull.then(
       () => undefined,

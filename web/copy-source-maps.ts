@@ -1,6 +1,5 @@
 /**
- * Copies the source maps of web's own server code beside the files of the standalone server. Browsers cannot request that folder. A build
- * with a token uploads them to Sentry, which then maps the frames.
+ * Copies the source maps of web's own server code beside the files of the standalone server. Browsers cannot request that folder.
  */
 
 import { copyFileSync, existsSync, globSync, readFileSync, statSync } from 'node:fs'
@@ -8,7 +7,7 @@ import { join } from 'node:path'
 import { MAX_MAP_BYTES } from './lib/source-maps/source-frames.ts'
 
 const [from = '', to = ''] = process.argv.slice(2)
-const files = process.env.SENTRY_AUTH_TOKEN ? [] : globSync('server/{app,chunks}/**/*.js.map', { cwd: from })
+const files = globSync('server/{app,chunks}/**/*.js.map', { cwd: from })
 for (const file of files) {
   const map = join(from, file)
   const isSmall = statSync(map).size <= MAX_MAP_BYTES

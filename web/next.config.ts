@@ -5,7 +5,6 @@ import { withSentryConfig } from '@sentry/nextjs/config'
 import type { NextConfig } from 'next'
 import { ASSET_PREFIX } from './lib/asset-prefix.ts'
 import { SAFETY_HEADERS } from './lib/security-headers.ts'
-import { sourceMapOptions } from './lib/sentry/source-maps.ts'
 
 /** Matches browsers that accept brotli. `compress-static.ts` makes the files, since nginx has gzip only. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
@@ -71,5 +70,6 @@ const config: NextConfig = {
 // No `tunnelRoute`: EasyPrivacy blocks its URL, and it would override the tunnel that is set at run time.
 export default withSentryConfig(config, {
   telemetry: false,
-  ...sourceMapOptions(process.env, console.log),
+  release: { create: false },
+  sourcemaps: { disable: true }, // those of the server stay in the image, where it reads them itself
 })

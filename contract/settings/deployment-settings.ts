@@ -23,46 +23,22 @@ export const DEPLOYMENT = {
       8081,
       "Port on 127.0.0.1 that accepts envelopes of servers on this machine: with the default, your app's server sets `TUNNEL_ORIGIN=http://127.0.0.1:8081`. Used only with `deploy/tunnel-origin.yml` and by `npm start -- --plain`.",
     ),
-    INGEST_SUBNET: setting(
-      is.networks,
-      ['10.203.113.0/24'],
-      'Subnet of the network `ingest`, which only nginx and the tunnels join. The tunnels trust client addresses from it (`EDGE`). A second stack on one engine needs another subnet.',
-    ),
     TLS_FOLDER: setting(
       is.text,
       undefined,
       'Folder that contains `fullchain.pem` and `privkey.pem`. Used only with `deploy/tls.yml`.',
     ),
     HTTPS_PORT: setting(port, 8443, 'Port of HTTPS. Used only with `deploy/tls.yml`.'),
-    HTTP_PORT_2: setting(port, 8082, 'Port of the second nginx. Used only with `deploy/two-nginx.yml`.'),
     CULVERT_IMAGES: setting(
       is.text,
       undefined,
       'Prefix of the names of released images, such as `ghcr.io/OWNER/culvert`; `-tunnel` and `-web` follow. Used only with `deploy/released.yml`.',
-    ),
-    CULVERT_VERSION: setting(
-      is.textWhere(isTag, NO_TAG),
-      undefined,
-      'Version of the released images. Used only with `deploy/released.yml`.',
     ),
     IMAGE_TAG: setting(
       is.textWhere(isTag, NO_TAG),
       'latest',
       'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
     ),
-    NGINX_IMAGE: setting(is.text, 'nginx:1.30', 'Image of nginx.'),
-    NATS_IMAGE: setting(is.text, 'nats:2', 'Image of NATS. Used only with the profile `cluster`.'),
-    PROMETHEUS_IMAGE: setting(
-      is.text,
-      'prom/prometheus:v3.5.0',
-      'Image of Prometheus. Used only with the profile `metrics`.',
-    ),
-    GRAFANA_IMAGE: setting(
-      is.text,
-      'grafana/grafana:12.1.0',
-      'Image of Grafana. Used only with the profile `metrics`.',
-    ),
-    GRAFANA_PORT: setting(port, 3001, 'Port of Grafana on 127.0.0.1.'),
   }),
   ...section(BUILD, ['build', 'tunnel'], {
     REVISION: setting(
@@ -70,13 +46,6 @@ export const DEPLOYMENT = {
       undefined,
       "Revision in the images' labels and in `culvert_build_info`. The build stores it in the image of the tunnel, so it is not needed at run time.",
     ),
-  }),
-  ...section(BUILD, ['build'], {
-    NODE_IMAGE: setting(is.text, 'node:24-slim', 'Base image of tunnel and web.'),
-    SENTRY_AUTH_TOKEN: setting(is.text, undefined, 'Token for the upload of source maps.', { secret: true }),
-    SENTRY_ORG: setting(is.text, undefined, 'Organisation for the upload of source maps.'),
-    SENTRY_PROJECT: setting(is.text, undefined, 'Project for the upload of source maps.'),
-    SENTRY_URL: setting(is.text, undefined, 'URL of a self-hosted Sentry for the upload of source maps.'),
   }),
 }
 

@@ -47,7 +47,7 @@ export const WEB = {
       "Sends the W3C's `traceparent` beside Sentry's trace headers.",
     ),
   }),
-  ...section(REPORTS, ['tunnel', 'web', 'build'], {
+  ...section(REPORTS, ['tunnel', 'web'], {
     SENTRY_RELEASE: setting(
       // docs.sentry.io/product/releases/naming-releases
       is.textWhere(
@@ -55,7 +55,7 @@ export const WEB = {
         'is not a release; write up to 200 characters without slashes, tabs and line breaks, other than . and ..',
       ),
       undefined,
-      'Release of the reports of browsers and of the server, and of the uploaded source maps.',
+      'Release of the reports of browsers and of the server.',
     ),
   }),
 }

@@ -50,6 +50,7 @@ export function readVersions(): Record<string, string> {
     ),
     'Chart.yaml (version)': chart.version,
     'Chart.yaml (appVersion)': chart.appVersion,
+    'deploy/released.yml': /-tunnel:(.+)$/m.exec(read('deploy/released.yml'))?.[1] ?? 'none',
     'Dockerfile.tunnel': ofImage('Dockerfile.tunnel'),
     'Dockerfile.web': ofImage('Dockerfile.web'),
   }

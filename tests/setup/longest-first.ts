@@ -17,7 +17,6 @@ const LONGEST = [
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
   'tests/stack/deploy.test.ts',
-  'tests/stack/source-maps.test.ts',
   'tests/stack/start-docker.test.ts',
   'tests/stack/uploads.test.ts',
   'tests/stack/startup-order.test.ts',

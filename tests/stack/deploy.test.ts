@@ -41,11 +41,13 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     sentry.allowAborts() // tunnels are killed
     const port = String(await freePort())
     second = `http://127.0.0.1:${port}`
-    const health = join(folder.path, 'health-2.yml')
-    writeFileSync(health, 'services: { nginx-2: { healthcheck: { interval: 1s, start_period: 60s } } }')
+    const health = join(folder.path, 'nginx-2.yml')
+    writeFileSync(
+      health,
+      `services: { nginx-2: { ports: !override ["127.0.0.1:${port}:8080"], healthcheck: { interval: 1s, start_period: 60s } } }`,
+    )
     const env = {
       COMPOSE_FILE: `docker-compose.yml:deploy/two-nginx.yml:${health}`,
-      HTTP_PORT_2: port,
       SENTRY_DSN_FILE: secret('dsn', sentry.dsn()),
       OPERATOR_PASSWORD: '',
       OPERATOR_PASSWORD_FILE: secret('password', PASSWORD),

@@ -65,6 +65,14 @@ describe('The image', requires('docker'), () => {
     expect(packages).not.toMatch(/^(typescript|tailwindcss|vitest|@biomejs|@types)$/m)
   })
 
+  it('of web has no source map that browsers can request', async () => {
+    const folder = '/app/web/.next/static'
+    expect(await inside('web', `ls ${folder}`)).toMatch(/./)
+    expect(
+      await inside('web', `find ${folder} -name '*.map'; grep -rl sourceMappingURL= ${folder} || true`),
+    ).toBe('')
+  })
+
   it.each(images)('of %s has labels, runs unprivileged, and starts in exec form', async (image) => {
     const [config] = await inspect<ImageConfig>('{{json .Config}}', name(image))
     expect(config?.Labels).toMatchObject({

@@ -19,7 +19,6 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
     const folder = started.use(await makeFolder())
     const env = {
       COMPOSE_FILE: `docker-compose.yml:${await writeOverride(folder.path)}`,
-      PROMETHEUS_IMAGE: process.env.NODE_IMAGE || 'node:24-slim',
     }
     stack = started.use(await startCompose({ services: ['tunnel', 'prometheus'], env }))
   })
@@ -61,6 +60,7 @@ async function writeOverride(folder: string): Promise<string> {
   const settings = await readFile(join(config, 'prometheus.yml'), 'utf8')
   await writeFile(join(config, 'prometheus.yml'), settings.replaceAll(/interval: \d+s/g, 'interval: 1s'))
   const prometheus = {
+    image: process.env.NODE_IMAGE || 'node:24-slim',
     user: '0', // owner of the new volume
     entrypoint: ['/bin/prometheus'],
     volumes: [`${PROMETHEUS_PROGRAM}:/bin/prometheus:ro`, `${config}:/culvert:ro`],

@@ -13,9 +13,9 @@ const COMMAND = ['node', 'scripts/bootstrap.mjs', 'scripts/start.ts', '--docker'
 describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 600_000 }, () => {
   // Project name and port that do not conflict with other instances of Culvert on this engine.
   const project = {
-    ...pick('DOCKER_HOST', 'NODE_IMAGE', 'NGINX_IMAGE'),
+    ...pick('DOCKER_HOST'),
     COMPOSE_PROJECT_NAME: `culvert-start-${randomBytes(4).toString('hex')}`,
-    INGEST_SUBNET: `10.203.${randomInt(114, 256)}.0/24`,
+    EDGE: `10.203.${randomInt(114, 256)}.0/24`,
   }
   let clone: Clone
   let port: number

@@ -75,9 +75,7 @@ export type Requirement =
 
 /** Returns the reason why each requirement is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
-  docker: once(
-    () => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(missingImages(process.env)),
-  ),
+  docker: once(() => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(missingImages())),
   bugsink: once(() => findUnresponsiveEngine() ?? engineProblem() ?? describeImages(lacking(BUGSINK_IMAGE))),
   chromium: () => (CHROMIUM_PROGRAM ? undefined : 'Chromium is not installed'),
   firefox: () => (FIREFOX_PROGRAM ? undefined : 'Firefox is not installed'),

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { REMOVED } from '../../../contract/settings/removed-settings.ts'
 import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { findUnknown } from '../../../contract/unknown-settings.ts'
 import { lostSettings } from '../../../scripts/deploy.ts'
@@ -48,7 +49,7 @@ describe('npm run config', () => {
     ])
       expect(stdout).toMatch(new RegExp(`^\\* ${name} +${value}$`, 'm'))
     expect(stdout).toMatch(/^ {2}STORM_LIMIT +100$/m)
-    expect(stdout).toMatch(/^ {2}GRAFANA_PORT +3001$/m)
+    expect(stdout).toMatch(/^ {2}HTTPS_PORT +8443$/m)
   })
 
   it('prints no secrets', async () => {
@@ -77,11 +78,11 @@ describe('npm run config', () => {
 describe('With wrong settings', () => {
   it('npm start ends before it builds', async () => {
     const failed = await command('scripts/start.ts', {
-      INGEST_SUBNET: 'mine',
       HTTPS_PORT: '0',
-      GRAFANA_PORT: 'x',
+      EDGE: 'mine',
     })
-    expect(failed.stderr).toContain('cannot start, 3 problem(s):\nINGEST_SUBNET: "mine" is not a network;')
+    expect(failed.stderr).toContain('cannot start, 2 problem(s):\nHTTPS_PORT: "0" is not a port;')
+    expect(failed.stderr).toContain('EDGE: "mine" is not a network;')
   })
 
   it('npm start rejects one port for the site and for servers', async () => {
@@ -164,6 +165,10 @@ describe('findUnknown', () => {
     expect(findUnknown({ ADDRESS_BURST: '100' })).toEqual([
       'ADDRESS_BURST is no longer a setting and has no effect. The burst is ten seconds of ADDRESS_RATE: set that.',
     ])
+  })
+
+  it('names no setting as removed', () => {
+    expect(SETTING_NAMES.filter((name) => REMOVED[name] !== undefined)).toEqual([])
   })
 
   it('accepts settings, and variables of other programs', () => {

@@ -40,7 +40,7 @@ export async function startCompose({ services = [], env: settings = {} }: Compos
     HOME: process.env.HOME, // Compose itself may be installed there
     DOCKER_HOST: process.env.DOCKER_HOST,
     HTTP_PORT: String(port),
-    INGEST_SUBNET: `10.${204 + WORKER}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
+    EDGE: `10.${204 + WORKER}.${randomInt(256)}.0/24`, // a subnet of its own, different from the default of the file
     OPERATOR_PASSWORD: PASSWORD,
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_ENV_FILES: '/dev/null', // ignores the .env of the work tree

@@ -56,7 +56,7 @@ const COMPOSE_FILES = [
 ]
 
 describe('The compose files', () => {
-  const { services, secrets } = parse(read('docker-compose.yml'), { merge: true })
+  const { services } = parse(read('docker-compose.yml'), { merge: true })
 
   // Set by deploy/tls.yml and by the images, each in a container of its own.
   it.each<[Process, string[]]>([
@@ -76,8 +76,7 @@ describe('The compose files', () => {
 
   it('pass to the build of the images each setting that it reads', () => {
     const args = [services.tunnel, services.web].flatMap(({ build }) => Object.keys(build.args))
-    const names = new Set([...args, secrets.sentry_auth_token.environment])
-    expect([...names].sort()).toEqual(namesFor('build').sort())
+    expect([...new Set(args)].sort()).toEqual(namesFor('build').sort())
   })
 
   it('publish only the site, unless deploy/tunnel-origin.yml is added', () => {
@@ -90,9 +89,9 @@ describe('The compose files', () => {
   it('use the settings of Compose with the defaults of the table', () => {
     const text = COMPOSE_FILES.map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
-    const isPlain = (name: string) => !/_FILE$|^(SCRUB_RULES|COMPOSE_PROJECT_NAME)$/.test(name) // others are mounted
+    const isPlain = (name: string) => !/_FILE$|^(SCRUB_RULES|EDGE|COMPOSE_PROJECT_NAME)$/.test(name) // others are mounted, and EDGE has a default of its own
     const plain = uses.filter(([, name = '']) => isPlain(name))
-    const ofBuild = ['NODE_IMAGE', 'REVISION']
+    const ofBuild = ['REVISION']
     const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
     expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...ofBuild].sort())
     for (const [use, name, fallback] of plain) {
