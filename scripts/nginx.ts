@@ -2,7 +2,7 @@
 
 import { closeSync, mkdirSync, openSync, readSync, rmSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
-import { appLogBeside, writeNginxConfig } from '../deploy/nginx/render.ts'
+import { writeNginxConfig } from '../deploy/nginx/render.ts'
 import { type Config, UserError } from './environment.ts'
 import { canInstall, findProgram, install } from './programs.ts'
 
@@ -36,17 +36,14 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
   const folder = join(stateFolder, 'nginx', `${httpPort}`) // another site of this work tree may run on another port
   mkdirSync(folder, { recursive: true, mode: 0o700 }) // the access log holds client addresses
   const rendered = join(folder, 'nginx.conf')
-  const accessLog = join(folder, 'access.log')
-  const appLog = appLogBeside(accessLog)
-  for (const file of [accessLog, appLog]) rmSync(file, { force: true }) // they do not grow from run to run
+  const appLog = join(folder, 'app-away.log')
+  for (const file of [join(folder, 'access.log'), appLog]) rmSync(file, { force: true }) // they do not grow from run to run
   const own = {
-    LISTEN: listen,
-    INNER_LISTEN: innerListen,
+    LISTEN: `${listen} ${innerListen}/inner`,
     TUNNELS: tunnels.join(' '),
     WEB: web,
     RESOLVER: '',
     NGINX_TEMP: folder,
-    ACCESS_LOG: accessLog, // our own pipe to it is a socket, which nginx cannot open as /dev/stdout
   }
   const problems = writeNginxConfig({ ...env, ...own }, rendered)
   if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))

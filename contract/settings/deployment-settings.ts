@@ -23,11 +23,6 @@ export const DEPLOYMENT = {
       8081,
       "Port on 127.0.0.1 that accepts envelopes of servers on this machine: with the default, your app's server sets `TUNNEL_ORIGIN=http://127.0.0.1:8081`. Used only with `deploy/tunnel-origin.yml` and by `npm start -- --plain`.",
     ),
-    TLS_FOLDER: setting(
-      is.text,
-      undefined,
-      'Folder that contains `fullchain.pem` and `privkey.pem`. Used only with `deploy/tls.yml`.',
-    ),
     HTTPS_PORT: setting(port, 8443, 'Port of HTTPS. Used only with `deploy/tls.yml`.'),
     CULVERT_IMAGES: setting(
       is.text,
@@ -38,6 +33,13 @@ export const DEPLOYMENT = {
       is.textWhere(isTag, NO_TAG),
       'latest',
       'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
+    ),
+  }),
+  ...section(COMPOSE, ['nginx', 'compose'], {
+    TLS_FOLDER: setting(
+      is.text,
+      undefined,
+      'Folder that contains `fullchain.pem` and `privkey.pem`. Compose uses it with `deploy/tls.yml`, which mounts it.',
     ),
   }),
   ...section(BUILD, ['build', 'tunnel'], {

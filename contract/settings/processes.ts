@@ -50,10 +50,10 @@ export const PROCESS = {
     TUNNEL_ORIGIN: setting(
       is.textWhere(
         (origin) => URL.canParse(origin) && /^https?:\/\/[^/?#@]+$/.test(origin),
-        'is not an origin; write that of nginx at INNER_LISTEN, like http://nginx:8081',
+        'is not an origin; write that of the inner listener of nginx, like http://nginx:8081',
       ),
       undefined,
-      "Origin to which web's server posts its error reports: the listener of nginx at `INNER_LISTEN`.",
+      "Origin to which web's server posts its error reports: the inner listener of nginx, see `LISTEN`.",
       { defaultText: 'none: the server reports nothing' },
     ),
   }),

@@ -1,9 +1,12 @@
 /** Names that were settings, and what to do instead. */
 
 const IMAGES = 'Name the image in docker-compose.override.yml.'
+const NEW_NGINX = 'It is on with RESOLVER.'
+const TLS = 'Set TLS_FOLDER to a folder with fullchain.pem and privkey.pem.'
 const SOURCE_MAPS = "Source maps of Culvert's own pages are no longer uploaded."
 
 export const REMOVED: { readonly [name: string]: string | undefined } = {
+  ACCESS_LOG: 'It is access.log in the folder NGINX_TEMP. Link that to /dev/stdout for a stream.',
   ADDRESS_BURST: 'The burst is ten seconds of ADDRESS_RATE: set that.',
   ADDRESS_BYTES: 'The limit is 100 kB for each envelope of ADDRESS_RATE: set that.',
   CULVERT_VERSION: 'Check out the tag of the release: its deploy/released.yml names the version.',
@@ -11,10 +14,14 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   GRAFANA_PORT: 'Publish another port in docker-compose.override.yml.',
   HEADER_BYTES: 'A header line may have 64 KiB. Put the data into the payload of an item.',
   HTTP_PORT_2: 'Publish another port of nginx-2 in docker-compose.override.yml.',
+  HTTP2: NEW_NGINX,
   INBOX: 'Set KEEP_HOURS above 0 to keep errors and feedback beside a real DSN.',
   INBOX_FILE:
     'The spool has the envelopes of the inbox. To take over an inbox of an earlier release, move its file to inbox.db beside the file of the spool.',
+  INNER_LISTEN: 'Write the address into LISTEN, followed by /inner.',
   INGEST_SUBNET: 'Set EDGE, which is also the subnet.',
+  KEEPALIVE_MIN_TIMEOUT: NEW_NGINX,
+  LISTEN_TLS: 'Write the address into LISTEN, followed by /tls.',
   MAX_ITEMS: 'An envelope may have 1,000 items. Split a larger one.',
   MAX_ITEM_BYTES: 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.',
   NATS_IMAGE: IMAGES,
@@ -26,6 +33,8 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   SENTRY_ORG: SOURCE_MAPS,
   SENTRY_PROJECT: SOURCE_MAPS,
   SENTRY_URL: SOURCE_MAPS,
+  TLS_CERTIFICATE: TLS,
+  TLS_KEY: TLS,
   TOTAL_HEADER_BYTES: 'All header lines together may have 1 MiB. Put the data into the payloads of items.',
   UPSTREAM_CONNECTIONS: 'Each tunnel opens up to 64 connections to a server. Use fewer replicas for fewer.',
   UPSTREAM_CONNECT_MS: 'The time to connect is half of UPSTREAM_LATE_MS, and at least a second: set that.',

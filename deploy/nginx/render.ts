@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
 import { CATEGORY_NAMES } from 'contract/categories'
 import { derivedPaths, INBOX, reportsUrl } from 'contract/dsn'
@@ -46,7 +46,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   const { derivedPaths: hasDerivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
   const [ownDsn = INBOX] = dsns
   const derived = hasDerivedPaths ? (dsns.length > 0 ? dsns : [INBOX]).flatMap(derivedPaths) : []
-  const tempFolder = settings.read('NGINX_TEMP')
   const config = {
     ...shared,
     ...readPageSettings(settings, tunnelPaths),
@@ -60,25 +59,31 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
     bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
-    listen: settings.read('LISTEN'),
-    innerListen: settings.read('INNER_LISTEN'),
-    listenTls: settings.read('LISTEN_TLS'),
-    tlsCertificate: settings.read('TLS_CERTIFICATE'),
-    tlsKey: settings.read('TLS_KEY'),
-    http2: settings.read('HTTP2'),
-    keepaliveMinTimeout: settings.read('KEEPALIVE_MIN_TIMEOUT'),
+    ...readListeners(settings),
+    tlsFolder: settings.read('TLS_FOLDER'),
     tunnels: settings.read('TUNNELS'),
     web: settings.read('WEB'),
     /** Name server that is asked again and again; without one, names are looked up once. */
     resolver: resolverFor(settings.read('RESOLVER')),
-    tempFolder,
-    accessLog: settings.read('ACCESS_LOG') ?? `${tempFolder}/access.log`,
+    tempFolder: settings.read('NGINX_TEMP'),
   }
-  if (config.listenTls.length > 0 && !(config.tlsCertificate && config.tlsKey))
-    problems.push('LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too')
+  if (config.listenTls.length > 0 && !config.tlsFolder)
+    problems.push('LISTEN: HTTPS needs a certificate; set TLS_FOLDER, too')
   problems.push(...addressProblems(config))
   problems.push(...findOwnDsns(dsns, [...config.listen, ...config.listenTls, config.innerListen]))
   return config
+}
+
+const DEFAULT_INNER = '127.0.0.1:8081'
+
+function readListeners(settings: SettingsReader) {
+  const given = settings.read('LISTEN')
+  const ending = (end: string) =>
+    given.filter((address) => address.endsWith(end)).map((address) => address.slice(0, -end.length))
+  const [innerListen = DEFAULT_INNER, ...more] = ending('/inner')
+  if (more.length > 0)
+    settings.problems.push(`LISTEN: "${more[0]}/inner" is a second inner listener; write only one`)
+  return { listen: given.filter((address) => !address.includes('/')), innerListen, listenTls: ending('/tls') }
 }
 
 /** Returns the problems with addresses that exclude each other. */
@@ -88,7 +93,7 @@ function addressProblems({ app, innerListen, listen, listenTls }: NginxConfig): 
   const published = [...listen, ...listenTls]
   if (published.some((address) => portOf(address) === innerPort))
     problems.push(
-      `INNER_LISTEN: port ${innerPort} is that of LISTEN or LISTEN_TLS; requests on it have no client address, so choose another`,
+      `LISTEN: the port of ${innerListen}/inner is that of another listener; requests on it have no client address, so choose another`,
     )
   if (app && [...published, innerListen].some((address) => leadsTo(app, address)))
     problems.push(
@@ -189,10 +194,8 @@ function valuesOf(config: NginxConfig): Values {
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [String(portOf(config.innerListen))],
     LISTEN_TLS: config.listenTls,
-    TLS_CERTIFICATE: listOf(config.tlsCertificate),
-    TLS_KEY: listOf(config.tlsKey),
-    HTTP2: config.http2 ? ['on'] : [],
-    KEEPALIVE_MIN_TIMEOUT: listOf(config.keepaliveMinTimeout),
+    TLS_FOLDER: listOf(config.tlsFolder),
+    HTTP2: config.resolver && config.listenTls.length > 0 ? ['on'] : [],
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
     ...pageValues(config, server),
@@ -201,27 +204,21 @@ function valuesOf(config: NginxConfig): Values {
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
     NGINX_TEMP: [config.tempFolder],
-    ACCESS_LOG: [config.accessLog],
   }
 }
 
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */
 function pageValues(config: NginxConfig, server: (authority: string) => string): Values {
-  const { app, checkPath, accessLog } = config
+  const { app, checkPath, tempFolder } = config
   if (!app) return { APP: [], APP_AWAY: [], APP_LOG: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
   const checkPaths = checkPath === CHECK_BESIDE_APP ? [] : [`= ${checkPath}`]
   return {
     APP: [server(app)],
     APP_AWAY: [describeAppAway(app)],
-    APP_LOG: [appLogBeside(accessLog)],
+    APP_LOG: [`${tempFolder}/app-away.log`],
     NO_APP: [],
     WEB_PATHS: ['~ ^/(console|lab)(/|\\z)', ...checkPaths],
   }
-}
-
-/** Returns the file for requests that the app did not answer: one of its own, unless the access log is a stream. */
-export function appLogBeside(accessLog: string): string {
-  return accessLog.startsWith('/dev/') ? accessLog : join(dirname(accessLog), 'app-away.log')
 }
 
 /** Says that the app does not respond, and what to do. Without quotes, backslashes and $, which nginx would interpret. */

@@ -1,16 +1,13 @@
 /** Pages behind nginx and a tunnel, over HTTP and HTTPS, with the headers that ask browsers for reports. */
 
-import { join } from 'node:path'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { startNginx } from '../nginx/nginx.ts'
-import { ROOT } from '../node.ts'
 import { post } from '../post.ts'
 import { startUpstream } from '../recording-server.ts'
 import { startSentry } from '../sentry/sentry.ts'
 import { startTunnel } from '../tunnel/tunnel.ts'
 import { SITE_HOST } from './chromium.ts'
 
-const TLS = join(ROOT, 'tests/fixtures/tls')
 const CSP = "script-src 'nonce-a' 'report-sample'"
 const REPORT_URI = 'report-uri /monitoring/reports?p=456'
 const VIOLATION = '<script>blocked()</script>'
@@ -53,12 +50,8 @@ export async function startReportingSite(pages: Record<string, Page> = {}) {
     await startNginx({
       tunnels: [recorder.address],
       web: web.address,
-      env: {
-        ...env,
-        LISTEN_TLS: `127.0.0.1:${tlsPort}`,
-        TLS_CERTIFICATE: join(TLS, 'cert.pem'),
-        TLS_KEY: join(TLS, 'key.pem'),
-      },
+      tlsPort,
+      env,
     }),
   )
   const started = starting.move()

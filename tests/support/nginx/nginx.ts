@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { writeNginxConfig } from '../../../deploy/nginx/render.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { untilListening } from '../listening.ts'
+import { ROOT } from '../node.ts'
 import { type Program, startProgram } from '../program.ts'
 import { NGINX_PROGRAM } from '../requirements.ts'
 import { makeFolder } from '../temporary-folder.ts'
@@ -15,6 +16,8 @@ export type NginxOptions = {
   web: string
   /** Address for reports of web's server; a free port by default. */
   innerPort?: number
+  /** Port of HTTPS, with the certificate of the tests. */
+  tlsPort?: number
   /** Settings of the renderer in addition to the default ones of the tests. */
   env?: Record<string, string>
   /** Words before the command, for example to tie it to a core. */
@@ -26,18 +29,17 @@ export type NginxOptions = {
 export type Nginx = Awaited<ReturnType<typeof startNginx>>
 
 /** Starts nginx on a free port of 127.0.0.1 and waits until it listens. `await using` stops it. */
-export async function startNginx({ tunnels, web, innerPort, env, prefix, change }: NginxOptions) {
+export async function startNginx({ tunnels, web, innerPort, tlsPort, env, prefix, change }: NginxOptions) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeFolder())
   const port = await freePort()
   const inner = innerPort ?? (await freePort())
   const accessLog = join(folder.path, 'access.log')
   const file = render(folder.path, {
-    LISTEN: `127.0.0.1:${port}`,
-    INNER_LISTEN: `127.0.0.1:${inner}`,
+    LISTEN: `127.0.0.1:${port} 127.0.0.1:${inner}/inner${tlsPort ? ` 127.0.0.1:${tlsPort}/tls` : ''}`,
+    TLS_FOLDER: join(ROOT, 'tests/fixtures/tls'),
     TUNNELS: tunnels.join(' '),
     WEB: web,
-    ACCESS_LOG: accessLog,
     ...env,
   })
   if (change) writeFileSync(file, change(readFileSync(file, 'utf8')))

@@ -9,25 +9,20 @@ function problemsOf(env: Record<string, string>): string[] {
   return problems
 }
 
-describe('INNER_LISTEN', () => {
-  const tls = { TLS_CERTIFICATE: '/tls/a.pem', TLS_KEY: '/tls/b.pem' }
-
+describe('The inner listener', () => {
   it.each([
-    { LISTEN: '8081' },
-    { LISTEN: '8080 192.0.2.1:8081' },
-    { LISTEN: '[::]:8082', INNER_LISTEN: '127.0.0.1:08082' },
-    { LISTEN_TLS: '8443 [::1]:8081', ...tls },
-  ])('is rejected with a port of another listener: %j', (env) => {
-    const port = env.INNER_LISTEN ? 8082 : 8081
-    expect(problemsOf(env)).toEqual([
-      `INNER_LISTEN: port ${port} is that of LISTEN or LISTEN_TLS; requests on it have no client address, so choose another`,
+    ['127.0.0.1:8081', '8081'],
+    ['127.0.0.1:8081', '8080 192.0.2.1:8081'],
+    ['127.0.0.1:08082', '[::]:8082 127.0.0.1:08082/inner'],
+    ['127.0.0.1:8081', '8443/tls [::1]:8081/tls'],
+  ])('is rejected with a port of another listener: %s, %s', (inner, LISTEN) => {
+    expect(problemsOf({ LISTEN, TLS_FOLDER: '/tls' })).toEqual([
+      `LISTEN: the port of ${inner}/inner is that of another listener; requests on it have no client address, so choose another`,
     ])
   })
 
   it('is accepted with a port of its own', () => {
-    expect(
-      problemsOf({ LISTEN: '8080 [::]:8080', INNER_LISTEN: '8081', LISTEN_TLS: '8443', ...tls }),
-    ).toEqual([])
+    expect(problemsOf({ LISTEN: '8080 [::]:8080 8081/inner 8443/tls', TLS_FOLDER: '/tls' })).toEqual([])
   })
 })
 

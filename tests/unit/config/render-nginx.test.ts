@@ -17,7 +17,7 @@ type Env = Record<string, string>
 
 const TEMPLATE = readNginxTemplate()
 const CONFIG = readNginxConfig({}, [])
-const TLS = { LISTEN_TLS: '127.0.0.1:8443 [::1]:8443', TLS_CERTIFICATE: '/tls/a.pem', TLS_KEY: '/tls/b.pem' }
+const TLS = { LISTEN: '127.0.0.1:8443/tls [::1]:8443/tls', TLS_FOLDER: '/tls' }
 
 function problemsOf(env: Env): string[] {
   const problems: string[] = []
@@ -169,9 +169,9 @@ describe('The limits per client address', () => {
   })
 })
 
-describe('LISTEN_TLS', () => {
+describe('LISTEN with /tls', () => {
   it('adds listeners with the certificate', () => {
-    expect(lines({ ...TLS, LISTEN: '80 [::]:80', INNER_LISTEN: '8081' }, 'listen ')).toEqual([
+    expect(lines({ ...TLS, LISTEN: `80 [::]:80 8081/inner ${TLS.LISTEN}` }, 'listen ')).toEqual([
       'listen 80;',
       'listen [::]:80;',
       'listen 8081;',
@@ -179,8 +179,8 @@ describe('LISTEN_TLS', () => {
       'listen [::1]:8443 ssl;',
     ])
     expect(lines(TLS, 'ssl_certificate')).toEqual([
-      'ssl_certificate "/tls/a.pem";',
-      'ssl_certificate_key "/tls/b.pem";',
+      'ssl_certificate "/tls/fullchain.pem";',
+      'ssl_certificate_key "/tls/privkey.pem";',
     ])
   })
 
@@ -190,9 +190,14 @@ describe('LISTEN_TLS', () => {
   })
 
   it('is rejected without a certificate', () => {
-    expect(problemsOf({ ...TLS, TLS_KEY: '' })).toEqual([
-      'LISTEN_TLS: HTTPS needs a certificate; set TLS_CERTIFICATE and TLS_KEY, too',
+    expect(problemsOf({ ...TLS, TLS_FOLDER: '' })).toEqual([
+      'LISTEN: HTTPS needs a certificate; set TLS_FOLDER, too',
     ])
+  })
+
+  it('has HTTP/2 where RESOLVER says that nginx is new enough', () => {
+    expect(lines(TLS, 'http2')).toEqual([])
+    expect(lines({ ...TLS, RESOLVER: '127.0.0.11' }, 'http2')).toEqual(['http2 on;'])
   })
 })
 
@@ -226,13 +231,10 @@ describe('APP_URL', () => {
     expect(lines({ APP_URL: url }, 'log_format app_away')[0]).toContain(`"msg":"${sentence} ${hint}"}'`)
   })
 
-  it.each([
-    ['/dev/stdout', '/dev/stdout'],
-    ['/var/log/access.log', '/var/log/app-away.log'],
-  ])('logs that beside the access log %s', (ACCESS_LOG, file) => {
-    const to = lines({ ...env, ACCESS_LOG }, 'access_log ').filter((line) => line.includes('app_away'))
-    expect(to).toEqual([`access_log "${file}" app_away if=$app_away;`])
-    expect(lines({ ACCESS_LOG }, 'app_away')).toEqual([])
+  it('logs that beside the access log', () => {
+    const to = lines({ ...env, NGINX_TEMP: '/n' }, 'access_log ').filter((line) => line.includes('app_away'))
+    expect(to).toEqual(['access_log "/n/app-away.log" app_away if=$app_away;'])
+    expect(lines({}, 'app_away')).toEqual([])
   })
 
   it('leaves the app its metrics and its files whose names begin with a dot', () => {
@@ -279,9 +281,10 @@ describe('RESOLVER', () => {
     expect(resolver).toMatch(/^resolver (\d+\.\d+\.\d+\.\d+|\[[\da-f:.]+\]) valid=2s;$/)
   })
 
-  it('renders no directive that nginx before 1.27.3 does not know when it is empty', () => {
+  it('renders no directive that nginx before 1.27.4 does not know when it is empty', () => {
     expect(lines({}, ' resolve ')).toEqual([])
     expect(lines({}, 'valid=2s')).toEqual([])
+    expect(lines({}, 'keepalive_min_timeout')).toEqual([])
   })
 })
 
@@ -300,11 +303,10 @@ describe('The deadline of a body by its limits', () => {
 describe('readNginxConfig', () => {
   it.each([
     ['LISTEN', '8080;', 'LISTEN: "8080;" is not a port or an address with one'],
-    ['INNER_LISTEN', '8081 8082', 'INNER_LISTEN: "8081 8082" is not a port or an address with one'],
+    ['LISTEN', '8081/inner 8082/inner', 'LISTEN: "8082/inner" is a second inner listener; write only one'],
     ['TUNNELS', 'tunnel', 'TUNNELS: "tunnel" is not a host with a port; write one like tunnel:9090'],
     ['WEB', 'web:3000/', 'WEB: "web:3000/" is not a host with a port; write one like web:3000'],
     ['RESOLVER', '127.0.0.11;', 'RESOLVER: "127.0.0.11;" is not the address of a name server'],
-    ['KEEPALIVE_MIN_TIMEOUT', '5', 'KEEPALIVE_MIN_TIMEOUT: "5" is not a time; write one like 5s'],
   ])('reports a problem with %s %j', (name, value, problem) => {
     expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)])
   })
@@ -346,9 +348,9 @@ describe('renderNginx', () => {
   })
 
   it('inserts a value unmodified', () => {
-    const accessLog = '/logs/a & b\\\\1 $HOME $& $1 `id` * #.log'
-    expect(renderNginx(templateOf('access_log "@ACCESS_LOG@" json;'), { ...CONFIG, accessLog })).toBe(
-      `access_log "${accessLog}" json;`,
+    const tempFolder = '/logs/a & b\\\\1 $HOME $& $1 `id` * #'
+    expect(renderNginx(templateOf('pid "@NGINX_TEMP@";'), { ...CONFIG, tempFolder })).toBe(
+      `pid "${tempFolder}";`,
     )
   })
 

@@ -60,7 +60,7 @@ describe('The compose files', () => {
 
   // Set by deploy/tls.yml and by the images, each in a container of its own.
   it.each<[Process, string[]]>([
-    ['nginx', ['LISTEN_TLS', 'TLS_CERTIFICATE', 'TLS_KEY', 'HTTP2']],
+    ['nginx', ['TLS_FOLDER']],
     ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'REVISION']],
     ['web', ['PORT']],
   ])('pass to %s exactly the settings that it reads', (process, left) => {
