@@ -7,13 +7,13 @@ import type { FinalOutcome, Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
 import type { FiguresPoint } from '../../../contract/figures.ts'
 import { createProjects } from '../../../tunnel/src/projects.ts'
-import { Counters } from '../../../tunnel/src/telemetry/counters.ts'
-import { SnapshotRecorder } from '../../../tunnel/src/telemetry/snapshot-recorder.ts'
 import {
   SNAPSHOT_STEPS,
   type SnapshotRow,
   type SnapshotStore,
-} from '../../../tunnel/src/telemetry/snapshots.ts'
+} from '../../../tunnel/src/spool/shared-state.ts'
+import { Counters } from '../../../tunnel/src/telemetry/counters.ts'
+import { SnapshotRecorder } from '../../../tunnel/src/telemetry/snapshot-recorder.ts'
 import { TallyFile } from '../../../tunnel/src/telemetry/tally.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 

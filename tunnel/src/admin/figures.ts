@@ -3,8 +3,8 @@
 import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
 import type { Context } from 'hono'
 import type { Projects } from '../projects.ts'
+import { SNAPSHOT_STEPS } from '../spool/shared-state.ts'
 import { MAX_PROJECTS, type SnapshotRecorder } from '../telemetry/snapshot-recorder.ts'
-import { SNAPSHOT_STEPS } from '../telemetry/snapshots.ts'
 import { RequestError } from './responses.ts'
 
 type FiguresDeps = {

@@ -1,7 +1,5 @@
 /** State that the replicas of one spool share, and that is no envelope. */
 
-import type { SnapshotStore } from '../telemetry/snapshots.ts'
-
 /** Value that replicas share. `revision` is 0 for one that was never stored. */
 export type SharedValue = { value: string | undefined; revision: number }
 
@@ -14,6 +12,28 @@ export type BundleStore = {
   /** Stores bundles by the names of their files, or keeps them for longer. */
   write(bundles: ReadonlyMap<string, Uint8Array>): Promise<void>
 }
+
+/** Row of one replica, for the step that begins at `time`. `data` is a `Snapshot` as JSON. Times are in milliseconds since 1970. */
+export type SnapshotRow = { step: number; time: number; replica: string; data: string }
+
+/** Stores rows for the replicas that share it, and drops old ones. */
+export type SnapshotStore = {
+  /** A row replaces the one with the same step, time and replica. */
+  add(rows: readonly SnapshotRow[]): Promise<void>
+  /** Returns the rows of a step that begin at `from` or later, in any order. */
+  read(step: number, from: number): Promise<SnapshotRow[]>
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Steps in which each replica counts, and the age up to which rows are kept. */
+export const SNAPSHOT_STEPS: readonly { step: number; keepMs: number }[] = [
+  { step: MINUTE_MS, keepMs: 90 * MINUTE_MS },
+  { step: 10 * MINUTE_MS, keepMs: 25 * HOUR_MS },
+  { step: HOUR_MS, keepMs: 7 * DAY_MS + 2 * HOUR_MS },
+]
 
 export type SharedState = {
   /** Returns a value by its key of letters, digits and dashes. */

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FigureCounts, Figures } from 'contract/figures'
 import type { Logger } from 'pino'
 import type { Projects } from '../projects.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../spool/shared-state.ts'
 import type { Counters } from './counters.ts'
 import { type FiguresRange, type ReplicaSnapshot, sumFigures } from './figures.ts'
 import {
@@ -13,10 +14,7 @@ import {
   isEmpty,
   noCounts,
   parseSnapshot,
-  SNAPSHOT_STEPS,
   type Snapshot,
-  type SnapshotRow,
-  type SnapshotStore,
   sumOf,
 } from './snapshots.ts'
 import type { FoundTally, TallyFile } from './tally.ts'

@@ -1,7 +1,7 @@
 /** Snapshots in a SQLite file that replicas share. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { SNAPSHOT_STEPS, type SnapshotRow } from './snapshots.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow } from '../spool/shared-state.ts'
 
 /** Additive: the previous release ignores the table. */
 export const SNAPSHOT_TABLE = `CREATE TABLE IF NOT EXISTS history (

@@ -1,17 +1,7 @@
-/** Snapshots of the counter table: rows that replicas write to the store they share. */
+/** Snapshots of the counter table, in the rows that replicas write to the store they share. */
 
 import type { FigureCounts, UpstreamCounts } from 'contract/figures'
-
-/** Row of one replica, for the step that begins at `time`. `data` is a `Snapshot` as JSON. Times are in milliseconds since 1970. */
-export type SnapshotRow = { step: number; time: number; replica: string; data: string }
-
-/** Stores rows for the replicas that share it, and drops old ones. */
-export type SnapshotStore = {
-  /** A row replaces the one with the same step, time and replica. */
-  add(rows: readonly SnapshotRow[]): Promise<void>
-  /** Returns the rows of a step that begin at `from` or later, in any order. */
-  read(step: number, from: number): Promise<SnapshotRow[]>
-}
+import type { SnapshotRow } from '../spool/shared-state.ts'
 
 /** Counts of a replica in one step, of all projects and of single ones. */
 export type Snapshot = FigureCounts & {
@@ -26,17 +16,6 @@ export type Snapshot = FigureCounts & {
   /** Time of the last count. */
   last: number
 }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-
-/** Steps in which each replica counts, and the age up to which rows are kept. */
-export const SNAPSHOT_STEPS: readonly { step: number; keepMs: number }[] = [
-  { step: MINUTE_MS, keepMs: 90 * MINUTE_MS },
-  { step: 10 * MINUTE_MS, keepMs: 25 * HOUR_MS },
-  { step: HOUR_MS, keepMs: 7 * DAY_MS + 2 * HOUR_MS },
-]
 
 export function noCounts(): FigureCounts {
   return {

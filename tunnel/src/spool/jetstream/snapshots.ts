@@ -2,7 +2,7 @@
 
 import { StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm } from '@nats-io/kv'
-import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../../telemetry/snapshots.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../shared-state.ts'
 import type { Server } from './server.ts'
 import { codeOf, NAME_TAKEN } from './streams.ts'
 
