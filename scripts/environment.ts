@@ -168,7 +168,7 @@ function isOfCompose(name: SettingName): boolean {
 
 /** Runs the tunnel's own check of the settings. */
 export function describeTunnelSettings(env: Environment): DescribedSettings {
-  const program = join(ROOT, 'tunnel/src/describe-command.ts')
+  const program = join(ROOT, 'tunnel/src/commands/describe.ts')
   return JSON.parse(execFileSync(process.execPath, [program, 'settings'], { encoding: 'utf8', env }))
 }
 

@@ -2,10 +2,10 @@
 
 import { parseDsn } from 'contract/dsn'
 import { capture } from '../../tests/support/sdk-captures.ts'
+import { createProjects } from '../../tunnel/src/pipeline/projects.ts'
 import { Quotas, quotaStage } from '../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../tunnel/src/policy/quota/settings.ts'
 import { Storms, stormStage } from '../../tunnel/src/policy/storms.ts'
-import { createProjects } from '../../tunnel/src/projects.ts'
 import { printCosts, type Variant } from './measure.ts'
 
 const BODIES = {

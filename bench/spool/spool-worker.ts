@@ -16,9 +16,9 @@ import {
   PROJECT,
   spoolEntryOf,
 } from '../../tests/support/spool/entries.ts'
-import { openJetStreamSpool } from '../../tunnel/src/spool/jetstream/store.ts'
-import type { Spool } from '../../tunnel/src/spool/spool.ts'
-import { openSqliteSpool } from '../../tunnel/src/spool/sqlite/client.ts'
+import type { Spool } from '../../tunnel/src/pipeline/spool.ts'
+import { openJetStreamSpool } from '../../tunnel/src/store/jetstream/jetstream-spool.ts'
+import { openSqliteSpool } from '../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { quantile } from '../report/statistics.ts'
 
 /** Share of large bodies: one in 40 has 1.5 MB. */

@@ -81,7 +81,7 @@ See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runb
 }
 
 function metricsPage(): string {
-  const metrics = readMetrics(runProgram('tunnel/src/describe-command.ts', 'metrics')).filter(
+  const metrics = readMetrics(runProgram('tunnel/src/commands/describe.ts', 'metrics')).filter(
     ({ name }) => !/^culvert_(process|nodejs)_/.test(name),
   )
   const rows = metrics.map(({ name, type, labels, help }) => [
@@ -95,7 +95,7 @@ function metricsPage(): string {
 Each tunnel serves metrics for Prometheus at \`/metrics\` of its admin port, without a token.
 \`deploy/prometheus\` has the rules and alerts that use them, and \`deploy/grafana/culvert.json\` a dashboard.
 
-<!-- Generated from tunnel/src/telemetry/metrics.ts: ${REGENERATE} -->
+<!-- Generated from tunnel/src/observe/metrics.ts: ${REGENERATE} -->
 
 The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Text of a sender
 never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
@@ -132,7 +132,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   store: 'scripts/store.ts',
   config: 'scripts/config.ts',
   'hash-password': 'scripts/hash-password.ts',
-  policy: 'tunnel/src/policy-command.ts',
+  policy: 'tunnel/src/commands/policy.ts',
 }
 
 function commandsPage(): string {

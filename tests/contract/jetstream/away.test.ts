@@ -1,7 +1,7 @@
 /** The spool on a NATS server whose connection ends for good. */
 
 import { expect, it } from 'vitest'
-import { StoreAway } from '../../../tunnel/src/spool/unreachable.ts'
+import { StoreAway } from '../../../tunnel/src/store/unreachable.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { startNatsProxy } from '../../support/nats/proxy.ts'
 import { requires } from '../../support/requirements.ts'

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
+import { openJetStreamSpool } from '../../../tunnel/src/store/jetstream/jetstream-spool.ts'
 import { startNatsCluster } from '../../support/nats/cluster.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS, PLENTY } from '../../support/spool/entries.ts'

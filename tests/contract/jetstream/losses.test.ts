@@ -3,7 +3,7 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'

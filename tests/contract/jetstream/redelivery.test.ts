@@ -3,7 +3,7 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, LONG_MS } from '../../support/spool/entries.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import type { Lease, Spool } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL } from '../../support/spool/entries.ts'

@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { PLENTY } from '../../support/spool/entries.ts'
 import { bytesOf, keysOf, putOne, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease, writePreviousFile } from '../../support/spool/previous-release.ts'

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { ALL, PLENTY } from '../../support/spool/entries.ts'
 import { keysOf, store, takeAll } from '../../support/spool/operations.ts'
 import { openInThisThread } from '../../support/spool/same-thread.ts'

@@ -343,7 +343,7 @@ describe('Values of the chart', requires('helm'), () => {
     expect(metricsOf({})).toEqual(['cpu'])
     const metrics = metricsOf({ tunnel: { autoscaling: { envelopesInFlight: 64 } } })
     expect(metrics).toEqual(['cpu', 'culvert_envelopes_in_flight'])
-    const source = readFileSync(resolve(ROOT, 'tunnel/src/telemetry/metrics.ts'), 'utf8')
+    const source = readFileSync(resolve(ROOT, 'tunnel/src/observe/metrics.ts'), 'utf8')
     expect(source).toContain("'culvert_envelopes_in_flight'")
     const fixed = renderChart({ tunnel: { replicas: 3, autoscaling: { enabled: false } } })
     expect(ofKind(fixed, 'HorizontalPodAutoscaler')).toEqual([])

@@ -92,7 +92,8 @@ describe('docs/openapi.yaml', () => {
 
   it('describes exactly the routes of the code', () => {
     const routes = globSync('tunnel/src/admin/*.ts', { cwd: ROOT }).flatMap((file) => {
-      const prefix = /^(spool|inbox|store)\.ts$/.test(basename(file)) ? `/${basename(file, '.ts')}` : ''
+      const [, name] = /^(\w+)-routes\.ts$/.exec(basename(file)) ?? []
+      const prefix = name === undefined ? '' : `/${name}`
       return routesIn(readFileSync(resolve(ROOT, file), 'utf8')).map(
         ([method, path]) =>
           `${method} ${(prefix + path).replace(/(?<=.)\/$/, '').replace(/:(\w+)/g, '{$1}')}`,

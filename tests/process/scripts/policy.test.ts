@@ -12,7 +12,7 @@ describe('npm run policy', () => {
   function run(args: string[], env: Record<string, string> = {}) {
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
-      ['tunnel/src/policy-command.ts', ...args],
+      ['tunnel/src/commands/policy.ts', ...args],
       {
         cwd: ROOT,
         env: { PATH: process.env.PATH ?? '', ...env },

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../contract/admin-api.ts'
-import { Receipts } from '../../../tunnel/src/telemetry/receipts.ts'
+import { Receipts } from '../../../tunnel/src/observe/receipts.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { startWeb, type Web } from '../../support/web/web.ts'
 

@@ -1,6 +1,6 @@
 /** Process that declines entries of a spool on NATS, and writes their keys to stdout: `decliner-process.ts <host:port> <count>`. */
 
-import type { Lease } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease } from '../../../tunnel/src/pipeline/spool.ts'
 import { ALL, LONG_MS } from './entries.ts'
 import { openSpoolOn } from './jetstream-spool.ts'
 

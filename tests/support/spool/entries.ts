@@ -2,7 +2,7 @@
 
 import { identify } from '../../../tunnel/src/envelope/dedupe-key.ts'
 import { priorityOf } from '../../../tunnel/src/envelope/priorities.ts'
-import type { ProjectDemand, SpoolBody, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type { ProjectDemand, SpoolBody, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 
 export const PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 export const OTHER_PROJECT = 'https://0123456789abcdef0123456789abcdef@sentry.example/457'

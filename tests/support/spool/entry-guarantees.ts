@@ -10,7 +10,7 @@ import type {
   Spool,
   SpoolBounds,
   SpoolEntry,
-} from '../../../tunnel/src/spool/spool.ts'
+} from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, LARGE_BYTES, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import type { OpenStore, Store } from './guarantees.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'

@@ -1,9 +1,9 @@
-/** Contract of every spool (`tunnel/src/spool/spool.ts`). `sqlite-guarantees.ts` has the guarantees of SQLite alone. */
+/** Contract of every spool (`tunnel/src/pipeline/spool.ts`). `sqlite-guarantees.ts` has the guarantees of SQLite alone. */
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'

@@ -2,9 +2,9 @@
 
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { storedBytes } from '../../../tunnel/src/spool/jetstream/codec.ts'
-import { openJetStreamSpool } from '../../../tunnel/src/spool/jetstream/store.ts'
-import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
+import { storedBytes } from '../../../tunnel/src/store/jetstream/codec.ts'
+import { openJetStreamSpool } from '../../../tunnel/src/store/jetstream/jetstream-spool.ts'
 import { type Nats, type NatsOptions, startNats } from '../nats/nats.ts'
 import { PLENTY } from './entries.ts'
 import type { Store } from './guarantees.ts'

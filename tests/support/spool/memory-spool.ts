@@ -1,7 +1,7 @@
 /** Spool in memory with an injected clock, for tests of code that uses spools. */
 
 import { randomBytes } from 'node:crypto'
-import type { Ending, Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/spool/spool.ts'
+import type { Ending, Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, spoolEntryOf } from './entries.ts'
 
 type Row = { entry: SpoolEntry; id: number; body: StoredBody; attempts: number; due: number }

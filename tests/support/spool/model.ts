@@ -2,7 +2,13 @@
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Lease, ProjectDemand, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type {
+  Lease,
+  ProjectDemand,
+  Spool,
+  SpoolBounds,
+  SpoolEntry,
+} from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import type { OpenStore, Store } from './guarantees.ts'
 import { keysOf } from './operations.ts'

@@ -4,7 +4,7 @@
  */
 
 import { writeSync } from 'node:fs'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { ALL, LONG_MS, PLENTY } from './entries.ts'
 
 const [file = ''] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 /** Process that opens the spool in each file named on stdin, puts one envelope, closes it and prints the result. */
 
 import { randomBytes } from 'node:crypto'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { inOne, PLENTY, spoolEntryOf } from './entries.ts'
 
 process.on('message', (file: string) => {

@@ -11,7 +11,7 @@ import type {
   SpoolBody,
   SpoolEntry,
   StoredBody,
-} from '../../../tunnel/src/spool/spool.ts'
+} from '../../../tunnel/src/pipeline/spool.ts'
 import { ALL, inOne, LONG_MS, spoolEntryOf } from './entries.ts'
 
 /** Puts an entry of `bytes` random bytes, and returns it with the result. */

@@ -1,7 +1,13 @@
 /** Guarantees of every spool for the actions of an operator. */
 
 import { describe, expect, it } from 'vitest'
-import type { EntryRef, ListedEntry, PageQuery, Spool, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type {
+  EntryRef,
+  ListedEntry,
+  PageQuery,
+  Spool,
+  SpoolEntry,
+} from '../../../tunnel/src/pipeline/spool.ts'
 import { ALL, LONG_MS, OTHER_PROJECT, PROJECT } from './entries.ts'
 import type { Store } from './guarantees.ts'
 import { bytesOf, expectNothing, keysOf, plain, putOne, store, takeAll } from './operations.ts'

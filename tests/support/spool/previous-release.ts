@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type { SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { ROOT } from '../node.ts'
 
 const SCHEMA_VERSION = 2

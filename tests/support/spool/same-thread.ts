@@ -4,9 +4,9 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Calls } from '../../../tunnel/src/spool/sqlite/calls.ts'
-import type { OpenSpoolFile } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { SpoolFile } from '../../../tunnel/src/spool/sqlite/spool-file.ts'
+import type { Calls } from '../../../tunnel/src/store/sqlite/calls.ts'
+import { SpoolFile } from '../../../tunnel/src/store/sqlite/spool-file.ts'
+import type { OpenSpoolFile } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 
 export const openInThisThread: OpenSpoolFile = (options) => {
   const file = new SpoolFile(options)

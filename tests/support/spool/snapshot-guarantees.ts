@@ -1,7 +1,7 @@
 /** Guarantees of every store of snapshots. */
 
 import { describe, expect, it } from 'vitest'
-import type { SnapshotRow } from '../../../tunnel/src/spool/shared-state.ts'
+import type { SnapshotRow } from '../../../tunnel/src/pipeline/shared-state.ts'
 import type { Store } from './guarantees.ts'
 
 const MINUTE = 60_000

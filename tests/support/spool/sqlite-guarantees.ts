@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { networkOf } from '../../../contract/networks.ts'
-import type { Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/spool/spool.ts'
+import type { Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import type { OpenStore, Store } from './guarantees.ts'
 import { keysOf, plain, putOne, store, takeAll } from './operations.ts'

@@ -1,9 +1,9 @@
 /** SQLite spool in its own folder, for the contract of the spool. */
 
 import { join } from 'node:path'
-import type { Spool, SpoolBounds } from '../../../tunnel/src/spool/spool.ts'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
-import { diskBytesOf } from '../../../tunnel/src/spool/sqlite/entry-row.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
+import { diskBytesOf } from '../../../tunnel/src/store/sqlite/entry-row.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
 import type { OpenStore } from './guarantees.ts'
 

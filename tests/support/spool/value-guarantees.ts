@@ -1,9 +1,9 @@
 /** Guarantees of every spool for the values that replicas share. */
 
 import { describe, expect, it } from 'vitest'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
+import { QuotaSharing } from '../../../tunnel/src/policy/quota/quota-sharing.ts'
 import { Quotas } from '../../../tunnel/src/policy/quota/quotas.ts'
-import { QuotaSharing } from '../../../tunnel/src/spool/quota-sharing.ts'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
 import type { Store } from './guarantees.ts'
 
 export function valuePromises(current: () => { store: Store; spool: Spool }): void {

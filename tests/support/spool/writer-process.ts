@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { openSqliteSpool } from '../../../tunnel/src/spool/sqlite/client.ts'
+import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { ENVELOPE_BYTES, inOne, LARGE_BYTES, LARGE_EVERY, PLENTY, spoolEntryOf } from './entries.ts'
 
 const [file = '', many = '1', atATime = '1'] = process.argv.slice(2)

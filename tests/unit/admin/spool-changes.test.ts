@@ -3,9 +3,9 @@
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { AuditLog } from '../../../tunnel/src/admin/audit-log.ts'
-import { createSpoolAdmin } from '../../../tunnel/src/admin/spool.ts'
-import { createProjects } from '../../../tunnel/src/projects.ts'
-import type { Spool } from '../../../tunnel/src/spool/spool.ts'
+import { createSpoolAdmin } from '../../../tunnel/src/admin/spool-routes.ts'
+import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
 
 const LIMITS = {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
 import { SpoolQueries } from '../../../tunnel/src/admin/spool-query.ts'
-import { createProjects } from '../../../tunnel/src/projects.ts'
+import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
 
 const OWN = 'https://own@sentry.example/1'

@@ -12,26 +12,22 @@ import {
 
 /** Top to bottom. A module imports from its own subject and from lines below; subjects of one line do not import each other. */
 const TUNNEL: Order = [
-  ['main', 'describe-command', 'policy-command'],
+  ['main', 'commands'],
   ['run'],
   ['tunnel'],
   ['services'],
+  ['policy-services'],
   ['admin'],
   ['http'],
-  ['mirrors'],
-  ['forwarding'], // opens the spool and the upstreams from the settings: above `config`, and below those that use it
+  ['forward'], // opens the spool and the upstreams from the settings: above `config`, and below those that use it
   ['config'], // uses the parsers of the subjects below; none of them imports it
-  ['inbox', 'sdk'],
-  ['spool'],
-  ['telemetry'],
-  ['upstream'],
+  ['sdk', 'store'],
+  ['observe'],
+  ['forward/upstream'],
   ['policy'],
-  ['pipeline'], // the context and the outcome that every stage has
-  ['projects'],
+  ['pipeline'], // the context and the outcome that every stage has, and the interface of the spool
   ['reports'], // browser reports, which become envelopes
   ['envelope'],
-  ['body'],
-  ['hosts', 'bounded-map'],
 ]
 
 const WEB: Order = [

@@ -1,7 +1,7 @@
 /** Keeps a share of the transactions. The traces that are kept are the same on every replica. */
 
 import { addDependants } from '../../../tunnel/src/envelope/items.ts'
-import type { Stage } from '../../../tunnel/src/pipeline.ts'
+import type { Stage } from '../../../tunnel/src/pipeline/pipeline.ts'
 
 /** `rate` is the share of traces to keep, from 0 to 1. */
 export function samplingStage(rate: number): Stage {

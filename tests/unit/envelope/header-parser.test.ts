@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mergeRanges, type Range } from '../../../tunnel/src/body/ranges.ts'
+import { mergeRanges, type Range } from '../../../tunnel/src/envelope/body/ranges.ts'
 import {
   cutMembers,
   type HeaderLine,

@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
+import { createProjects, type Project } from '../../../tunnel/src/pipeline/projects.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
-import { createProjects, type Project } from '../../../tunnel/src/projects.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
 const DSNS = ['https://a@sentry.example/1', 'https://b@sentry.example/1', 'https://a@sentry.example/2']

@@ -2,11 +2,11 @@
 
 import type { PolicyStatus } from 'contract/policies'
 import type { Config } from '../config/config.ts'
+import type { RuleHits } from '../observe/rule-hits.ts'
+import type { Projects } from '../pipeline/projects.ts'
 import { describeQuotas } from '../policy/quota/forecast.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { Storms } from '../policy/storms.ts'
-import type { Projects } from '../projects.ts'
-import type { RuleHits } from '../telemetry/policies/rule-hits.ts'
 
 /** Largest storms that are listed. */
 const MAX_STORMS = 20

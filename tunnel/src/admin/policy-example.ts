@@ -7,11 +7,11 @@ import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
 import type { Config } from '../config/config.ts'
 import type { Item } from '../envelope/items.ts'
-import type { Inbox } from '../inbox/inbox.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing } from '../policy/scrub.ts'
+import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
-import { NO_INBOX } from './inbox.ts'
+import { NO_INBOX } from './inbox-routes.ts'
 import { RequestError } from './responses.ts'
 
 const MAX_ENVELOPES = 50

@@ -1,7 +1,7 @@
 /** Envelopes of each project since the start, by category and outcome. */
 
 import type { FinalOutcome, ProjectTraffic } from 'contract/admin-api'
-import type { Counters } from '../telemetry/counters.ts'
+import type { Counters } from '../observe/counters.ts'
 
 /** Returns a function that returns the traffic of a project. */
 export function trafficByProject({

@@ -3,9 +3,9 @@
 import { CATEGORY_NAMES } from 'contract/categories'
 import { formatDsn, parseDsn } from 'contract/dsn'
 import type { Context } from 'hono'
-import { mirrorKeyOf, type Projects } from '../projects.ts'
-import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../spool/spool.ts'
-import { readCategory } from '../spool/status.ts'
+import { readCategory } from '../forward/spool-status.ts'
+import { mirrorKeyOf, type Projects } from '../pipeline/projects.ts'
+import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../pipeline/spool.ts'
 import { RequestError, readNumber } from './responses.ts'
 
 /** Selected entries; `named` is the selection as the operator wrote it, with `host/project` for a DSN. */

@@ -16,14 +16,14 @@ import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
 import { DEFAULT_EVENT_BYTES } from '../envelope/items.ts'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
+import type { UpstreamEncoding } from '../forward/upstream/compression.ts'
+import type { ProxySettings } from '../forward/upstream/upstream-client.ts'
+import type { Keeping } from '../pipeline/spool.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
-import type { Keeping } from '../spool/spool.ts'
-import type { ProxySettings } from '../upstream/client.ts'
-import type { UpstreamEncoding } from '../upstream/compression.ts'
-import { readQuota, readScrub, readStorm } from './policies.ts'
+import { readQuota, readScrub, readStorm } from './policy-settings.ts'
 
 /** Settings as the code uses them, with their comments in `readConfig`. */
 export type Config = ReturnType<typeof readConfig>

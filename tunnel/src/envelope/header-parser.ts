@@ -1,7 +1,7 @@
 /** Parser for one header line of an envelope: a JSON object, with the position of each member. */
 
 import { isAscii } from 'node:buffer'
-import type { Range } from '../body/ranges.ts'
+import type { Range } from './body/ranges.ts'
 
 export type HeaderLine = {
   value: Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@
 
 import type { Category } from 'contract/categories'
 import { Rejection } from 'contract/rejections'
-import type { Range } from '../body/ranges.ts'
+import type { Range } from './body/ranges.ts'
 import { type HeaderLine, valueRange } from './header-parser.ts'
 import type { ItemHeader } from './headers.ts'
 

@@ -2,8 +2,8 @@
 
 import { hasSecret, withoutSecret } from 'contract/dsn'
 import { Rejection } from 'contract/rejections'
-import type { MemoryBudget } from '../body/memory-budget.ts'
-import type { Range } from '../body/ranges.ts'
+import type { MemoryBudget } from './body/memory-budget.ts'
+import type { Range } from './body/ranges.ts'
 import { cutMembers, type HeaderLine, maxValues, parseHeaderLine, valueRange } from './header-parser.ts'
 import {
   checkComplexity,

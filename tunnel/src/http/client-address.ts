@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import type { RequestFlag } from 'contract/admin-api'
 import { blockList, contains, parseAddress } from 'contract/networks'
-import type { Client } from '../pipeline.ts'
-import { randomHex } from '../telemetry/random-hex.ts'
+import { randomHex } from '../observe/random-hex.ts'
+import type { Client } from '../pipeline/pipeline.ts'
 
 export type ResolvedClient = Client & {
   /** Anomalies of the request; for most requests none. */

@@ -1,20 +1,26 @@
 /** The ingest pipeline: all stages, in order. `docs/architecture.md` shows how to add one. */
 
 import type { IncomingMessage } from 'node:http'
-import { type ForwardServices, forwardStage } from '../forwarding.ts'
-import { checkSizeStage } from '../inbox/envelope-size.ts'
-import type { Mirrors } from '../mirrors.ts'
-import { Context, type HttpResponse, type Outcome, type PendingReceipt, type Stage } from '../pipeline.ts'
-import { type AddressMode, reduceAddressStage } from '../policy/client-address.ts'
+import { type ForwardServices, forwardStage } from '../forward/forwarding.ts'
+import type { Mirrors } from '../forward/mirrors.ts'
+import {
+  Context,
+  type HttpResponse,
+  type Outcome,
+  type PendingReceipt,
+  type Stage,
+} from '../pipeline/pipeline.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import { type Quotas, quotaStage } from '../policy/quota/quotas.ts'
+import { type AddressMode, reduceAddressStage } from '../policy/reduce-address.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
 import { type Storms, stormStage } from '../policy/storms.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
+import { checkSizeStage } from '../store/envelope-size.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'
 import { type OutcomeServices, rejected, respond } from './outcome.ts'

@@ -1,8 +1,8 @@
 /** Limit on bodies that arrive at the same time from one client address: slow senders must not take all connections. */
 
 import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
-import type { Body } from '../body/receive.ts'
-import type { Context, Outcome } from '../pipeline.ts'
+import type { Body } from '../envelope/body/bodies.ts'
+import type { Context, Outcome } from '../pipeline/pipeline.ts'
 import { addressLimited } from '../policy/throttle.ts'
 
 /** Above the requests that two nginx forward from one address. */

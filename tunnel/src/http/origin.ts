@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isOfHost, type OriginSet, parseWebOrigin } from 'contract/origins'
 import { Rejection } from 'contract/rejections'
-import { OUTCOME_HEADER, type Stage } from '../pipeline.ts'
+import { OUTCOME_HEADER, type Stage } from '../pipeline/pipeline.ts'
 
 const ORIGIN = /^[a-z][a-z\d+.-]{0,40}:\/\/[^/]{0,200}$/i
 

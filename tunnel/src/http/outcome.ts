@@ -2,10 +2,16 @@
 
 import type { Receipt } from 'contract/admin-api'
 import { Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
-import { Aborted } from '../body/receive.ts'
-import { type Context, type HttpResponse, jsonHeaders, type Outcome, toMicroseconds } from '../pipeline.ts'
-import type { Receipts } from '../telemetry/receipts.ts'
-import type { RejectionSamples } from '../telemetry/rejection-samples.ts'
+import { Aborted } from '../envelope/body/bodies.ts'
+import type { Receipts } from '../observe/receipts.ts'
+import type { RejectionSamples } from '../observe/rejection-samples.ts'
+import {
+  type Context,
+  type HttpResponse,
+  jsonHeaders,
+  type Outcome,
+  toMicroseconds,
+} from '../pipeline/pipeline.ts'
 import { corsHeaders } from './origin.ts'
 
 export type OutcomeServices = {

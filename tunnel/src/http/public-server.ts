@@ -11,12 +11,12 @@ import {
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { Rejection, rejectionBody } from 'contract/rejections'
-import type { AllowedHosts } from '../hosts.ts'
-import type { Log } from '../telemetry/log.ts'
-import { randomHex } from '../telemetry/random-hex.ts'
-import type { App } from './app.ts'
+import type { Log } from '../observe/log.ts'
+import { randomHex } from '../observe/random-hex.ts'
+import type { AllowedHosts } from '../pipeline/hosts.ts'
 import type { ClientResolver } from './client-address.ts'
 import type { Ingest } from './ingest.ts'
+import type { App } from './public-app.ts'
 
 type PublicServerDeps = {
   app: App

@@ -1,7 +1,7 @@
 /** Query of a tunnel URL, which names a project. */
 
 import { Rejection } from 'contract/rejections'
-import type { PostedQuery, Project, Projects } from '../projects.ts'
+import type { PostedQuery, Project, Projects } from '../pipeline/projects.ts'
 
 const NO_QUERY: PostedQuery = {}
 const QUERY_SHAPES = { p: /^(0|[1-9][0-9]{0,19})$/, o: /^(0|[1-9][0-9]{0,19})$/, r: /^[a-z]{1,16}$/ }

@@ -6,9 +6,15 @@ import type { FilteredReason } from 'contract/admin-api'
 import { isOfHost, type OriginSet } from 'contract/origins'
 import { Rejection } from 'contract/rejections'
 import { type BrowserReport, REPORT_TYPES, type ReportSettings, type ReportType } from 'contract/report-types'
-import { createBody } from '../body/own-body.ts'
+import { createBody } from '../envelope/body/own-body.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
-import { type Context, type HttpResponse, jsonHeaders, type Outcome, type Stage } from '../pipeline.ts'
+import {
+  type Context,
+  type HttpResponse,
+  jsonHeaders,
+  type Outcome,
+  type Stage,
+} from '../pipeline/pipeline.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
 import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
 import { translate } from '../reports/translation.ts'

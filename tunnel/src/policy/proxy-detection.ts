@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import type { RequestFlag } from 'contract/admin-api'
 import { isPrivate } from 'contract/networks'
-import { isOwnName, nameOfHost } from '../hosts.ts'
+import { isOwnName, nameOfHost } from '../pipeline/hosts.ts'
 
 /**
  * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,

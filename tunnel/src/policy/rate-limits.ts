@@ -4,7 +4,7 @@ import type { RateLimitedReason } from 'contract/admin-api'
 import { CATEGORY_NAMES } from 'contract/categories'
 import { formatRateLimits, type RateLimit } from 'contract/rate-limits'
 import { Rejection, rejectionBody } from 'contract/rejections'
-import { type Context, jsonHeaders, type Outcome } from '../pipeline.ts'
+import { type Context, jsonHeaders, type Outcome } from '../pipeline/pipeline.ts'
 
 /** Limit in a response. `isStanding`: the server does not store these categories, and says so with every response. */
 export type ReceivedLimit = RateLimit & { isStanding?: true }

@@ -2,7 +2,7 @@
 
 import type { ScrubReason } from 'contract/admin-api'
 import type { PolicyMode } from 'contract/policies'
-import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../body/ranges.ts'
+import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../envelope/body/ranges.ts'
 import {
   addDependants,
   ITEM_TYPES,
@@ -11,7 +11,7 @@ import {
   isEventAttachment,
   type Layout,
 } from '../envelope/items.ts'
-import type { Context, Stage } from '../pipeline.ts'
+import type { Context, Stage } from '../pipeline/pipeline.ts'
 import { ScrubBudget, threadCpuMs } from './scrub/budget.ts'
 import { Unscrubbable } from './scrub/json-scanner.ts'
 import type { Shape } from './scrub/meta.ts'

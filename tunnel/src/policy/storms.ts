@@ -2,11 +2,11 @@
 
 import { object, text } from 'contract/json'
 import type { PolicyMode, SamplingReason, StormStatus } from 'contract/policies'
-import { BoundedMap } from '../bounded-map.ts'
 import { type Group, groupOf } from '../envelope/grouping.ts'
 import { addDependants, type Item } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
-import type { Stage } from '../pipeline.ts'
+import { BoundedMap } from '../pipeline/bounded-map.ts'
+import type { Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
 
 /** Removes errors of a storm, and their attachments. In the mode `observe` it only counts. */

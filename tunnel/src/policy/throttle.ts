@@ -6,7 +6,7 @@ import { type CountedNetwork, networkOf, networksAround } from 'contract/network
 import { THROTTLE_SECONDS } from 'contract/rate-limits'
 import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
-import type { Context, Outcome, Stage } from '../pipeline.ts'
+import type { Context, Outcome, Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
 import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limits.ts'

@@ -13,7 +13,7 @@ import {
   SDK_FOLDER,
   type SdkManifest,
 } from '../../sdk/manifest.ts'
-import type { Project } from '../projects.ts'
+import type { Project } from '../pipeline/projects.ts'
 import { type Content, createContent } from './content.ts'
 
 const FOLDER = join(import.meta.dirname, '../..', SDK_FOLDER)

@@ -5,7 +5,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } 
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { brotliDecompressSync } from 'node:zlib'
-import { BUNDLES_KEPT_MS, type BundleStore } from '../spool/shared-state.ts'
+import { BUNDLES_KEPT_MS, type BundleStore } from '../pipeline/shared-state.ts'
 import { type Content, createContent } from './content.ts'
 
 const REFRESH_MS = 60 * 60 * 1000 // 1 h

@@ -3,7 +3,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import { Context } from '../../../../tunnel/src/pipeline.ts'
+import { Context } from '../../../../tunnel/src/pipeline/pipeline.ts'
 import { Scrubbing, scrubStage } from '../../../../tunnel/src/policy/scrub.ts'
 import { envelopeOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'

@@ -1,6 +1,6 @@
 /** Scrubs JSON texts in tests. */
 
-import { createRangeRemover } from '../../../../tunnel/src/body/ranges.ts'
+import { createRangeRemover } from '../../../../tunnel/src/envelope/body/ranges.ts'
 import type { Shape } from '../../../../tunnel/src/policy/scrub/meta.ts'
 import type { RuleSet } from '../../../../tunnel/src/policy/scrub/rule-index.ts'
 import { builtInRuleSet } from '../../../../tunnel/src/policy/scrub/rules.ts'

@@ -5,7 +5,7 @@ import type { PolicyMode, QuotaPeriod, QuotaReason, SamplingReason } from 'contr
 import type { RateLimit } from 'contract/rate-limits'
 import { type Item, withDependants } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
-import type { Stage } from '../../pipeline.ts'
+import type { Stage } from '../../pipeline/pipeline.ts'
 import { LimitCounters } from '../limit-counters.ts'
 import { type CounterKey, nameOf, PERIOD_MS, PERIODS, QuotaUses, startOf } from './quota-use.ts'
 import { hasReplayError, positionOf, type Quantity, quotaQuantitiesOf } from './sampling.ts'

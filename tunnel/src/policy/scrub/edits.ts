@@ -1,6 +1,6 @@
 /** Edits of a payload: byte ranges and what stands in their place. */
 
-import type { Range } from '../../body/ranges.ts'
+import type { Range } from '../../envelope/body/ranges.ts'
 import { Unscrubbable } from './json-scanner.ts'
 import type { Redaction } from './redaction.ts'
 

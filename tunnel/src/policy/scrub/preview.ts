@@ -1,7 +1,7 @@
 /** Preview of scrubbing: applies it to an envelope that is already stored. */
 
 import type { ScrubChange } from 'contract/policies'
-import { createRangeRemover } from '../../body/ranges.ts'
+import { createRangeRemover } from '../../envelope/body/ranges.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../../envelope/headers.ts'
 import type { Item } from '../../envelope/items.ts'
 import { EnvelopeReader } from '../../envelope/reader.ts'

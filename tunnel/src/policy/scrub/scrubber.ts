@@ -1,7 +1,7 @@
 /** Scrubs the JSON payload of an item: finds what its rules redact, as edits of the bytes. */
 
 import { isUtf8 } from 'node:buffer'
-import type { Range } from '../../body/ranges.ts'
+import type { Range } from '../../envelope/body/ranges.ts'
 import { ScrubBudget } from './budget.ts'
 import { Unscrubbable } from './json-scanner.ts'
 import { Walk } from './json-walk.ts'

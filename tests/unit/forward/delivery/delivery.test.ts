@@ -1,0 +1,962 @@
+/** Delivery of spool entries with backoff, in order, each to one final outcome, with an injected clock. */
+
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { parseDsn } from '../../../../contract/dsn.ts'
+import type { Pieces } from '../../../../tunnel/src/envelope/body/bodies.ts'
+import { Deliverer } from '../../../../tunnel/src/forward/delivery/delivery.ts'
+import { createFinalOutcomes } from '../../../../tunnel/src/forward/delivery/final-outcomes.ts'
+import { Breaker } from '../../../../tunnel/src/forward/upstream/breaker.ts'
+import { ProjectHealth } from '../../../../tunnel/src/forward/upstream/project-health.ts'
+import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../../../../tunnel/src/forward/upstream/request.ts'
+import type { Upstreams } from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
+import { createProjects, type Project } from '../../../../tunnel/src/pipeline/projects.ts'
+import type { Lease, SpoolEntry } from '../../../../tunnel/src/pipeline/spool.ts'
+import { ClientReports } from '../../../../tunnel/src/policy/client-reports.ts'
+import { UpstreamLimits } from '../../../../tunnel/src/policy/upstream-limits.ts'
+import { envelopeOf } from '../../../support/envelopes.ts'
+import { parseEnvelope } from '../../../support/sentry/received-request.ts'
+import { inOne, OTHER_PROJECT, PROJECT, spoolEntryOf } from '../../../support/spool/entries.ts'
+import { createMemorySpool, type MemorySpool } from '../../../support/spool/memory-spool.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const MAX_AGE = 60 * MINUTE
+const SENDER = { project: PROJECT, network: '' }
+const OVER_THE_TICK = 200 // the deliverer polls every 100 ms
+
+type Attempt = { at: number; body: Buffer; headers: string[]; project: string }
+type End = { key: string; end: string; status: number | undefined; reason?: string; message?: string }
+
+describe('Deliverer', () => {
+  let spool: MemorySpool
+  let deliverer: Deliverer
+  let limits: UpstreamLimits
+  let attempts: Attempt[]
+  let ends: End[]
+  let faults: unknown[]
+  let notices: string[]
+  let answer: (attempt: Attempt) => DeliveryResult | Promise<DeliveryResult>
+  let isOpen: () => boolean
+  let mayProbe: () => boolean
+  let spendProbe: () => void
+  let spareConnections: () => number
+  let random: number
+  /** Milliseconds by which the wall clock was set. */
+  let steppedMs: number
+  let spoolFaults: unknown[]
+  let maxAge: number
+  let healths: Map<string, ProjectHealth>
+
+  const dsns = [PROJECT, OTHER_PROJECT].flatMap((text) => parseDsn(text) ?? [])
+  const mirrored = parseDsn('https://key@mirror.example/7')
+  const mirrors = dsns.flatMap((source) => (mirrored ? { source, target: mirrored } : []))
+  const projects = createProjects(dsns, mirrors)
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 7, 14, 12) })
+    spool = createMemorySpool(Date.now)
+    limits = new UpstreamLimits(Date.now)
+    attempts = []
+    ends = []
+    faults = []
+    answer = () => answered(200)
+    isOpen = () => false
+    mayProbe = () => false
+    spendProbe = () => {}
+    spareConnections = () => 64
+    random = 1
+    steppedMs = 0
+    notices = []
+    spoolFaults = []
+    maxAge = MAX_AGE
+    healths = new Map()
+    deliverer = new Deliverer({
+      spool,
+      projects,
+      limits,
+      upstreams: upstreams(),
+      get maxAgeMs() {
+        return maxAge
+      },
+      ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => random },
+      onNotice: (notice) => notices.push(notice),
+      onSpoolFault: (error) => spoolFaults.push(error),
+    })
+  })
+
+  afterEach(async () => {
+    const stopped = deliverer.stop()
+    await vi.runAllTimersAsync()
+    await stopped
+    vi.useRealTimers()
+    expect(faults).toEqual([])
+  })
+
+  /** Responds as the test says; limits are learned from each response. */
+  function upstreams(): Upstreams {
+    const send: Upstreams['send'] = (project, outgoing, headers) => {
+      const attempt = { at: Date.now(), body: bytesOf(outgoing.content()), headers, project: project.key }
+      attempts.push(attempt)
+      const final = Promise.resolve(answer(attempt)).then((delivery) => learn(project, delivery))
+      return { soon: final, final, drop: () => {} }
+    }
+    const state = () => []
+    return {
+      post: send,
+      send,
+      attemptMs: () => 10 * SECOND,
+      spareConnections: () => spareConnections(),
+      isOpen: () => isOpen(),
+      health: healthOf,
+      blames: () => false,
+      isResponding: () => true,
+      mayProbe: () => mayProbe(),
+      spendProbe: () => spendProbe(),
+      state,
+      close: async () => {},
+    }
+  }
+
+  function healthOf({ key }: Project): ProjectHealth {
+    const health = healths.get(key) ?? new ProjectHealth(() => performance.now())
+    healths.set(key, health)
+    return health
+  }
+
+  function learn(project: Project, delivery: DeliveryResult): DeliveryResult {
+    if (delivery.kind === 'answered') limits.learn(project, delivery.reply)
+    healthOf(project).note(delivery)
+    return delivery
+  }
+
+  const start = () =>
+    deliverer.start({
+      onFinalOutcome: ({ key }, end, status, reason, message) =>
+        ends.push({
+          ...{ key, end, status },
+          ...(reason !== undefined && { reason }),
+          ...(message !== undefined && { message }),
+        }),
+      onError: (error) => faults.push(error),
+      onSettled: () => {},
+    })
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+  /** Returns the milliseconds between the attempts. */
+  const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
+
+  it('delivers an entry with the headers of its sender, and changes only sent_at in the body', async () => {
+    const sent = '2026-08-14T11:59:58.000Z'
+    const body = (sentAt: string) =>
+      envelopeOf({ sent_at: sentAt }, [{ header: { type: 'x' }, payload: '\0\xff' }])
+    const entry = await spool.add(body(sent))
+    await pass(10 * MINUTE)
+    start()
+    await pass(SECOND)
+    expect(attempts).toHaveLength(1)
+    const late = (attempts[0]?.at ?? 0) - entry.received
+    expect(attempts[0]?.body).toEqual(body(new Date(Date.parse(sent) + late).toISOString()))
+    expect(attempts[0]?.headers).toEqual(entry.headers)
+    expect(ends).toEqual([{ key: entry.key, end: 'delivered', status: 200 }])
+    expect(spool.entry()).toEqual([])
+  })
+
+  it.each([400, 403, 413])('ends an entry that Sentry declines with %i, without a retry', async (status) => {
+    answer = () => answered(status)
+    const { key } = await spool.add()
+    start()
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(1)
+    expect(ends).toEqual([{ key, end: 'declined', status }])
+    expect(spool.endings.get(key)).toMatchObject({ state: 'declined', status })
+    expect(spool.entry()).toEqual([])
+  })
+
+  it.each([
+    ['at most', 1, [2, 4, 8, 10, 10]],
+    ['at least half of that', 0, [1, 2, 4, 5, 5]],
+  ])('retries after %s 1 s, doubled each time up to 10 s', async (_, at, seconds) => {
+    random = at
+    answer = () => undecided(503)
+    await spool.add()
+    start()
+    await pass(2 * MINUTE)
+    for (const [i, second] of seconds.entries()) {
+      expect(gaps()[i]).toBeGreaterThanOrEqual(second * SECOND)
+      expect(gaps()[i]).toBeLessThanOrEqual(second * SECOND + OVER_THE_TICK)
+    }
+  })
+
+  it('waits for the Retry-After of a 503', async () => {
+    answer = () => ({ ...undecided(503), retryAfterMs: 45 * SECOND })
+    await spool.add()
+    start()
+    await pass(40 * SECOND)
+    expect(attempts).toHaveLength(1)
+    await pass(10 * SECOND)
+    expect(attempts).toHaveLength(2)
+  })
+
+  it('retries after a minute when Retry-After asks for more', async () => {
+    answer = () => ({ ...undecided(503), retryAfterMs: 3_600 * SECOND })
+    await spool.add()
+    start()
+    await pass(55 * SECOND)
+    expect(attempts).toHaveLength(1)
+    await pass(10 * SECOND)
+    expect(attempts).toHaveLength(2)
+  })
+
+  /** Adds an envelope that Sentry accepts every 20 s. */
+  async function passWithOthers(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 20 * SECOND) {
+      await spool.add(Buffer.from(`honest ${passed}`))
+      await pass(20 * SECOND)
+    }
+  }
+  const attemptsWith = (text: string) => attempts.filter(({ body }) => body.includes(text)).length
+  const isHonest = ({ body }: Attempt) => body.includes('honest')
+  const endOf = (key: string) => ends.find((end) => end.key === key)
+
+  it.each([500, 502, undefined])(
+    'retries an entry that alone gets %s ever more rarely, and declines it right before it expires',
+    async (status) => {
+      maxAge = 2 * 60 * MINUTE
+      answer = (attempt) => (isHonest(attempt) ? answered(200) : status ? undecided(status) : RESET)
+      const { key } = await spool.add(Buffer.from('poison'))
+      start()
+      await passWithOthers(55 * MINUTE)
+      expect(attemptsWith('poison')).toBeLessThan(50)
+      await passWithOthers(60 * MINUTE)
+      expect(endOf(key)).toBeUndefined()
+      await passWithOthers(6 * MINUTE)
+      expect(endOf(key)).toEqual({ key, end: 'declined', status })
+    },
+  )
+
+  it('keeps entries that fail for hours while others pass, and delivers them when the server recovers', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(503))
+    const keys: string[] = []
+    for (let i = 0; i < 10; i++) keys.push((await spool.add(Buffer.from(`replay ${i}`))).key)
+    start()
+    await passWithOthers(2 * 60 * MINUTE)
+    answer = () => answered(200)
+    await passWithOthers(3 * MINUTE)
+    expect(keys.map((key) => endOf(key)?.end)).toEqual(keys.map(() => 'delivered'))
+  })
+
+  it('delivers an entry right before it expires that has failed a few times while others passed', async () => {
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    spareConnections = () => 0
+    start()
+    await pass(MAX_AGE - 3 * MINUTE)
+    spareConnections = () => 64
+    answer = (attempt) => (isHonest(attempt) || attemptsWith('unlucky') > 3 ? answered(200) : undecided(503))
+    await passWithOthers(2 * MINUTE)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
+
+  it('declines no entry for a few refusals, however long they take', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = () => refused(403, 'Busy')
+    const { key } = await spool.add()
+    start()
+    for (let i = 0; i < 4; i++) {
+      spareConnections = () => 64
+      await pass(SECOND)
+      spareConnections = () => 0
+      await pass(25 * MINUTE)
+    }
+    expect(endOf(key)).toBeUndefined()
+  })
+
+  it('keeps the entries of a project that gets pages with 404 among the 503 of a server that is away', async () => {
+    maxAge = 24 * 60 * MINUTE
+    const draw = randomOf(7)
+    answer = () => (draw() < 0.3 ? refused(404, 'Not found') : undecided(503))
+    for (let i = 0; i < 50; i++) await spool.add()
+    start()
+    await pass(90 * MINUTE)
+    expect(ends).toEqual([])
+    answer = () => answered(200)
+    await pass(3 * MINUTE)
+    expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(50)
+  })
+
+  it('keeps an entry that gets both pages with 404 and 503 while others pass', async () => {
+    maxAge = 24 * 60 * MINUTE
+    let tries = 0
+    answer = (attempt) =>
+      isHonest(attempt) ? answered(200) : tries++ % 2 === 0 ? refused(404, 'Not found') : undecided(503)
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    start()
+    await passWithOthers(90 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+  })
+
+  it('loses nothing in hours in which at random three of five requests fail', async () => {
+    maxAge = 24 * 60 * MINUTE
+    const draw = randomOf(42)
+    answer = () => (draw() < 0.4 ? answered(200) : draw() < 0.5 ? undecided(503) : refused(403, 'Busy'))
+    for (let i = 0; i < 300; i++) await spool.add()
+    start()
+    await passWithOthers(90 * MINUTE)
+    answer = () => answered(200)
+    await pass(5 * MINUTE)
+    expect(spool.entry()).toEqual([])
+    expect(ends.filter(({ end }) => end !== 'delivered')).toEqual([])
+  })
+
+  it('keeps an entry that alone gets no connection, since nothing of it was sent', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(undefined))
+    const { key } = await spool.add(Buffer.from('unlucky'))
+    start()
+    await passWithOthers(90 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+    answer = () => answered(200)
+    await pass(15 * SECOND)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
+
+  it('retries an entry that is refused ever more rarely, and declines it after an hour with the response', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = (attempt) => (isHonest(attempt) ? answered(200) : refused(403, 'Forbidden'))
+    const { key } = await spool.add(Buffer.from('poison'))
+    start()
+    await pass(5 * SECOND)
+    expect(attemptsWith('poison')).toBeGreaterThan(1) // the first retry comes soon
+    await passWithOthers(55 * MINUTE)
+    expect(endOf(key)).toBeUndefined()
+    await passWithOthers(10 * MINUTE)
+    expect(endOf(key)).toEqual({ key, end: 'declined', status: 403, message: 'Forbidden' })
+    expect(attemptsWith('poison')).toBeLessThan(50)
+  })
+
+  it('declines no entry of a project that gets 500 for all of them, sends probes, and delivers all when it passes', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = ({ project }) => (project === PROJECT ? undecided(500) : answered(200))
+    for (let i = 0; i < 60; i++) await spool.add()
+    start()
+    const ofOther = async () => {
+      await spool.add(undefined, { project: OTHER_PROJECT })
+      await pass(20 * SECOND)
+    }
+    for (let i = 0; i < 200; i++) await ofOther() // more than an hour
+    expect(ends).toHaveLength(200)
+    const failed = attempts.filter(({ project }) => project === PROJECT).length
+    expect(failed).toBeLessThan((70 * MINUTE) / (4 * SECOND))
+    answer = () => answered(200)
+    await pass(30 * SECOND)
+    expect(ends).toHaveLength(260)
+  })
+
+  it('sends only probes of a project that is refused as a whole, and delivers all entries once it is accepted', async () => {
+    answer = () => refused(403, 'Project not found')
+    for (let i = 0; i < 100; i++) await spool.add()
+    start()
+    await pass(10 * MINUTE)
+    expect(attempts.length).toBeLessThan(150)
+    answer = () => answered(200)
+    await pass(30 * SECOND)
+    expect(ends).toHaveLength(100)
+  })
+
+  it('declines all entries of a project that was refused for an hour, with the response', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = () => refused(403, 'Project not found')
+    for (let i = 0; i < 100; i++) await spool.add()
+    start()
+    await pass(50 * MINUTE)
+    expect(ends).toEqual([])
+    const later = await spool.add()
+    await pass(20 * MINUTE)
+    expect(ends).toHaveLength(100)
+    expect(ends[99]).toMatchObject({ end: 'declined', status: 403, message: 'Project not found' })
+    expect(endOf(later.key)).toBeUndefined()
+  })
+
+  it('delivers to other projects while it declines those of one that was refused for an hour', async () => {
+    maxAge = 24 * 60 * MINUTE
+    answer = ({ project }) => (project === PROJECT ? refused(403, 'Project not found') : answered(200))
+    for (let i = 0; i < 100; i++) await spool.add()
+    const finish = spool.finish.bind(spool)
+    spool.finish = async (lease, ending) => {
+      if (ending) await new Promise((resolve) => setTimeout(resolve, SECOND)) // a slow disk
+      return finish(lease, ending)
+    }
+    start()
+    await pass(60 * MINUTE + 10 * SECOND)
+    const other = await spool.add(undefined, { project: OTHER_PROJECT })
+    await pass(5 * SECOND)
+    expect(endOf(other.key)).toMatchObject({ end: 'delivered' })
+    await pass(10 * MINUTE)
+    expect(ends.filter(({ end }) => end === 'declined')).toHaveLength(100)
+  })
+
+  it('delivers while a slow store ends expired entries', async () => {
+    const expire = spool.expire.bind(spool)
+    spool.expire = async (before) => {
+      await new Promise((resolve) => setTimeout(resolve, MINUTE))
+      return expire(before)
+    }
+    start()
+    await pass(10.5 * MINUTE)
+    const { key } = await spool.add()
+    await pass(5 * SECOND)
+    expect(endOf(key)).toMatchObject({ end: 'delivered' })
+  })
+
+  it.each([1, 20])(
+    'keeps all of %i entries that were refused before and after an outage of hours',
+    async (entries) => {
+      maxAge = 24 * 60 * MINUTE
+      for (let i = 0; i < entries; i++) await spool.add()
+      start()
+      answer = () => refused(404, 'Not found')
+      await pass(MINUTE)
+      answer = () => undecided(undefined)
+      await pass(180 * MINUTE)
+      answer = () => refused(404, 'Not found')
+      await pass(2 * MINUTE)
+      expect(ends).toEqual([])
+      answer = () => answered(200)
+      await pass(5 * MINUTE)
+      expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(entries)
+    },
+  )
+
+  it('probes with an entry that had no response yet, and of another network each time', async () => {
+    let probeAt = 0
+    isOpen = () => true
+    mayProbe = () => performance.now() >= probeAt
+    spendProbe = () => {
+      probeAt = performance.now() + 5 * SECOND
+    }
+    answer = () => undecided(502)
+    for (let i = 0; i < 300; i++) await spool.add(Buffer.from(`poison ${i}`), { network: '203.0.113.7' })
+    await spool.add(Buffer.from('first'), { network: '198.51.100.1' })
+    await spool.add(Buffer.from('second'), { network: '198.51.100.2' })
+    await spool.add(Buffer.from('third'), { network: '198.51.100.2' })
+    start()
+    await pass(14 * SECOND)
+    expect(attempts.map(({ body }) => String(body))).toEqual(['poison 0', 'first', 'second'])
+    await pass(MINUTE)
+    expect(new Set(attempts.map(({ body }) => String(body))).size).toBe(attempts.length)
+  })
+
+  it('keeps an entry that gets a 500 after many other failures', async () => {
+    answer = () => undecided(attempts.length % 10 === 0 ? 500 : 503)
+    await spool.add()
+    start()
+    await pass(10 * MINUTE)
+    expect(attempts.length).toBeGreaterThan(20)
+    expect(ends).toEqual([])
+  })
+
+  it('keeps an entry that gets 500 from an upstream that fails for all envelopes', async () => {
+    answer = () => undecided(500)
+    isOpen = () => true
+    mayProbe = () => true
+    await spool.add()
+    start()
+    await pass(30 * MINUTE)
+    expect(attempts.length).toBeGreaterThan(20)
+    expect(ends).toEqual([])
+  })
+
+  it.each([502, 503, undefined])('retries an entry that gets %s until it expires', async (status) => {
+    answer = () => undecided(status)
+    const { key } = await spool.add()
+    start()
+    await pass(MAX_AGE - MINUTE)
+    expect(attempts.length).toBeGreaterThan(300)
+    expect(ends).toEqual([])
+    await pass(2 * MINUTE)
+    expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
+    const tried = attempts.length
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(tried)
+  })
+
+  it('reports that entries cannot be taken or expired as a fault of the spool', async () => {
+    const failure = new Error('malformed')
+    spool.expire = () => Promise.reject(failure)
+    start()
+    await pass(11 * MINUTE)
+    expect(new Set(spoolFaults)).toEqual(new Set([failure]))
+    spool.take = () => Promise.reject(new Error('locked'))
+    await pass(SECOND)
+    expect(spoolFaults).toContainEqual(new Error('locked'))
+    expect(faults.splice(0)).toEqual(spoolFaults)
+  })
+
+  describe('expires no entry early', () => {
+    it('after the clock was set forward, and says that it was', async () => {
+      isOpen = () => true // Sentry is away
+      const { key } = await spool.add()
+      start()
+      await pass(20 * MINUTE)
+      steppedMs = 25 * 60 * MINUTE
+      await pass(20 * MINUTE)
+      expect(ends).toEqual([])
+      expect(notices).toEqual([expect.stringContaining('set forward by 1500 min')])
+      await pass(21 * MINUTE)
+      expect(ends).toEqual([{ key, end: 'expired', status: undefined }])
+    })
+
+    it('after it was set back and forward again', async () => {
+      isOpen = () => true
+      start()
+      await pass(MINUTE)
+      steppedMs = -120 * MINUTE
+      await pass(MINUTE)
+      await spool.add()
+      steppedMs = 0
+      await pass(MAX_AGE - 2 * MINUTE)
+      expect(ends).toEqual([])
+    })
+
+    it('in the first minutes after a start, when the clock may be wrong', async () => {
+      isOpen = () => true
+      await spool.add(undefined, { received: Date.now() - 25 * 60 * MINUTE })
+      start()
+      await pass(9 * MINUTE)
+      expect(ends).toEqual([])
+    })
+  })
+
+  it('holds rate-limited entries until the limit ends, and delivers the others meanwhile', async () => {
+    const limited = answered(429, '60:error:key')
+    answer = ({ body }) => (body.includes('error') ? limited : answered(200))
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
+    const [first] = spool.entry()
+    start()
+    await pass(100)
+    const tried = attempts.length // attempts that started together with the first
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`session ${i}`), { category: 'session' })
+    await pass(58 * SECOND)
+    expect(attempts.slice(tried).map(({ body }) => String(body))).toEqual([
+      'session 1',
+      'session 2',
+      'session 3',
+    ])
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(attempts.map(({ body }) => String(body)).filter((body) => body === 'error 1')).toHaveLength(2)
+    expect(ends).toContainEqual({ key: first?.key, end: 'delivered', status: 200 })
+    expect(spool.entry()).toEqual([])
+  })
+
+  it('sends no entry that was taken before a limit on its category came with a 200', async () => {
+    for (let i = 0; i < 20; i++) await spool.add(Buffer.from(`log ${i}`), { category: 'log_item' })
+    start()
+    await pass(5 * SECOND)
+    expect(attempts).toHaveLength(20) // several at once by now
+    attempts = []
+    const gate = Promise.withResolvers<void>()
+    const { read } = spool
+    let reads = 0
+    spool.read = async (entry) => {
+      if (++reads > 1) await gate.promise
+      return read(entry)
+    }
+    answer = () => answered(200, '60:error:key')
+    for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
+    await pass(SECOND)
+    expect(reads).toBe(3)
+    gate.resolve()
+    await pass(58 * SECOND)
+    expect(attempts).toHaveLength(1)
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(attempts).toHaveLength(3)
+  })
+
+  it('drops an entry of a category that the server does not store, and does not call it expired', async () => {
+    answer = () => answered(200, '86400:transaction;span:organization')
+    const error = await spool.add()
+    start()
+    await pass(SECOND)
+    const span = await spool.add(Buffer.from('span'), { category: 'span' })
+    const log = await spool.add(Buffer.from('log'), { category: 'log_item' })
+    await pass(2 * SECOND)
+    expect(attempts).toHaveLength(2)
+    expect(ends).toEqual([
+      { key: error.key, end: 'delivered', status: 200 },
+      { key: span.key, end: 'declined', status: undefined, reason: 'not-stored' },
+      { key: log.key, end: 'delivered', status: 200 },
+    ])
+    expect(spool.entry()).toEqual([])
+  })
+
+  it('delivers entries of one project while another project of the same Sentry is limited', async () => {
+    answer = ({ project }) => (project === PROJECT ? answered(429, '3600::key') : answered(200))
+    await spool.add()
+    start()
+    await pass(SECOND)
+    const other = await spool.add(undefined, { project: OTHER_PROJECT })
+    await pass(SECOND)
+    expect(ends).toEqual([{ key: other.key, end: 'delivered', status: 200 }])
+    await pass(30 * MINUTE)
+    expect(attempts.filter(({ project }) => project === PROJECT)).toHaveLength(1)
+  })
+
+  it('starts slowly and doubles the rate while responses succeed', async () => {
+    for (let i = 0; i < 500; i++) await spool.add()
+    start()
+    await pass(SECOND)
+    const first = attempts.length
+    expect(first).toBeGreaterThan(10)
+    expect(first).toBeLessThan(45)
+    await pass(6 * SECOND)
+    expect(ends).toHaveLength(500)
+  })
+
+  it('keeps its rate when bodies cannot be read from the spool', async () => {
+    for (let i = 0; i < 500; i++) await spool.add()
+    answer = () =>
+      attempts.length % 5 === 0 ? { ...undecided(undefined), reason: UNREADABLE } : answered(200)
+    start()
+    await pass(15 * SECOND)
+    expect(ends.length).toBeGreaterThan(450) // 300 at the initial rate
+  })
+
+  it('delivers the entries of projects while a mirror never answers, of which many are pending', async () => {
+    const mirror = projects.destinations.at(-1)?.key ?? ''
+    const held: (() => void)[] = []
+    for (let i = 0; i < 500; i++) await spool.add(undefined, { project: mirror })
+    start()
+    await pass(4 * SECOND)
+    answer = ({ project }) =>
+      project === mirror ? new Promise((resolve) => held.push(() => resolve(answered(200)))) : answered(200)
+    await pass(MINUTE / 6)
+    expect(held.length).toBeGreaterThan(16)
+    const { key } = await spool.add()
+    await pass(SECOND)
+    expect(ends.map((end) => end.key)).toContain(key)
+    for (const release of held) release()
+  })
+
+  it('has at most 64 attempts at the same time', async () => {
+    const gates: (() => void)[] = []
+    for (let i = 0; i < 300; i++) await spool.add()
+    start()
+    await pass(2 * SECOND)
+    answer = () => new Promise((resolve) => gates.push(() => resolve(answered(200))))
+    await pass(MINUTE / 4)
+    expect(gates.length).toBeGreaterThan(32)
+    expect(gates.length).toBeLessThanOrEqual(64)
+    answer = () => answered(200)
+    for (const open of gates) open()
+    await pass(MINUTE)
+    expect(spool.entry()).toEqual([])
+  })
+
+  it('probes an unreachable Sentry every 5 s, and delivers all entries when it is back', async () => {
+    const breaker = new Breaker(() => performance.now())
+    for (let i = 0; i < 5; i++) breaker.note('unreachable', SENDER)
+    isOpen = () => breaker.isOpen()
+    mayProbe = () => breaker.mayProbe()
+    spendProbe = () => breaker.spendProbe()
+    answer = () => undecided(undefined)
+    for (let i = 0; i < 20; i++) await spool.add()
+    start()
+    await pass(30 * SECOND)
+    expect(attempts.length).toBeGreaterThanOrEqual(5)
+    for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(5 * SECOND)
+    answer = () => {
+      breaker.note('prompt', SENDER)
+      return answered(200)
+    }
+    await pass(15 * SECOND)
+    expect(spool.entry()).toEqual([])
+  })
+
+  it('delivers several entries at the same time to a slow Sentry that responds, and only probes one that hangs', async () => {
+    isOpen = () => true // every response is too late for a browser
+    mayProbe = () => attempts.length === 0
+    for (let i = 0; i < 300; i++) await spool.add()
+    answer = () => wait(5 * SECOND).then(() => answered(200))
+    start()
+    const underWay = () => attempts.length - ends.length
+    const seen: number[] = []
+    for (const seconds of [4, 5, 5, 5, 5, 5]) {
+      await pass(seconds * SECOND)
+      seen.push(underWay())
+    }
+    expect(seen[0]).toBe(1)
+    expect(Math.max(...seen)).toBeGreaterThan(16)
+    answer = () => wait(10 * SECOND).then(() => undecided(undefined))
+    await pass(20 * SECOND)
+    const sent = attempts.length
+    await pass(MINUTE)
+    expect(attempts).toHaveLength(sent)
+  })
+
+  it('leases no entry while live traffic needs all connections', async () => {
+    spareConnections = () => 0
+    await spool.add()
+    start()
+    await pass(5 * SECOND)
+    expect(attempts).toEqual([])
+    spareConnections = () => 1
+    await pass(SECOND)
+    expect(ends).toHaveLength(1)
+  })
+
+  it('retries a delivery that got no connection, and does not count it as an attempt', async () => {
+    const { key } = await spool.add()
+    answer = () => ({ ...undecided(undefined), reason: NOT_SENT })
+    start()
+    await pass(SECOND)
+    expect(deliverer.attempts()).toEqual([])
+    answer = () => answered(200)
+    await pass(5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('sends a client report for entries that expired, each counted once', async () => {
+    const posted: Buffer[] = []
+    const reports = new ClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
+    const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
+    const told: unknown[] = []
+    const counters = { countMirrored: () => {} }
+    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
+    const onFinalOutcome = createFinalOutcomes(its)
+    answer = () => undecided(undefined)
+    for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
+    deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error), onSettled: () => {} })
+    await pass(MAX_AGE + 2 * MINUTE)
+    await reports.flush()
+    await reports.flush()
+    expect(posted).toHaveLength(1)
+    const [item] = parseEnvelope(posted[0] ?? Buffer.alloc(0)).items
+    expect(item?.header).toMatchObject({ type: 'client_report' })
+    expect(JSON.parse(String(item?.payload)).discarded_events).toEqual([
+      { reason: 'cache_overflow', category: 'error', quantity: 2 },
+      { reason: 'cache_overflow', category: 'replay', quantity: 1 },
+    ])
+    expect(told).toHaveLength(4)
+    expect(told[0]).toMatchObject({ final_outcome: 'expired', project: 'sentry.example/456', replica: 'r1' })
+  })
+
+  it('records an evicted entry', async () => {
+    const victim = await spoolEntryOf(Buffer.from('x'))
+    start()
+    deliverer.evicted(victim)
+    expect(ends).toEqual([{ key: victim.key, end: 'evicted', status: undefined }])
+  })
+
+  describe('follows an attempt that is late for its sender, and', () => {
+    const follow = async (delivery: DeliveryResult, parts: Partial<SpoolEntry> = {}) => {
+      const body = Buffer.from('late')
+      const entry = await spoolEntryOf(body, { received: Date.now(), ...parts })
+      const result = await spool.put(entry, inOne(body), 30 * SECOND)
+      const [project] = projects.all
+      if (result.kind !== 'stored' || !project) throw new Error('not stored')
+      start()
+      deliverer.follow(
+        result.lease,
+        project,
+        wait(5 * SECOND).then(() => learn(project, delivery)),
+      )
+      return entry.key
+    }
+
+    it('ends the entry with its response, without another attempt', async () => {
+      const key = await follow(answered(200))
+      await pass(MINUTE)
+      expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+      expect(attempts).toEqual([])
+    })
+
+    it('makes the entry due again when there is no response', async () => {
+      const key = await follow(undecided(undefined))
+      await pass(4 * SECOND)
+      expect(attempts).toEqual([])
+      await pass(4 * SECOND)
+      expect(attempts).toHaveLength(1)
+      expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+    })
+  })
+
+  it('delivers entries of a former key or path with the current DSN of the project', async () => {
+    const former = [PROJECT.replace('//', '//old'), PROJECT.replace(/(\d+)$/, 'prefix/$1')]
+    for (const [i, project] of former.entries())
+      await spool.add(envelopeOf({ dsn: project }, [{ header: { type: 'x', i }, payload: '' }]), { project })
+    start()
+    await pass(SECOND)
+    expect(attempts.map(({ project }) => project)).toEqual([PROJECT, PROJECT])
+    expect(attempts.map(({ body }) => parseEnvelope(body).header.dsn)).toEqual([PROJECT, PROJECT])
+    expect(deliverer.warnings()).toEqual([])
+    expect(notices).toHaveLength(2)
+  })
+
+  it('names the entries of a project that is no longer configured, once in the log', async () => {
+    const project = 'https://key@removed.example/7'
+    for (let i = 0; i < 3; i++) await spool.add(undefined, { project })
+    start()
+    await pass(5 * MINUTE)
+    expect(attempts).toEqual([])
+    expect(deliverer.warnings()).toEqual([expect.stringContaining('3 envelopes of removed.example/7')])
+    expect(notices).toEqual(deliverer.warnings())
+  })
+
+  it('records no final outcome of an entry whose put was rejected', async () => {
+    const recorded: unknown[] = []
+    const receipts = { recordFinalOutcome: (outcome: unknown) => recorded.push(outcome) } as never
+    const reports = new ClientReports(async () => true, Date.now)
+    const counters = { countMirrored: () => {} }
+    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
+    const onFinalOutcome = createFinalOutcomes(its)
+    const entry = await spool.add()
+    onFinalOutcome({ ...entry, isRejected: true }, 'delivered', 200)
+    expect(recorded).toEqual([])
+    onFinalOutcome(entry, 'delivered', 200)
+    expect(recorded).toHaveLength(1)
+  })
+
+  it('logs a body that cannot be read, delivers other entries, and retries when the lease ends', async () => {
+    const { key } = await spool.add()
+    const other = await spool.add()
+    spool.unreadable.add(key)
+    start()
+    await pass(5 * SECOND)
+    expect(ends.map((end) => end.key)).toEqual([other.key])
+    expect(faults.splice(0)).toEqual([new Error('it cannot be read')])
+    spool.unreadable.clear()
+    await pass(MINUTE)
+    expect(ends.map((end) => end.key)).toEqual([other.key, key])
+  })
+
+  it('logs no error when an entry is purged before its body is read', async () => {
+    await spool.add()
+    const { read } = spool
+    spool.read = async (lease) => {
+      await spool.finish(lease as Lease)
+      return read(lease)
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(spool.entry()).toEqual([])
+    expect(attempts).toEqual([]) // and no error was logged
+  })
+
+  it('records the final outcome of a removed entry when the response of the spool was lost', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = async (lease) => {
+      await finish(lease)
+      throw new Error('the answer was lost')
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('logs an entry that cannot be removed, and records its final outcome when it can', async () => {
+    const { key } = await spool.add()
+    const { finish } = spool
+    spool.finish = () => Promise.reject(new Error('the disk fails'))
+    start()
+    await pass(5 * SECOND)
+    expect(faults.splice(0)).toEqual([new Error('the disk fails')])
+    expect(ends).toEqual([])
+    spool.finish = finish
+    await pass(MINUTE)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
+  it('records one final outcome of an entry that expires during an attempt', async () => {
+    const { key } = await spool.add()
+    await pass(MAX_AGE - 5 * SECOND)
+    answer = () => wait(20 * SECOND).then(() => answered(200))
+    start()
+    await pass(MINUTE)
+    expect(ends).toHaveLength(1)
+    expect(ends[0]?.key).toBe(key)
+  })
+
+  it('saves the probes of an unreachable Sentry until an entry is due', async () => {
+    const breaker = new Breaker(() => performance.now())
+    for (let i = 0; i < 5; i++) breaker.note('unreachable', SENDER)
+    isOpen = () => breaker.isOpen()
+    mayProbe = () => breaker.mayProbe()
+    spendProbe = () => breaker.spendProbe()
+    start()
+    await pass(11 * SECOND) // two probes were due while nothing was pending
+    await spool.add()
+    await pass(SECOND)
+    expect(attempts).toHaveLength(1)
+  })
+
+  it('waits for running attempts when it stops, and leases no more entries', async () => {
+    answer = () => wait(3 * SECOND).then(() => answered(200))
+    const { key } = await spool.add()
+    start()
+    await pass(SECOND)
+    let stopped = false
+    const stopping = deliverer.stop().then(() => {
+      stopped = true
+    })
+    await spool.add()
+    await pass(SECOND)
+    expect(stopped).toBe(false)
+    await pass(2 * SECOND)
+    await stopping
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+    expect(attempts).toHaveLength(1)
+    const takes = spool.takes
+    await pass(MINUTE)
+    expect(spool.takes).toBe(takes)
+  })
+
+  it('stops at once when it is told to while it takes entries', async () => {
+    start()
+    let stopped = false
+    const stopping = deliverer.stop().then(() => {
+      stopped = true
+    })
+    await pass(0)
+    expect(stopped).toBe(true)
+    await stopping
+  })
+})
+
+function answered(status: number, rateLimits?: string): DeliveryResult {
+  const body = Buffer.from('{}')
+  return {
+    kind: 'answered',
+    reply: { status, body, contentType: 'application/json', retryAfter: undefined, rateLimits },
+  }
+}
+
+function undecided(status: number | undefined): DeliveryResult & { kind: 'undecided' } {
+  return { kind: 'undecided', reason: status ? `status-${status}` : 'ECONNREFUSED', status }
+}
+
+const RESET: DeliveryResult = { kind: 'undecided', reason: 'UND_ERR_SOCKET', status: undefined }
+
+function refused(status: number, message: string): DeliveryResult {
+  return { ...undecided(status), message }
+}
+
+/** Returns numbers from 0 up to 1, the same for each seed. */
+function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function bytesOf(content: Pieces | Readable): Buffer {
+  if (content instanceof Readable) throw new Error('not in memory')
+  return Buffer.concat(content)
+}

@@ -1,0 +1,229 @@
+/** Entries for mirrors: what they hold, and a spool that is slow, fails or is full. */
+
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isMirrorKey } from '../../../tunnel/src/pipeline/projects.ts'
+import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
+import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { post } from '../../support/post.ts'
+import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { until } from '../../support/until.ts'
+
+const ADDRESS = { 'x-forwarded-for': '203.0.113.7' }
+
+describe('An envelope of a project with a mirror', () => {
+  let scope = new AsyncDisposableStack()
+  let sentry: Sentry
+  let mirror: Sentry
+
+  beforeEach(async () => {
+    scope = new AsyncDisposableStack()
+    sentry = scope.use(await startSentry())
+    mirror = scope.use(await startSentry({ projects: { 77: 'a'.repeat(32), 78: 'b'.repeat(32) } }))
+  })
+
+  afterEach(() => scope.disposeAsync())
+
+  const open = async (env: Record<string, string> = {}): Promise<Tunnel> => {
+    const settings = {
+      SENTRY_DSN: sentry.dsn(),
+      MIRROR_DSN: `${sentry.dsn()}->${mirror.dsn()}`,
+      UPSTREAM_LATE_MS: '100',
+    }
+    return scope.use(await openTunnel({ env: { ...settings, ...env } }))
+  }
+  const error = (n: number, message = 'hello') =>
+    envelopeOf({ event_id: idOf(n), dsn: sentry.dsn() }, [event({ message })])
+  const resultsOf = ({ services }: Tunnel) =>
+    Object.fromEntries(
+      services.counters.mirrored
+        .all()
+        .filter(({ count }) => count > 0)
+        .map(({ labels, count }) => [labels.result, count]),
+    )
+  const pendingOf = async (tunnel: Tunnel) => {
+    const { partitions = [] } = (await tunnel.services.sentry.spool.totals()) ?? {}
+    const count = (isOfMirror: boolean) =>
+      partitions
+        .filter(({ project }) => isMirrorKey(project) === isOfMirror)
+        .reduce((sum, { envelopes }) => sum + envelopes, 0)
+    return { mirror: count(true), project: count(false) }
+  }
+
+  it('is delivered to both without removed items and with scrubbed payloads', async () => {
+    const tunnel = await open({ SCRUB: 'default', FILTER_ERROR_MESSAGES: 'noise*' })
+    const parts = [event({ message: 'mail to jane@mail.example' }), session()]
+    const body = envelopeOf({ event_id: idOf(1), dsn: sentry.dsn() }, parts)
+    await post(tunnel.url, { body: gzipSync(body), headers: { 'content-encoding': 'gzip', ...ADDRESS } })
+    await post(tunnel.url, { body: error(2, 'noise in the line') })
+    const [own, its] = [await sentry.next(), await mirror.next()]
+    expect(String(own.decoded)).not.toContain('jane')
+    expect(String(its.decoded)).toBe(String(own.decoded).replace(sentry.dsn(), mirror.dsn()))
+    expect(its.headers['x-forwarded-for']).toBe('203.0.113.7')
+    expect([sentry.requests.length, mirror.requests.length]).toEqual([1, 1])
+  })
+
+  it('reaches the mirror scrubbed while a limit of the Sentry of the project holds it back', async () => {
+    const tunnel = await open({ SCRUB: 'default' })
+    sentry.once('limiting')
+    await post(tunnel.url, { body: error(1) })
+    const { status } = await post(tunnel.url, { body: error(2, 'mail to jane@mail.example') })
+    expect(status).toBe(429)
+    const its = await mirror.next(({ header }) => header.event_id === idOf(2))
+    expect(String(its.decoded)).toContain('mail to [email]')
+  })
+
+  it.each<[string, Record<string, string>, Buffer]>([
+    ['filtered', { FILTER_ERROR_MESSAGES: 'hello*' }, Buffer.from('')],
+    ['rejected', {}, Buffer.from('no envelope')],
+  ])('is not put into the spool if it is %s', async (_, env, body) => {
+    const tunnel = await open(env)
+    const { puts } = watchPuts(tunnel)
+    await post(tunnel.url, { body: body.length > 0 ? body : error(1) })
+    expect(puts).toEqual([])
+  })
+
+  it('is not put into the spool if a quota of the project is used up', async () => {
+    const tunnel = await open({ DAILY_QUOTA: 'error=1' })
+    const { puts, release } = watchPuts(tunnel)
+    release()
+    const statuses = []
+    for (const n of [1, 2]) statuses.push((await post(tunnel.url, { body: error(n) })).status)
+    expect(statuses).toContain(429)
+    expect(puts).toHaveLength(sentry.requests.length)
+  })
+
+  it('is answered once the spool has it for the mirror', async () => {
+    const tunnel = await open()
+    const { stored, release } = watchPuts(tunnel)
+    sentry.answer(() => {
+      setTimeout(release, 400) // within the second that the response waits
+      return {}
+    })
+    expect((await post(tunnel.url, { body: error(1) })).status).toBe(200)
+    expect(stored).toHaveLength(1)
+  })
+
+  it('is answered after a second at most if the disk is slow, and reaches the mirror later', async () => {
+    const tunnel = await open()
+    const { release } = watchPuts(tunnel)
+    const answered = await post(tunnel.url, {
+      body: gzipSync(error(1)),
+      headers: { 'content-encoding': 'gzip' },
+    })
+    expect([answered.status, answered.outcome]).toEqual([200, undefined])
+    release()
+    const its = await mirror.next()
+    expect(String(its.decoded)).toBe(String(error(1)).replace(sentry.dsn(), mirror.dsn()))
+  })
+
+  it('is lost for the mirror alone while 256 puts wait for a slow disk', async () => {
+    const tunnel = await open()
+    const { release } = watchPuts(tunnel)
+    const answered = await Promise.all(
+      Array.from({ length: 260 }, (_, n) => post(tunnel.url, { body: error(n) })),
+    )
+    expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(resultsOf(tunnel)).toEqual({ lost: 4 })
+    release()
+    await until(async () => resultsOf(tunnel).delivered === 256)
+  })
+
+  it('is lost for the mirror alone if the disk fails, which the mirror is told', async () => {
+    const tunnel = await open()
+    const { fail } = watchPuts(tunnel)
+    fail()
+    const answered = await post(tunnel.url, { body: error(1) })
+    expect([answered.status, answered.outcome]).toEqual([200, undefined])
+    expect(resultsOf(tunnel)).toEqual({ lost: 1 })
+    await tunnel.services.reports.flush()
+    const { items } = await mirror.next()
+    expect(JSON.parse(String(items[0]?.payload)).discarded_events).toEqual([
+      { reason: 'queue_overflow', category: 'error', quantity: 1 },
+    ])
+  })
+
+  it('leaves room for the project and its sender when two mirrors have filled their part of the spool', async () => {
+    const pairs = ['77', '78'].map((id) => `${sentry.dsn()}->${mirror.dsn(id)}`)
+    const tunnel = await open({ SPOOL_BYTES: '8000000', MIRROR_DSN: pairs.join(' ') })
+    await mirror.away()
+    const large = 'x'.repeat(20_000)
+    let sent = 0
+    const send = (headers = {}) => post(tunnel.url, { body: error(sent++, large), headers })
+    const sendUntil = async (isOver: () => boolean, headers = {}) => {
+      while (!isOver()) expect((await send(headers)).status).toBe(200)
+    }
+    await sendUntil(() => (resultsOf(tunnel).lost ?? 0) >= 2, ADDRESS) // the share of the address
+    await sendUntil(() => (resultsOf(tunnel).lost ?? 0) >= 20)
+    await sentry.away()
+    expect((await send(ADDRESS)).outcome).toBe('spooled')
+    const { mirror: kept } = await pendingOf(tunnel)
+    for (let n = 1; n < kept * 0.9; n++) expect((await send()).outcome).toBe('spooled')
+  })
+
+  it('takes half of the spool at most while the mirror is away', async () => {
+    const bytes = 4_000_000
+    const tunnel = await open({ SPOOL_BYTES: String(bytes) })
+    await mirror.away()
+    for (let n = 0; resultsOf(tunnel).lost === undefined; n++)
+      await post(tunnel.url, { body: error(n, 'x'.repeat(20_000)) })
+    expect((await tunnel.services.sentry.spool.totals()).bytes).toBeLessThan(bytes / 2)
+  })
+
+  it('is sent to its project again while the mirror is away and many envelopes are pending for it', async () => {
+    const tunnel = await open()
+    const numbers = Array.from({ length: 60 }, (_, n) => n)
+    await Promise.all([sentry.away(), mirror.away()])
+    await Promise.all(numbers.map((n) => post(tunnel.url, { body: error(n) })))
+    sentry.answer({ status: 413, body: { detail: 'too large' } })
+    await sentry.back()
+    await until(async () => (await pendingOf(tunnel)).project === 0)
+    sentry.answer({})
+    const declined = sentry.requests.length
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    const body = JSON.stringify({ state: 'declined' })
+    expect((await tunnel.admin('/store/resend', { method: 'POST', headers, body })).status).toBe(200)
+    await until(async () => sentry.requests.length === declined + numbers.length)
+    await until(async () => (await pendingOf(tunnel)).project === 0)
+    expect((await pendingOf(tunnel)).mirror).toBe(numbers.length)
+  })
+
+  /** Holds the puts of entries for the mirror back until `release`, or lets them fail. */
+  function watchPuts({ services }: Tunnel) {
+    const { store } = services.sentry.spool ?? {}
+    if (!store) throw new Error('it has no spool')
+    const gate = Promise.withResolvers<void>()
+    const puts: string[] = []
+    const stored: string[] = []
+    let isBroken = false
+    const put: Spool['put'] = store.put.bind(store)
+    store.put = async (entry, ...rest) => {
+      if (!isMirrorKey(entry.project)) return put(entry, ...rest)
+      puts.push(entry.project)
+      if (isBroken) throw new Error('the disk is broken')
+      await gate.promise
+      const result = await put(entry, ...rest)
+      stored.push(entry.project)
+      return result
+    }
+    const fail = () => {
+      isBroken = true
+    }
+    scope.defer(() => gate.resolve())
+    return { puts, stored, release: () => gate.resolve(), fail }
+  }
+})
+
+function event(payload: object): Part {
+  const text = JSON.stringify(payload)
+  return { header: { type: 'event', length: text.length }, payload: text }
+}
+
+function session(): Part {
+  return { header: { type: 'session' }, payload: '{"sid":"1"}' }
+}
+
+function idOf(n: number): string {
+  return n.toString(16).padStart(32, '0')
+}

@@ -1,0 +1,131 @@
+/** One envelope, sender or project that Sentry does not take leaves those of others alone. */
+
+import { describe, expect, it } from 'vitest'
+import { errorOf } from '../../../support/envelopes.ts'
+import { post } from '../../../support/post.ts'
+import type { Answer } from '../../../support/sentry/responses.ts'
+import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
+
+const HTML = { 'content-type': 'text/html' }
+const FORBIDDEN = { status: 403, headers: HTML, body: '<h1>403 Forbidden</h1><p>Blocked by the firewall</p>' }
+const POISONS: [string, Answer][] = [
+  ['403 in HTML', FORBIDDEN],
+  ['502 in HTML', { status: 502, headers: HTML, body: '<h1>502 Bad Gateway</h1>' }],
+  ['200 in HTML', { headers: HTML, body: '<h1>Sign in</h1>' }],
+  ['a response that is too large', { body: 'x'.repeat(100_000) }],
+  ['a closed connection', 'hanging-up'],
+]
+const POISONED = '203.0.113.7'
+
+const isPoison = ({ body }: { body: Buffer }) => body.includes('poison')
+const deliveredAtOnce = ({ receipts }: Tunnel) =>
+  receipts.filter(({ outcome }) => outcome === 'delivered').length
+const honestAddress = (n: number) => `198.51.${100 + Math.floor(n / 250)}.${1 + (n % 250)}`
+
+describe('Poisoned envelopes of one address', () => {
+  it.each(POISONS)('that get %s delay no envelope of another one', async (_, answer) => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer((received) => (isPoison(received) ? answer : {}))
+    const send = (address: string, note: Record<string, unknown>) =>
+      post(tunnel.url, { body: errorOf(sentry.dsn(), note), headers: { 'x-forwarded-for': address } })
+    for (let n = 0; n < 20; n++) expect((await send(POISONED, { poison: n })).status).toBeLessThan(300)
+    for (let n = 0; n < 20; n++) {
+      await Promise.all([send(POISONED, { poison: 100 + n }), send(POISONED, { poison: 200 + n })])
+      expect((await send(honestAddress(n), { honest: n })).status).toBe(200)
+    }
+    expect(sentry.requests.filter((each) => each.body.includes('honest'))).toHaveLength(20)
+    await expect.poll(() => deliveredAtOnce(tunnel)).toBe(20)
+    const { upstreams } = await (await tunnel.admin('/status')).json()
+    expect(upstreams[0].breaker.open).toBe(false)
+  })
+})
+
+describe('Poisoned envelopes of the same private network as the others', () => {
+  it.each(POISONS.slice(0, 2))('that get %s delay no other envelope', async (_, answer) => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer((received) => (isPoison(received) ? answer : {}))
+    const send = (note: Record<string, unknown>) => post(tunnel.url, { body: errorOf(sentry.dsn(), note) })
+    for (let n = 0; n < 20; n++) {
+      await send({ honest: n })
+      await Promise.all(Array.from({ length: 6 }, (_, i) => send({ poison: `${n} ${i}` })))
+    }
+    await expect.poll(() => deliveredAtOnce(tunnel)).toBe(20)
+  })
+})
+
+describe('A page with 400 for every post, as of Django for a host that it does not know', () => {
+  it('is no outage, and declines nothing', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer({ status: 400, headers: HTML, body: '<h1>Bad Request (400)</h1>' })
+    for (let n = 0; n < 10; n++) {
+      const { headers } = await post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+      expect(headers['x-culvert-outcome']).toBe('spooled')
+    }
+    const { upstreams, spool } = await (await tunnel.admin('/status')).json()
+    expect(upstreams[0]).toMatchObject({
+      breaker: { open: false },
+      refusals: [{ status: 400, message: 'Bad Request (400)' }],
+    })
+    expect(spool.envelopes).toBe(10)
+  })
+})
+
+describe('A project that Sentry does not know', () => {
+  const KEY = '0123456789abcdef0123456789abcdef'
+  const UNKNOWN: Answer = {
+    ...{ status: 403, headers: HTML },
+    body: '<title>403</title><h1>403 Forbidden</h1><p>Project not found or key incorrect</p>',
+  }
+  const isUnknown = ({ path }: { path: string }) => path.includes('/api/3/')
+
+  async function openBoth(started: AsyncDisposableStack) {
+    const sentry = started.use(await startSentry({ projects: { 2: KEY, 3: KEY } }))
+    const SENTRY_DSN = `${sentry.dsn('2')} ${sentry.dsn('3')}`
+    const tunnel = started.use(await openTunnel({ env: { SENTRY_DSN } }))
+    sentry.answer((received) => (isUnknown(received) ? UNKNOWN : {}))
+    const send = (project: '2' | '3', n: number) =>
+      post(tunnel.url, { body: errorOf(sentry.dsn(project), { n }) })
+    return { sentry, tunnel, send }
+  }
+  const countUnknown = ({ requests }: Sentry) => requests.filter(isUnknown).length
+
+  it('delays no envelope of a project that it knows', async () => {
+    await using started = new AsyncDisposableStack()
+    const { sentry, tunnel, send } = await openBoth(started)
+    for (let n = 0; n < 50; n++) {
+      for (let i = 0; i < 3; i++) await send('3', n * 10 + i)
+      await send('2', n)
+    }
+    await expect.poll(() => deliveredAtOnce(tunnel)).toBe(50)
+    expect(countUnknown(sentry)).toBeLessThan(200) // 150 at once, and few from the spool
+  })
+
+  it('is in the status, with the text of the response, until Sentry accepts an envelope', async () => {
+    await using started = new AsyncDisposableStack()
+    const { sentry, tunnel, send } = await openBoth(started)
+    const upstream = async () => (await (await tunnel.admin('/status')).json()).upstreams[0]
+    await send('2', 1)
+    expect((await upstream()).refusals).toEqual([])
+    for (let n = 0; n < 10; n++) await send('3', n)
+    const status = await upstream()
+    expect(status).toMatchObject({
+      breaker: { open: false },
+      refusals: [
+        {
+          ...{ project: `127.0.0.1:${sentry.port}/3`, status: 403, count: expect.any(Number) },
+          message: '403 Forbidden Project not found or key incorrect',
+        },
+      ],
+    })
+    expect(status.refusals[0].count).toBeGreaterThanOrEqual(10)
+    sentry.answer({})
+    await expect
+      .poll(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes, { timeout: 30_000 })
+      .toBe(0)
+    expect((await upstream()).refusals).toEqual([])
+  })
+})

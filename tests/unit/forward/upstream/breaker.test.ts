@@ -1,0 +1,220 @@
+/** Circuit breaker of an upstream. */
+
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Breaker, type RequestResult, type Sender } from '../../../../tunnel/src/forward/upstream/breaker.ts'
+
+const SENDER = { project: 'a', network: '' }
+
+describe('Breaker', () => {
+  let time: number
+  let breaker: Breaker
+
+  beforeEach(() => {
+    time = 100_000
+    breaker = new Breaker(() => time)
+  })
+
+  const note = (verdict: RequestResult, times = 1) => {
+    for (let i = 0; i < times; i++) breaker.note(verdict, SENDER)
+  }
+  const isOpen = () => breaker.isOpen()
+  /** Returns whether a request may be sent now: always while the breaker is closed, as a probe while it is open. */
+  function ask(): boolean {
+    if (!breaker.isOpen()) return true
+    const probes = breaker.mayProbe()
+    if (probes) breaker.spendProbe()
+    return probes
+  }
+
+  it('is closed at first, and allows all requests without a probe', () => {
+    expect(breaker.mayProbe()).toBe(false)
+    for (let i = 0; i < 100; i++) expect(ask()).toBe(true)
+    expect(isOpen()).toBe(false)
+  })
+
+  it('opens after five failures in a row', () => {
+    note('failed', 4)
+    expect([isOpen(), ask()]).toEqual([false, true])
+    note('failed')
+    expect([isOpen(), ask()]).toEqual([true, false])
+    expect(breaker.state()).toEqual({ open: true, since: time, nextProbe: time + 5_000 })
+  })
+
+  it('is overdue when no probe was sent for twice the probe interval', () => {
+    note('failed', 5)
+    time += 5_000
+    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([true, false])
+    time += 5_000
+    expect(breaker.isOverdue()).toBe(true)
+    breaker.spendProbe()
+    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([false, false])
+    time += 10_000
+    note('prompt')
+    expect([isOpen(), breaker.isOverdue()]).toEqual([false, false])
+  })
+
+  it.each<RequestResult>(['prompt', 'late'])(
+    'counts failures in a row from 0 after a response that was %s',
+    (verdict) => {
+      note('failed', 4)
+      note(verdict)
+      note('failed', 4)
+      expect(isOpen()).toBe(false)
+    },
+  )
+
+  it('opens when more than half of at least ten results are late or failed', () => {
+    note('prompt', 5)
+    note('late', 5)
+    expect(isOpen()).toBe(false)
+    note('late')
+    expect(isOpen()).toBe(true)
+  })
+
+  it('does not open because of fewer than ten results', () => {
+    note('late', 9)
+    expect(isOpen()).toBe(false)
+    note('late')
+    expect(isOpen()).toBe(true)
+  })
+
+  it('ignores results that are older than 10 s', () => {
+    note('late', 9)
+    time += 10_000
+    note('late')
+    expect(isOpen()).toBe(false)
+    note('late', 9)
+    expect(isOpen()).toBe(true)
+  })
+
+  it('sums up the results of 10 s', () => {
+    for (let second = 0; second < 10; second++) {
+      expect(isOpen()).toBe(false)
+      note('late')
+      time += 900
+    }
+    expect(isOpen()).toBe(true)
+  })
+
+  it('allows one probe every 5 s while it is open', () => {
+    note('failed', 5)
+    time += 4_999
+    expect(ask()).toBe(false)
+    time += 1
+    expect([ask(), ask(), ask()]).toEqual([true, false, false])
+    time += 5_000
+    expect([ask(), ask()]).toEqual([true, false])
+  })
+
+  it.each<RequestResult>(['failed', 'late'])('stays open when a probe is %s', (verdict) => {
+    note('failed', 5)
+    time += 5_000
+    ask()
+    note(verdict)
+    expect([isOpen(), ask()]).toEqual([true, false])
+  })
+
+  it('closes after a prompt response to a probe, and starts from 0', () => {
+    note('failed', 5)
+    time += 5_000
+    ask()
+    note('prompt')
+    expect([isOpen(), ask(), ask()]).toEqual([false, true, true])
+    note('unreachable', 4)
+    expect(isOpen()).toBe(false)
+    note('unreachable')
+    expect(isOpen()).toBe(true)
+  })
+
+  it('does not open for failures while other requests pass', () => {
+    for (let i = 0; i < 20; i++) {
+      note('failed', 20)
+      note('prompt')
+      time += 1_000
+      expect(isOpen()).toBe(false)
+    }
+    note('failed', 20)
+    expect(isOpen()).toBe(false)
+    time += 10_000
+    note('failed', 1)
+    expect(isOpen()).toBe(true)
+  })
+
+  it('opens after five requests in a row without a connection, also when others have just passed', () => {
+    note('prompt', 20)
+    note('unreachable', 4)
+    expect(isOpen()).toBe(false)
+    note('unreachable')
+    expect(isOpen()).toBe(true)
+  })
+
+  it('never opens for a complete 4xx, and closes after one', () => {
+    note('refused', 100)
+    expect(isOpen()).toBe(false)
+    note('failed', 5)
+    note('refused')
+    expect(isOpen()).toBe(false)
+  })
+
+  describe('with several senders', () => {
+    const from = (network: string, project = 'a'): Sender => ({ project, network })
+    const noteFrom = (sender: Sender, result: RequestResult, times = 1) => {
+      for (let i = 0; i < times; i++) breaker.note(result, sender)
+    }
+
+    it('lets other networks through after it has opened for one, until many have failed', () => {
+      noteFrom(from('1'), 'failed', 5)
+      expect([isOpen(), breaker.holdsBack(from('1')), breaker.holdsBack(from('2'))]).toEqual([
+        true,
+        true,
+        false,
+      ])
+      noteFrom(from('2'), 'failed')
+      expect([breaker.holdsBack(from('2')), breaker.holdsBack(from('3'))]).toEqual([true, false])
+      noteFrom(from('3'), 'failed')
+      expect([breaker.holdsBack(from('4')), breaker.holdsBack(from('4', 'b'))]).toEqual([true, false])
+      for (const project of ['b', 'c']) noteFrom(from('4', project), 'late')
+      expect(breaker.holdsBack(from('4', 'd'))).toBe(true)
+    })
+
+    it('lets one envelope in 200 ms through while the upstream fails promptly, and none after a late one', () => {
+      noteFrom(from(''), 'failed', 5)
+      expect(breaker.holdsBack(from(''))).toBe(true)
+      time += 200
+      expect([breaker.holdsBack(from('')), breaker.holdsBack(from(''))]).toEqual([false, true])
+      noteFrom(from(''), 'late')
+      time += 200
+      expect(breaker.holdsBack(from(''))).toBe(true)
+    })
+
+    it('holds all of them back when no connection can be made', () => {
+      noteFrom(from('1'), 'unreachable', 5)
+      expect(breaker.holdsBack(from('2'))).toBe(true)
+    })
+
+    it('blames a network, a project or an entry that fails while others pass, and no longer the upstream', () => {
+      const poison = { ...from('1'), entry: 'x' }
+      noteFrom(poison, 'failed', 5)
+      noteFrom(from('2'), 'prompt')
+      expect([isOpen(), breaker.blames(poison)]).toEqual([false, true])
+      time += 20_000 // nothing has passed in the last 10 s
+      noteFrom(poison, 'failed', 100)
+      noteFrom(from('1'), 'late', 100)
+      expect([isOpen(), breaker.blames(from('2'))]).toEqual([false, false])
+      noteFrom(from('1'), 'prompt')
+      expect(breaker.blames(from('1'))).toBe(false)
+    })
+
+    it('lets one envelope in 5 s through from a public network that is to blame', () => {
+      noteFrom(from('1'), 'failed', 5)
+      noteFrom(from(''), 'failed', 5)
+      noteFrom(from('2'), 'prompt')
+      const isHeldBack = () => [from('1'), from('1'), from('')].map((each) => breaker.holdsBack(each))
+      expect(isHeldBack()).toEqual([false, true, false])
+      time += 5_000
+      expect(isHeldBack()).toEqual([false, true, false])
+      noteFrom(from('1'), 'prompt')
+      expect(isHeldBack()).toEqual([false, false, false])
+    })
+  })
+})

@@ -1,0 +1,158 @@
+/** Responses and outcomes when Sentry has not decided on an envelope. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../../../support/envelopes.ts'
+import { post } from '../../../support/post.ts'
+import type { Answer } from '../../../support/sentry/responses.ts'
+import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
+import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
+import { until } from '../../../support/until.ts'
+
+const CASES: [string, Answer][] = [
+  ['returns 500', { status: 500, body: { detail: 'x' } }],
+  ['returns 503', { status: 503, headers: { 'retry-after': '1' } }],
+  ['returns the 502 of a gateway', { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>' }],
+  ['returns 408', { status: 408 }],
+  ['returns 421', { status: 421 }],
+  ['returns 425', { status: 425 }],
+  [
+    'is behind a proxy that returns 403',
+    { status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>' },
+  ],
+  ['is behind a proxy that returns 404', { status: 404, body: 'not found' }],
+  ['is behind a proxy that returns 401', { status: 401, body: { error: 'log in' } }],
+  ['redirects', 'redirecting'],
+  ['does not answer', 'silent'],
+  ['closes the connection', 'hanging-up'],
+  ['closes the connection before it has read the request', 'hanging-up-early'],
+  ['returns more than 64 KiB', { body: 'x'.repeat(100_000) }],
+]
+
+describe('An envelope that Sentry fails to answer', () => {
+  const started = new AsyncDisposableStack()
+  let sentry: Sentry
+  let tunnel: Tunnel
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry())
+    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200', UPSTREAM_ANSWER_MS: '1000' }
+    tunnel = started.use(await openTunnel({ env }))
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  /** Resolves when nothing is pending. Advances the clock, because probes are seconds apart. */
+  const drained = () =>
+    until(async () => {
+      tunnel.advanceClock(1_000)
+      return (await spooled()) === 0
+    })
+  const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
+
+  describe('is spooled:', () => {
+    it.each(CASES)(
+      'when Sentry %s, the sender gets 200 without Retry-After, and the envelope is delivered later',
+      async (name, answer) => {
+        const body = errorOf(sentry.dsn(), { case: name })
+        sentry.once(answer)
+        const heard = await post(tunnel.url, { body })
+        expect(heard).toMatchObject({
+          status: 200,
+          outcome: 'spooled',
+          json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) },
+        })
+        expect(heard.headers).not.toHaveProperty('retry-after')
+        expect(heard.headers).not.toHaveProperty('location')
+        await drained()
+        const arrived = sentry.requests.filter((request) => request.body.equals(body))
+        expect(arrived.length).toBeGreaterThan(0)
+      },
+    )
+  })
+
+  it('because it refuses connections is delivered when it accepts them again', async () => {
+    await sentry.away()
+    const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
+    for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
+    await expect.poll(spooled).toBe(bodies.length)
+    await sentry.back()
+    await drained()
+    for (const body of bodies)
+      expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
+  })
+})
+
+describe('An upstream failure', () => {
+  it('has one log line when the breaker opens, one when it closes, and a class in each receipt', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+    await sentry.away()
+    for (let n = 0; n < 6; n++) await send(n)
+    const opened = await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
+    const error = { class: 'connect', code: 'ECONNREFUSED', count: 5 }
+    expect(opened).toMatchObject({ level: 'warn', upstream: sentry.url, error })
+    await sentry.back()
+    await until(async () => {
+      tunnel.advanceClock(1_000) // probes are seconds apart
+      return tunnel.logs.some(({ msg }) => msg === 'circuit breaker closed')
+    })
+    await send(6)
+    await until(async () => tunnel.receipts.length === 7)
+    const changes = tunnel.logs.filter(({ msg }) => msg?.startsWith('circuit breaker'))
+    expect(changes).toMatchObject([
+      opened,
+      { level: 'info', upstream: sentry.url, error: { ...error, count: expect.any(Number) } },
+    ])
+    const errors = tunnel.receipts.map(({ upstream_error: each }) => each)
+    expect(new Set(errors.slice(0, 6))).toEqual(new Set(['connect', 'breaker-open']))
+    expect(errors.at(-1)).toBeUndefined()
+    const { upstreams } = await (await tunnel.admin('/status')).json()
+    expect(upstreams[0]).toMatchObject({ breaker: { open: false }, last_error: { class: 'connect' } })
+  })
+})
+
+describe('A live envelope that probes Sentry while delivery is paused', () => {
+  const PROBE_OVERDUE_MS = 10_000
+
+  /** Starts a tunnel that has no delivery, with an open breaker. Each of five envelopes, which may be equal, was refused a connection. */
+  async function openPaused(started: AsyncDisposableStack, bodyOf: (sentry: Sentry, n: number) => Buffer) {
+    const sentry = started.use(await startSentry())
+    const tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
+    const headers = { authorization: `Bearer ${tunnel.token}` }
+    expect((await tunnel.admin('/spool/pause', { method: 'POST', headers })).status).toBe(200)
+    await sentry.away()
+    for (let n = 0; n < 5; n++)
+      expect((await post(tunnel.url, { body: bodyOf(sentry, n) })).outcome).toBe('spooled')
+    await sentry.back()
+    const send = (body: Buffer) => {
+      tunnel.advanceClock(PROBE_OVERDUE_MS)
+      return post(tunnel.url, { body })
+    }
+    const closed = () => tunnel.log(({ msg }) => msg === 'circuit breaker closed')
+    const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
+    return { sentry, send, closed, spooled }
+  }
+
+  it('closes the breaker, and is delivered once', async () => {
+    await using started = new AsyncDisposableStack()
+    const bodyOf = ({ dsn }: Sentry, n: number) => errorOf(dsn(), { n })
+    const { sentry, send, closed, spooled } = await openPaused(started, bodyOf)
+    expect((await send(bodyOf(sentry, 5))).outcome).toBe('spooled')
+    await closed()
+    await expect.poll(spooled).toBe(5)
+    expect((await send(bodyOf(sentry, 6))).status).toBe(200)
+    expect(sentry.requests.map(({ body }) => body)).toEqual([bodyOf(sentry, 5), bodyOf(sentry, 6)])
+  })
+
+  it('is not sent when the spool has it already', async () => {
+    await using started = new AsyncDisposableStack()
+    const same = ({ dsn }: Sentry) => errorOf(dsn())
+    const { sentry, send, closed } = await openPaused(started, same)
+    expect((await send(same(sentry))).outcome).toBe('spooled')
+    const other = errorOf(sentry.dsn(), { other: true })
+    await send(other)
+    await closed()
+    expect(sentry.requests.map(({ body }) => body)).toEqual([other])
+  })
+})

@@ -1,0 +1,78 @@
+/** Query of the figures: `GET /figures?from=&to=&step=`. */
+
+import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
+import type { Context } from 'hono'
+import { MAX_PROJECTS, type SnapshotRecorder } from '../observe/snapshot-recorder.ts'
+import type { Projects } from '../pipeline/projects.ts'
+import { SNAPSHOT_STEPS } from '../pipeline/shared-state.ts'
+import { RequestError } from './responses.ts'
+
+type FiguresDeps = {
+  snapshots: SnapshotRecorder
+  projects: Projects
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+/** Parameters. All but the project are required. */
+export const FIGURES_QUERY = ['from', 'to', 'step', 'project']
+
+const MINUTE_MS = 60_000
+const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)
+
+export async function readFigures(c: Context, { snapshots, projects, now }: FiguresDeps): Promise<object> {
+  const [from, to, step] = [readTime(c, 'from'), readTime(c, 'to'), readTime(c, 'step')]
+  const project = c.req.query('project')
+  if (project !== undefined && !snapshots.knows(project))
+    throw new RequestError(404, describeUnknownProject(project, projects))
+  if (step < MIN_STEP || step % MIN_STEP !== 0)
+    throw new RequestError(400, 'step is at least a minute, and a multiple of one: 60000 or more.')
+  const first = Math.floor(from / step) * step
+  checkRange(first, from, to, step)
+  const snapshotStep = findSnapshotStep(step, now() - first)
+  return snapshots.read({ from: first, to, step }, snapshotStep, project).catch((error: unknown) => {
+    const problem = error instanceof Error ? error.message : 'unknown error'
+    return c.json({ detail: `The figures cannot be read now: ${problem}.` }, 503)
+  })
+}
+
+function readTime(c: Context, name: string): number {
+  const text = c.req.query(name)
+  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
+  const unit = name === 'step' ? 'a number of milliseconds' : 'a time in milliseconds since 1970'
+  throw new RequestError(400, `${name} is missing or no number: write ${unit}.`)
+}
+
+function checkRange(first: number, from: number, to: number, step: number): void {
+  if (to <= from)
+    throw new RequestError(400, 'to is not after from; exchange them, or ask for a longer range.')
+  if (to - from > MAX_RANGE)
+    throw new RequestError(400, `The range is longer than ${DAYS} days; ask for a shorter one.`)
+  if ((to - first) / step > MAX_POINTS) {
+    const minutes = Math.ceil((to - from) / MAX_POINTS / MINUTE_MS)
+    throw new RequestError(
+      400,
+      `The range has more than ${MAX_POINTS} points; use a step of ${minutes * MINUTE_MS} or more.`,
+    )
+  }
+}
+
+/** Returns the longest step of snapshots that divides `step`, if they are kept up to an age. */
+function findSnapshotStep(step: number, ageMs: number): number {
+  const kept = SNAPSHOT_STEPS.filter(({ keepMs }) => ageMs <= keepMs)
+  const longest = kept.findLast((each) => step % each.step === 0)
+  if (longest) return longest.step
+  const [finest] = kept
+  throw new RequestError(
+    400,
+    finest
+      ? `Figures of that age are kept in steps of ${finest.step} only; use a multiple of it.`
+      : `Figures are kept for ${DAYS} days; begin later.`,
+  )
+}
+
+function describeUnknownProject(project: string, projects: Projects): string {
+  return projects.all.some(({ name }) => name === project)
+    ? `Single projects are counted for the first ${MAX_PROJECTS} of SENTRY_DSN only.`
+    : 'No project has this name. GET /status lists them.'
+}

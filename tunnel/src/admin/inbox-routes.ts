@@ -1,0 +1,127 @@
+/** Routes of the inbox: list, read and delete envelopes, and simulate an outage of Sentry. */
+
+import { type Context, Hono } from 'hono'
+import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/simulated-outage.ts'
+import type { EndedEntry } from '../pipeline/spool.ts'
+import type { Inbox, PageQuery } from '../store/inbox.ts'
+import type { AuditLog } from './audit-log.ts'
+import { addRoute, download, RequestError, readNumber } from './responses.ts'
+
+const MAX_LISTED = 200
+const MAX_QUERY_LENGTH = 200 // characters
+const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
+const DEFAULT_OUTAGE_SECONDS = 30
+const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
+/** Response while no kept envelopes can be read. */
+export const NO_INBOX = 'There is no inbox. Set KEEP_HOURS to keep errors beside a real DSN.'
+
+export function createInboxAdmin(
+  findInbox: () => Inbox | undefined,
+  outage: SimulatedOutage | undefined,
+  auditLog: AuditLog,
+): Hono {
+  const app = new Hono()
+  addRoute(app, '/', {
+    GET: { query: PAGE_QUERY, run: list },
+    DELETE: { query: ['all'], run: deleteAll },
+  })
+  addRoute(app, '/groups', { GET: { query: PAGE_QUERY, run: listGroups } })
+  addRoute(app, '/outage', {
+    GET: { run: () => simulation().status() },
+    POST: { query: ['seconds'], run: beginOutage },
+    DELETE: { run: endOutage },
+  })
+  addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
+  return app.onError(unreadable)
+
+  function inbox(): Inbox {
+    const found = findInbox()
+    if (found) return found
+    throw new RequestError(404, NO_INBOX)
+  }
+
+  async function list(c: Context): Promise<object> {
+    const page = await inbox().list(...readPageQuery(c))
+    auditLog.recordRead(c, 'inbox-list', { envelopes: page.entries.length })
+    return page
+  }
+
+  async function listGroups(c: Context): Promise<object> {
+    const page = await inbox().groups(...readPageQuery(c))
+    auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
+    return page
+  }
+
+  function simulation(): SimulatedOutage {
+    if (!outage)
+      throw new RequestError(404, 'An outage can be simulated in inbox mode only. SENTRY_DSN is set.')
+    return outage
+  }
+
+  async function beginOutage(c: Context): Promise<object> {
+    const seconds = readNumber(c, 'seconds', MAX_OUTAGE_SECONDS) ?? DEFAULT_OUTAGE_SECONDS
+    const status = await simulation().begin(seconds)
+    if (!status)
+      throw new RequestError(409, 'An outage has just ended. The next one can begin 3 minutes after its end.')
+    auditLog.record(c, 'outage-begin', {}) // visitors of the lab do it too: it is no change by an operator
+    return status
+  }
+
+  async function endOutage(c: Context): Promise<object> {
+    const status = await simulation().end()
+    auditLog.record(c, 'outage-end', {})
+    return status
+  }
+
+  async function read(c: Context): Promise<Response> {
+    const first = readNumber(c, 'first', MAX_FIRST_BYTES, 'of bytes ')
+    const entry = await find(c)
+    const envelope = await inbox().read(entry, first)
+    if (first !== undefined) c.header('x-envelope-bytes', String(entry.bytes))
+    auditLog.record(c, 'inbox-read', { id: entry.receipt })
+    return download(c, envelope)
+  }
+
+  async function deleteOne(c: Context): Promise<object> {
+    const entry = await find(c)
+    if (!(await inbox().delete(entry))) throw notFound()
+    auditLog.recordChange(c, 'inbox-delete', { id: entry.receipt, envelopes: 1 })
+    return { deleted: 1, left: await inbox().count() }
+  }
+
+  async function deleteAll(c: Context): Promise<object> {
+    if (c.req.query('all') === undefined)
+      throw new RequestError(400, 'Add ?all to delete everything, or name one envelope: DELETE /inbox/<id>.')
+    const deleted = await inbox().deleteAll()
+    auditLog.recordChange(c, 'inbox-delete', { envelopes: deleted })
+    return { deleted, left: await inbox().count() }
+  }
+
+  async function find(c: Context): Promise<EndedEntry> {
+    const entry = await inbox().find(c.req.param('id') ?? '')
+    if (!entry) throw notFound()
+    return entry
+  }
+}
+
+function unreadable({ message }: Error, c: Context): Response {
+  return c.json({ detail: `The inbox cannot be read: ${message}. /status says more.` }, 503)
+}
+
+function notFound(): RequestError {
+  return new RequestError(404, 'The inbox does not contain an envelope with this id.')
+}
+
+function readPageQuery(c: Context): [limit: number, query: PageQuery] {
+  const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
+  const { limit: _, after, type, hidden, ...query } = c.req.query()
+  if (after !== undefined && !/^\d{1,15}$/.test(after))
+    throw new RequestError(400, 'after is the "next" of the previous page.')
+  for (const [name, given] of Object.entries({ type, hidden }))
+    if (given !== undefined && !/^[a-z_]{1,64}$/.test(given))
+      throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
+  for (const [name, value] of Object.entries(query))
+    if (value.length > MAX_QUERY_LENGTH)
+      throw new RequestError(400, `${name} has at most ${MAX_QUERY_LENGTH} characters.`)
+  return [limit, { ...query, type, hidden, ...(after !== undefined && { after: Number(after) }) }]
+}

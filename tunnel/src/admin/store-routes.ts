@@ -1,0 +1,302 @@
+/** Routes of the store: pending entries, dead letters and kept entries are listed, found by event, and sent again. */
+
+import { isObject } from 'contract/json'
+import {
+  ENTRY_STATES,
+  type EntryState,
+  RESENDABLE_STATES,
+  type ResendJob,
+  type ResendStarted,
+  type ResendStatus,
+  type StoreEntry,
+  type StoreEvent,
+  type StorePage,
+  type StorePurged,
+} from 'contract/store'
+import { type Context, Hono } from 'hono'
+import type { ResendJobs, ResendOrder } from '../forward/delivery/resend-job.ts'
+import { showCategory } from '../forward/spool-status.ts'
+import type { Receipts } from '../observe/receipts.ts'
+import type { Projects } from '../pipeline/projects.ts'
+import {
+  ENDED_STATES,
+  type EndedEntry,
+  type EndedFilter,
+  type ListedEntry,
+  pendingSince,
+  type Spool,
+} from '../pipeline/spool.ts'
+import type { AuditLog } from './audit-log.ts'
+import { addRoute, RequestError, readNumber } from './responses.ts'
+import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, readRef, SpoolQueries } from './spool-query.ts'
+
+export type StoreAdminDeps = {
+  spool: Spool
+  jobs: ResendJobs
+  projects: Projects
+  receipts: Receipts
+  auditLog: AuditLog
+}
+
+/** Parameters as the operator wrote them. */
+type Given = Readonly<Record<string, unknown>>
+
+const LISTED = ['state', 'project', 'event_id', 'from', 'to']
+const RESENT = ['id', 'state', 'project', 'event_id', 'from', 'to', 'limit', 'dry_run']
+const MAX_BODY_BYTES = 64 * 1024
+const EVENT_ID = /^[0-9a-f]{32}$/
+const MAX_ENTRIES = 100 // of one event
+
+export function createStoreAdmin(deps: StoreAdminDeps): Hono {
+  const admin = new StoreAdmin(deps)
+  const app = new Hono()
+  addRoute(app, '/entries', {
+    GET: { query: [...LISTED, 'after', 'limit'], run: (c) => admin.list(c) },
+    DELETE: { query: [...LISTED, 'id', 'all'], run: (c) => admin.purge(c) },
+  })
+  addRoute(app, '/events/:event_id', { GET: { run: (c) => admin.findEvent(c) } })
+  addRoute(app, '/resend', {
+    POST: { run: (c) => admin.resend(c) },
+    GET: { run: () => admin.status() },
+    DELETE: { run: (c) => admin.stop(c) },
+  })
+  app.onError((error, c) =>
+    c.json({ detail: `The store does not answer: ${error.message}. /status says more.` }, 503),
+  )
+  return app
+}
+
+class StoreAdmin {
+  readonly #deps: StoreAdminDeps
+  readonly #queries: SpoolQueries
+
+  constructor(deps: StoreAdminDeps) {
+    this.#deps = deps
+    this.#queries = new SpoolQueries(deps.spool, deps.projects)
+  }
+
+  async list(c: Context): Promise<StorePage> {
+    const { spool, auditLog } = this.#deps
+    const given = c.req.query()
+    const filter = await this.#readFilter(given)
+    const limit = readNumber(c, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
+    const after = readCursor(given.after)
+    const page = { limit, ...(after && { after }) }
+    const found =
+      readState(given) === 'pending'
+        ? await spool.list({ ...filter, order: 'newest', ...page })
+        : await spool.entries.list(filter, {
+            limit,
+            ...(after && { after: { ended: after.received, id: after.place } }),
+          })
+    auditLog.recordRead(c, 'store-list', {
+      ...{ ...namedOf(given), ...this.#projectOf(given), envelopes: found.length },
+    })
+    const last = found.length === limit ? found.at(-1) : undefined
+    const entries = found.map((entry) => this.#describe(entry))
+    return { spool: spool.id, entries, ...(last && { next: cursorOf(last) }) }
+  }
+
+  /** Removes entries that are not pending. A selection of everything has to be named explicitly. */
+  async purge(c: Context): Promise<StorePurged> {
+    const { spool, auditLog } = this.#deps
+    const { all, ...given } = c.req.query()
+    if (given.state === 'pending')
+      throw new RequestError(400, 'DELETE /spool purges pending envelopes, which get a final outcome.')
+    if (given.id !== undefined) rejectOthers(given, ['id'])
+    const filter = given.id === undefined ? await this.#readFilter(given) : { entry: readRef(given.id) }
+    if ((all === undefined) === (Object.keys(given).length === 0))
+      throw new RequestError(
+        400,
+        'Select entries with id, state, project, event_id, from or to, or everything with ?all.',
+      )
+    const purged = await spool.entries.purge(filter)
+    const { id } = given
+    auditLog.recordChange(c, 'store-purge', {
+      ...(id !== undefined && { id }),
+      ...{ ...this.#projectOf(given), envelopes: purged },
+    })
+    return { purged }
+  }
+
+  /** Returns all that this replica and the store know of an event. */
+  async findEvent(c: Context): Promise<StoreEvent> {
+    const { spool, receipts, auditLog } = this.#deps
+    const eventId = readEventId(c.req.param('event_id') ?? '')
+    const [pending, ended, { receipts: found, finalOutcomes, since }] = await Promise.all([
+      spool.list({ eventId, order: 'newest', limit: MAX_ENTRIES }),
+      spool.entries.list({ eventId }, { limit: MAX_ENTRIES }),
+      receipts.ofEvent(eventId),
+    ])
+    auditLog.recordRead(c, 'store-event', { event_id: eventId })
+    const entries = [...pending, ...ended].map((entry) => this.#describe(entry))
+    return {
+      ...{ event_id: eventId, receipts: found, final_outcomes: finalOutcomes, entries },
+      receipts_since: since,
+    }
+  }
+
+  async resend(c: Context): Promise<ResendStarted> {
+    const given = await readBody(c)
+    if (given.id !== undefined) return this.#resendOne(c, given)
+    const { jobs, auditLog } = this.#deps
+    const order = await this.#readOrder(given)
+    const matching = await jobs.count(order)
+    if (given.dry_run === true || matching.entries === 0) return matching
+    if (!(await jobs.begin(order, matching)))
+      throw new RequestError(409, 'Entries are being sent again already. DELETE /store/resend stops that.')
+    auditLog.recordChange(c, 'store-resend', { ...this.#projectOf(given), envelopes: matching.entries })
+    return matching
+  }
+
+  async status(): Promise<ResendStatus> {
+    const job = await this.#deps.jobs.status()
+    return job ? { job } : {}
+  }
+
+  async stop(c: Context): Promise<ResendStatus> {
+    const { jobs, auditLog } = this.#deps
+    const job: ResendJob | undefined = await jobs.cancel()
+    if (!job) throw new RequestError(409, 'No entries are being sent again.')
+    auditLog.recordChange(c, 'store-stop', {
+      ...(job.project !== undefined && { project: job.project }),
+      envelopes: job.sent,
+    })
+    return { job }
+  }
+
+  /** Sends one entry again, also when it was resent within the last hour. */
+  async #resendOne(c: Context, given: Given): Promise<ResendStarted> {
+    const { spool, jobs, auditLog } = this.#deps
+    rejectOthers(given, ['id', 'dry_run'])
+    const ref = readRef(given.id)
+    const [found] = await spool.entries.list({ entry: ref }, { limit: 1 })
+    if (!found)
+      throw new RequestError(404, 'The entry is gone. GET /store/entries lists those that are there.')
+    if (!found.isStored)
+      throw new RequestError(
+        409,
+        'Only the line of this entry is left. Its envelope had to make room, and cannot be sent again.',
+      )
+    if (given.dry_run === true) return { entries: 1, bytes: found.bytes }
+    const resent = await jobs.resendOne({ entry: ref })
+    if (!resent)
+      throw new RequestError(
+        409,
+        'It is pending already, or the share of its network or project is used up. Try again later.',
+      )
+    const { id, receipt, project } = this.#describe(found)
+    auditLog.recordChange(c, 'store-resend', { id, receipt, project, envelopes: 1 })
+    return { entries: 1, bytes: resent.bytes }
+  }
+
+  async #readOrder(given: Given): Promise<ResendOrder> {
+    const states = RESENDABLE_STATES.filter((state) => state === given.state)
+    if (states.length === 0)
+      throw new RequestError(400, `state is one of ${RESENDABLE_STATES.join(', ')}, or id names one entry.`)
+    const { projects, eventId, from, to } = await this.#readFilter(given)
+    const limit = readWhole(given, 'limit')
+    if (limit === 0) throw new RequestError(400, 'limit is a whole number from 1.')
+    return {
+      states,
+      ...(projects && { projects, projectName: this.#queries.showName(String(given.project)) }),
+      ...(eventId !== undefined && { eventId }),
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to }),
+      ...(limit !== undefined && { limit }),
+    }
+  }
+
+  async #readFilter(given: Given): Promise<Omit<EndedFilter, 'entry'>> {
+    const state = readState(given)
+    const ended = ENDED_STATES.filter((each) => each === state)
+    const [from, to] = [readWhole(given, 'from'), readWhole(given, 'to')]
+    if (from !== undefined && to !== undefined && from > to)
+      throw new RequestError(400, 'from is later than to. Both are times in milliseconds since 1970.')
+    const { project, event_id: eventId } = given
+    return {
+      ...(ended.length > 0 && { states: ended }),
+      ...(project !== undefined && { projects: await this.#queries.storedKeysOf(String(project)) }),
+      ...(eventId !== undefined && { eventId: readEventId(String(eventId)) }),
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to }),
+    }
+  }
+
+  #projectOf({ project }: Given): { project?: string } {
+    return project === undefined ? {} : { project: this.#queries.showName(String(project)) }
+  }
+
+  #describe(entry: ListedEntry | EndedEntry): StoreEntry {
+    const { id, key, receipt, eventId, project, category, bytes, received, resent } = entry
+    const isEnded = 'state' in entry
+    return {
+      ...{ id: `${id}-${key}`, state: isEnded ? entry.state : 'pending', receipt },
+      ...(eventId !== undefined && { event_id: eventId }),
+      ...{ project: this.#deps.projects.nameOf(project), category: showCategory(category), bytes, received },
+      ...(isEnded ? { ended: entry.ended } : entry.due !== undefined && { due: entry.due }),
+      ...(resent !== undefined && { resent }),
+      ...(isEnded && entry.status !== undefined && { status: entry.status }),
+      ...(isEnded && entry.answer !== undefined && { answer: entry.answer }),
+      stored: isEnded ? entry.isStored : true,
+    }
+  }
+}
+
+function cursorOf(entry: ListedEntry | EndedEntry): string {
+  return 'state' in entry ? `${entry.ended}-${entry.id}` : `${pendingSince(entry)}-${entry.place}`
+}
+
+/** Throws when a selection of one entry has more members, which would change nothing. */
+function rejectOthers(given: Given, known: readonly string[]): void {
+  const other = Object.keys(given).find((name) => !known.includes(name))
+  if (other !== undefined)
+    throw new RequestError(400, `id names one entry; leave ${other} out, or select entries without id.`)
+}
+
+/** Reads the body of a resend, whose length has to be known. Unknown members get 400, since ignoring them could send more than was meant. */
+async function readBody(c: Context): Promise<Given> {
+  const isShort = Number(c.req.header('content-length')) <= MAX_BODY_BYTES
+  const text = isShort ? await c.req.text() : ''
+  const body: unknown = parseJson(text)
+  if (!isObject(body)) throw new RequestError(400, 'The body is a JSON object, such as {"state":"declined"}.')
+  const unknown = Object.keys(body).find((name) => !RESENT.includes(name))
+  if (unknown !== undefined)
+    throw new RequestError(400, `"${unknown.slice(0, 40)}" is not a member. Members: ${RESENT.join(', ')}.`)
+  if (body.dry_run !== undefined && typeof body.dry_run !== 'boolean')
+    throw new RequestError(400, 'dry_run is true or false.')
+  return body
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function readState({ state }: Given): EntryState | undefined {
+  if (state === undefined) return undefined
+  const known = ENTRY_STATES.find((each) => each === state)
+  if (known) return known
+  throw new RequestError(400, `state is one of ${ENTRY_STATES.join(', ')}.`)
+}
+
+function readEventId(text: string): string {
+  const eventId = text.replaceAll('-', '').toLowerCase()
+  if (EVENT_ID.test(eventId)) return eventId
+  throw new RequestError(400, 'An event ID has 32 hexadecimal digits.')
+}
+
+/** Reads a whole number, of up to 15 digits; `undefined` without the parameter. */
+function readWhole(given: Given, name: string): number | undefined {
+  const value = given[name]
+  if (value === undefined) return undefined
+  if (/^\d{1,15}$/.test(String(value))) return Number(value)
+  throw new RequestError(400, `${name} is a whole number; times are in milliseconds since 1970.`)
+}
+
+function namedOf(given: Given): Given {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => LISTED.includes(name)))
+}

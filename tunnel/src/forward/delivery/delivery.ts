@@ -1,0 +1,491 @@
+/** Delivers spool entries to Sentry, with retries, backoff and a rate for each upstream. */
+
+import { formatDsn } from 'contract/dsn'
+import type { AttemptResult, SpoolAttempts } from 'contract/spool'
+import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
+import { isMirrorKey, type Project, type Projects } from '../../pipeline/projects.ts'
+import {
+  ANSWER_BYTES,
+  type Ending,
+  type Keeping,
+  type Lease,
+  LONGEST_DELAY_MS,
+  type ProjectDemand,
+  pendingSince,
+  type Spool,
+  type SpoolEntry,
+} from '../../pipeline/spool.ts'
+import type { UpstreamLimits } from '../../policy/upstream-limits.ts'
+import { buildStoredBody } from '../../store/stored-body.ts'
+import { isKept } from '../spool-entry.ts'
+import { isClientError, isRefusal } from '../upstream/answers.ts'
+import type { Refusal } from '../upstream/project-health.ts'
+import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
+import type { EnvelopeSender } from '../upstream/upstream-client.ts'
+import { isUnreachable, upstreamErrorOf } from '../upstream/upstream-errors.ts'
+import type { OnFinalOutcome } from './final-outcomes.ts'
+import { FormerProjects } from './former-projects.ts'
+import { Retries } from './retries.ts'
+import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
+import { WallClock } from './wall-clock.ts'
+
+type DeliveryDeps = {
+  spool: Spool
+  projects: Projects
+  upstreams: DeliveryUpstreams
+  limits: UpstreamLimits
+  /** Entries that stay once they are accepted; absent: none. */
+  keeping?: Keeping | undefined
+  /** Age in milliseconds at which an entry expires. */
+  maxAgeMs: number
+  /** Attempts a second for one upstream at most. */
+  maxRate?: number | undefined
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
+  clock: () => number
+  /** Number from 0 up to 1, for jitter. */
+  random: () => number
+  /** Receives errors of the spool that stop the delivery of all entries. */
+  onSpoolFault: (error: unknown) => void
+  /** Receives messages for the operator. */
+  onNotice: (notice: string) => void
+}
+
+type DeliveryListener = {
+  onFinalOutcome: OnFinalOutcome
+  /** Receives unexpected errors: a failing disk, a bug. */
+  onError: (error: unknown) => void
+  /** Called when the spool has taken in the result of an attempt. */
+  onSettled: () => void
+}
+
+type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
+
+/** Project whose envelopes fail or are refused while other projects pass. Only probes are sent. Times are monotonic. */
+type Gate = { since: number; probeAt: number }
+
+/** Projects of one upstream. */
+type Origin = {
+  projects: readonly Project[]
+  capacity: UpstreamCapacity
+  /** Attempts for all origins up to which more may begin for this one. */
+  maxPending: number
+}
+
+export const LEASE_MS = 30_000 // longer than most attempts; large bodies extend it
+const LEASE_SPARE_MS = 10_000
+const TICK_MS = 100
+const IDLE_TICK_MS = 1000
+const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
+const EXPIRY_MS = 10_000
+const FORMER_MS = 60_000
+/** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
+const FIRST_EXPIRY_MS = 10 * 60_000
+const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
+const MAX_BESIDE_MIRRORS = 32 // a slow mirror leaves the others to the projects
+const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
+const FIRST_DELAY_MS = 1_000
+const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
+const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
+const GATE_PROBE_MS = 5_000
+const LONG_GATE_MS = 60_000
+const UNREADABLE_DELAY_MS = 60_000
+const REFUSED_MS = 60 * 60_000 // for which the server has refused a project, before its entries are given up
+const REFUSED_BATCH = 50
+const MAX_PROBED = 8 // networks
+
+export class Deliverer {
+  readonly #deps: DeliveryDeps
+  readonly #origins: ReadonlyMap<string, Origin>
+  readonly #pending = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  readonly #attempts = new Map<string, SpoolAttempts>()
+  readonly #retries: Retries
+  readonly #gates = new Map<Project, Gate>()
+  /** Networks of the last probes. */
+  #probed: string[] = []
+  #listener: DeliveryListener = {
+    onFinalOutcome: () => {},
+    onError: () => {},
+    onSettled: () => {},
+  }
+  readonly #former: FormerProjects
+  #draining: Promise<void> | undefined
+  readonly #wallClock: WallClock
+  readonly #startedAt: number
+  #expiryDue = 0
+  /** Arrival of the youngest entries that have expired. */
+  #expireBefore = Number.NEGATIVE_INFINITY
+  #formerDue = 0
+
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps
+    this.#wallClock = new WallClock(deps)
+    this.#startedAt = deps.clock()
+    this.#retries = new Retries(deps.clock)
+    this.#former = new FormerProjects(deps)
+    const byOrigin = Map.groupBy(deps.projects.destinations, ({ origin }) => origin)
+    this.#origins = new Map(
+      Array.from(byOrigin, ([origin, projects]) => {
+        const capacity = new UpstreamCapacity(origin, deps.upstreams, deps.clock, deps.maxRate)
+        const hasOnlyMirrors = projects.every(({ key }) => isMirrorKey(key))
+        const maxPending = hasOnlyMirrors ? MAX_BESIDE_MIRRORS : MAX_CONCURRENT_ATTEMPTS
+        return [origin, { projects, capacity, maxPending }]
+      }),
+    )
+  }
+
+  /** Starts delivering, and reporting final outcomes to `listener`. */
+  start(listener: DeliveryListener): void {
+    this.#listener = listener
+    this.#draining ??= this.#drain()
+  }
+
+  /** Settles an entry, put with a lease, by the pending attempt to deliver it. */
+  follow(lease: Lease, project: Project, attempt: Promise<DeliveryResult>): void {
+    this.#begin(attempt.then((delivery) => this.#settle(lease, project, delivery)))
+  }
+
+  /** Reports the final outcome of an entry that made room for another one. */
+  evicted(entry: SpoolEntry): void {
+    this.#listener.onFinalOutcome(entry, 'evicted', undefined)
+  }
+
+  /** Returns the number of delivery attempts by project and result. */
+  attempts(): SpoolAttempts[] {
+    return [...this.#attempts.values()]
+  }
+
+  /** Returns how many deliveries a second the slowest upstream of some projects takes; 0 while a breaker is open, `undefined` without an upstream. */
+  capacity(isWanted: (project: Project) => boolean): number | undefined {
+    const wanted = [...this.#origins.values()].filter(({ projects }) => projects.some(isWanted))
+    return wanted.length === 0 ? undefined : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
+  }
+
+  /** Names the entries that no configured project has, with a remedy. */
+  warnings(): readonly string[] {
+    return this.#former.warnings()
+  }
+
+  /** Takes no more entries. Resolves when pending attempts are settled. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#draining
+    await Promise.all(this.#pending)
+  }
+
+  async #drain(): Promise<void> {
+    const { clock } = this.#deps
+    const { signal } = this.#stopping
+    let idleAfter = clock() + IDLE_AFTER_MS
+    while (!signal.aborted) {
+      const begun = await this.#takeForAll().catch((error) => {
+        this.#noteFault(error) // the next round may succeed
+        return 0
+      })
+      if (begun > 0) idleAfter = clock() + IDLE_AFTER_MS
+      else await pause(clock() < idleAfter ? TICK_MS : IDLE_TICK_MS, signal)
+      await this.#settleSome()
+    }
+  }
+
+  /** Lets half of the attempts end, to take many entries at once. Waits for a tick at most, for an upstream may be slow. */
+  async #settleSome(): Promise<void> {
+    const isBusy = () => this.#pending.size > MAX_CONCURRENT_ATTEMPTS / 2
+    if (!isBusy()) return
+    let isOver = false
+    const tick = pause(TICK_MS, this.#stopping.signal).then(() => {
+      isOver = true
+    })
+    while (isBusy() && !isOver) await Promise.race([tick, ...this.#pending])
+  }
+
+  /** Returns the number of attempts begun. */
+  async #takeForAll(): Promise<number> {
+    if (this.#deps.clock() >= this.#expiryDue)
+      this.#begin(this.#expire().catch((error) => this.#noteFault(error))) // many entries take a server seconds
+    if (this.#deps.clock() >= this.#formerDue) await this.#lookForFormer()
+    let begun = 0
+    for (const origin of this.#origins.values()) begun += await this.#takeFor(origin)
+    return begun
+  }
+
+  #noteFault(error: unknown): void {
+    this.#deps.onSpoolFault(error)
+    this.#listener.onError(error)
+  }
+
+  async #takeFor({ projects, capacity, maxPending }: Origin): Promise<number> {
+    const limit = Math.min(capacity.allowance(), maxPending - this.#pending.size)
+    if (limit < 1) return 0
+    if (limit === 1 && capacity.isProbing()) return this.#probe(projects, capacity)
+    const demands = projects.filter((each) => !this.#isGated(each)).flatMap((each) => this.#demandsOf(each))
+    const leases = demands.length > 0 ? await this.#deps.spool.take(limit, LEASE_MS, demands) : []
+    this.#deliverAll(leases, capacity)
+    return leases.length + (await this.#probeGated(projects, capacity))
+  }
+
+  #deliverAll(leases: readonly Lease[], capacity: UpstreamCapacity): void {
+    capacity.begin(leases.length)
+    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => capacity.end()))
+  }
+
+  /** Returns `true` while all envelopes of a project fail or are refused. After that, what was put off meanwhile is due. */
+  #isGated(project: Project): boolean {
+    const { spool, upstreams, clock } = this.#deps
+    const health = upstreams.health(project)
+    const gate = this.#gates.get(project)
+    if (health.isRefused() || health.isFailing()) {
+      if (!gate) this.#gates.set(project, { since: clock(), probeAt: 0 })
+      return true
+    }
+    this.#gates.delete(project)
+    if (gate && clock() - gate.since >= LONG_GATE_MS)
+      void spool
+        .retry({ projects: [project.key, ...this.#former.keysOf(project)] })
+        .catch(this.#listener.onError)
+    return false
+  }
+
+  async #probeGated(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
+    let begun = 0
+    for (const project of projects) {
+      const gate = this.#gates.get(project)
+      if (!gate || this.#deps.clock() < gate.probeAt) continue
+      const probes = await this.#probe([project], capacity)
+      if (probes > 0) gate.probeAt = this.#deps.clock() + GATE_PROBE_MS
+      begun += probes
+      this.#begin(this.#giveUpRefused(project)) // each decline copies an entry: other projects do not wait for it
+    }
+    return begun
+  }
+
+  /** Sends one envelope that had no result yet, of a network that was not probed lately. If there is none, sends another one. */
+  async #probe(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
+    const demands = projects.flatMap((each) => this.#demandsOf(each))
+    const entries = this.#retries.keys()
+    const choices = [{ networks: this.#probed, entries }, { networks: [], entries }, undefined]
+    for (const avoided of choices) {
+      const leases = await this.#deps.spool.take(1, LEASE_MS, demands, avoided)
+      const [lease] = leases
+      if (!lease) continue
+      if (lease.network !== '') this.#probed = [...this.#probed, lease.network].slice(-MAX_PROBED)
+      this.#deliverAll(leases, capacity)
+      return 1
+    }
+    return 0
+  }
+
+  /** Declines entries that have been pending for an hour in which the server has refused all of the project. */
+  async #giveUpRefused(project: Project): Promise<void> {
+    const { spool, now } = this.#deps
+    const refusal = this.#longRefusalOf(project)
+    if (!refusal) return
+    const leases = await spool.take(REFUSED_BATCH, LEASE_MS, this.#demandsOf(project))
+    for (const lease of leases)
+      if (now() - pendingSince(lease) < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
+      else await this.#decline(lease, refusal.status, refusal.message)
+  }
+
+  /** Returns the refusals of a project that the server has refused for an hour. */
+  #longRefusalOf(project: Project): Refusal | undefined {
+    const { upstreams, clock } = this.#deps
+    const health = upstreams.health(project)
+    const { refusal } = health
+    const isLong = health.isRefused() && refusal && clock() - refusal.onlySince >= REFUSED_MS
+    return isLong ? refusal : undefined
+  }
+
+  /** Returns the demands for a project, also by its former DSNs. */
+  #demandsOf(project: Project): ProjectDemand[] {
+    const rateLimitedCategories = this.#deps.limits.limitedCategories(project)
+    return [project.key, ...this.#former.keysOf(project)].map((key) => ({
+      project: key,
+      rateLimitedCategories,
+    }))
+  }
+
+  async #lookForFormer(): Promise<void> {
+    this.#formerDue = this.#deps.clock() + FORMER_MS
+    await this.#former.look().catch(this.#listener.onError)
+  }
+
+  #begin(work: Promise<void>): void {
+    const settled = work.catch(this.#listener.onError).finally(() => this.#pending.delete(settled))
+    this.#pending.add(settled)
+  }
+
+  async #deliver(lease: Lease): Promise<void> {
+    const { spool, projects, limits, now } = this.#deps
+    const project = projects.byKey(lease.project) ?? projects.successorOf(lease.project)
+    if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
+    if (limits.isStanding(project, lease.category)) return this.#drop(lease)
+    const outgoing = await this.#read(lease, project)
+    if (!outgoing) return
+    const limitedUntil = limits.until(project, lease.category) // may have been learned since the entry was taken
+    if (limitedUntil > now()) return spool.postpone(lease, Math.min(limitedUntil, now() + MAX_LIMITED_MS))
+    await this.#send(lease, project, outgoing)
+  }
+
+  /** Returns `undefined` when the entry was purged meanwhile; the purge has reported that. */
+  async #read(lease: Lease, project: Project): Promise<OutgoingBody | undefined> {
+    const { spool, now } = this.#deps
+    const current = formatDsn(project.dsn)
+    const dsn = lease.project === current ? undefined : current
+    try {
+      const ageMs = Math.max(0, now() - lease.received)
+      return await buildStoredBody(await spool.read(lease), lease.bytes, ageMs, dsn)
+    } catch (error) {
+      if (!(await this.#mayBePending(lease))) return undefined
+      await spool.postpone(lease, now() + UNREADABLE_DELAY_MS)
+      throw error
+    }
+  }
+
+  async #send(lease: Lease, project: Project, outgoing: OutgoingBody): Promise<void> {
+    const { spool, upstreams } = this.#deps
+    const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
+    const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
+    const attempt = upstreams.send(project, outgoing, lease.headers, senderOf(lease))
+    if ((await attempt.soon) === 'late') attempt.drop() // its lease ends
+    const delivery = await attempt.final
+    const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
+    if (isSent) this.#countAttempt(project, resultOf(delivery))
+    await this.#settle(extended, project, delivery)
+    this.#listener.onSettled()
+  }
+
+  #countAttempt({ name }: Project, result: AttemptResult): void {
+    const key = `${name} ${result}`
+    const attempts = (this.#attempts.get(key)?.attempts ?? 0) + 1
+    this.#attempts.set(key, { project: name, result, attempts })
+  }
+
+  /** Finishes or postpones an entry by the result of an attempt. */
+  async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
+    const { spool, limits, now } = this.#deps
+    if (!this.#isOwnFailure(lease, project, delivery))
+      this.#origins.get(project.origin)?.capacity.learn(delivery)
+    if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
+    const { status, body } = delivery.reply
+    if (status < 300) return this.#finish(lease, status)
+    if (status !== 429) return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
+    const retryAt = now() + this.#backoffMs(lease)
+    return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
+  }
+
+  /** Removes an entry that was spooled before it was known that the server does not store its category. */
+  async #drop(lease: Lease): Promise<void> {
+    this.#retries.forget(lease.key)
+    if (await this.#remove(lease, { state: 'declined' }))
+      this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
+  }
+
+  /** Returns `true` for a failure that says nothing about the upstream. */
+  #isOwnFailure(lease: Lease, project: Project, delivery: DeliveryResult): boolean {
+    if (delivery.kind === 'answered') return false
+    const { upstreams } = this.#deps
+    return isClientError(delivery.status) || upstreams.blames(project, senderOf(lease))
+  }
+
+  async #retry(lease: Lease, project: Project, delivery: Undecided): Promise<void> {
+    const { spool, upstreams, now } = this.#deps
+    const { status, retryAfterMs = 0, message } = delivery
+    const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
+    if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
+    const { passes } = upstreams.health(project)
+    const isExpiring = pendingSince(lease) < this.#expireBefore + 2 * LONGEST_DELAY_MS
+    const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes, isExpiring })
+    const isLongRefused =
+      now() - pendingSince(lease) >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
+    if (delayMs === 'give-up' || (isRefusal(status) && isLongRefused))
+      return this.#decline(lease, status, message)
+    return spool.postpone(lease, now() + Math.max(backoffMs, this.#jitter(delayMs ?? 0)))
+  }
+
+  /** Ends the delivery of an entry that Sentry has accepted. */
+  async #finish(lease: Lease, status: number): Promise<void> {
+    this.#retries.forget(lease.key)
+    const ending = isKept(lease, this.#deps.keeping) ? ({ state: 'kept', status } as const) : undefined
+    if (await this.#remove(lease, ending)) this.#listener.onFinalOutcome(lease, 'delivered', status)
+  }
+
+  /** Ends the delivery of an entry that Sentry does not accept. It stays as a dead letter. */
+  async #decline(
+    lease: Lease,
+    status: number | undefined,
+    message: string | undefined,
+    answer = message,
+  ): Promise<void> {
+    this.#retries.forget(lease.key)
+    if (await this.#remove(lease, { state: 'declined', status, answer }))
+      this.#listener.onFinalOutcome(lease, 'declined', status, undefined, message)
+  }
+
+  /** Returns `true` when this replica reports the final outcome, also when only the spool's response was lost. */
+  async #remove(lease: Lease, ending?: Ending): Promise<boolean> {
+    try {
+      return await this.#deps.spool.finish(lease, ending)
+    } catch (error) {
+      if (await this.#mayBePending(lease)) throw error
+      return true
+    }
+  }
+
+  /** Returns `true` also when the spool fails. */
+  async #mayBePending(lease: Lease): Promise<boolean> {
+    const { spool } = this.#deps
+    return spool.list({ entry: lease }).then(
+      (found) => found.length > 0,
+      () => true,
+    )
+  }
+
+  /** Doubles the delay with each attempt. */
+  #backoffMs({ attempts }: Lease): number {
+    return this.#jitter(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts, 10)))
+  }
+
+  /** Keeps replicas out of step. */
+  #jitter(delayMs: number): number {
+    return Math.ceil(delayMs * (0.5 + this.#deps.random() / 2))
+  }
+
+  async #expire(): Promise<void> {
+    const { spool, clock, now, maxAgeMs } = this.#deps
+    this.#expiryDue = Infinity
+    try {
+      const aheadMs = this.#wallClock.aheadMs()
+      if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
+      this.#expireBefore = now() - aheadMs - maxAgeMs
+      for (const entry of await spool.expire(this.#expireBefore))
+        this.#listener.onFinalOutcome(entry, 'expired', undefined)
+    } finally {
+      this.#expiryDue = clock() + EXPIRY_MS
+    }
+  }
+}
+
+function senderOf({ network, key }: Lease): EnvelopeSender {
+  return { network, entry: key }
+}
+
+function resultOf(delivery: DeliveryResult): AttemptResult {
+  if (delivery.kind === 'undecided') return 'undecided'
+  const { status } = delivery.reply
+  return status < 300 ? 'delivered' : status === 429 ? 'rate_limited' : 'declined'
+}
+
+/** Resolves after `ms`, or at the signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done, { once: true })
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

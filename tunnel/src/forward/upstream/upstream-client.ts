@@ -1,0 +1,392 @@
+/** HTTP client for every Sentry in the project table: connection pools, circuit breakers, request headers. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { UpstreamErrorClass } from 'contract/upstream'
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
+import { joinSmall } from '../../envelope/body/bodies.ts'
+import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
+import type { Project } from '../../pipeline/projects.ts'
+import type { PostReport } from '../../policy/client-reports.ts'
+import type { RateLimitHeaders } from '../../policy/rate-limits.ts'
+import type { UpstreamLimits } from '../../policy/upstream-limits.ts'
+import { isClientError } from './answers.ts'
+import { Breaker, type BreakerState, type RequestResult, type Sender } from './breaker.ts'
+import { Connections } from './connections.ts'
+import { ProjectHealth, type Refusal } from './project-health.ts'
+import {
+  BREAKER_OPEN,
+  type DeliveryResult,
+  type RequestListeners,
+  UnreadableBody,
+  UpstreamRequest,
+} from './request.ts'
+import {
+  type Attempt,
+  type SecurityDelivery,
+  SecurityReports,
+  securityEndpoint,
+  sendAgain,
+} from './security-reports.ts'
+import { isUnreachable, type LastError, type UpstreamError, UpstreamErrors } from './upstream-errors.ts'
+
+/** One POST. Neither promise rejects. */
+export type DeliveryAttempt = {
+  /** The result, or `late` when a browser should not wait any longer. */
+  soon: Promise<DeliveryResult | 'late'>
+  final: Promise<DeliveryResult>
+  /** Ends the attempt unless bytes of it were sent. */
+  drop(): void
+  /** Only of a probe: returns `true` once a connection is being made for it. */
+  isConnecting?: () => boolean
+}
+
+/** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
+export type EnvelopeSender = Omit<Sender, 'project'>
+
+/** Connections to one upstream. */
+export type Transport = {
+  dispatch(options: Dispatcher.DispatchOptions, request: UpstreamRequest): unknown
+  destroy(): Promise<void>
+}
+
+export type UpstreamState = {
+  origin: string
+  /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
+  cspReports?: 'endpoint'
+  breaker: BreakerState
+  /** Projects whose last envelopes were refused. */
+  refusals: { project: Project; refusal: Refusal }[]
+  lastError: LastError | undefined
+  hasResponded: boolean
+  errorCounts: ReadonlyMap<UpstreamErrorClass, number>
+}
+
+/** Change of a circuit breaker: the errors in a row for which it opened, or that came before it closed. Without errors it was slow. */
+export type BreakerChange = {
+  upstream: string
+  isOpen: boolean
+  error: (UpstreamError & { count: number }) | undefined
+}
+
+export type UpstreamSettings = {
+  /** Milliseconds to connect, from the first byte sent to the end of the response, and after which a response counts as late. */
+  connectMs: number
+  answerMs: number
+  lateMs: number
+  /** Sockets per upstream. */
+  connections: number
+  /** Way of CSP reports; `auto` by default. */
+  cspReports?: SecurityDelivery
+  /** Proxies from the usual variables; `undefined` when none is set. */
+  proxies: ProxySettings | undefined
+}
+
+export type ProxySettings = {
+  httpProxy: string | undefined
+  httpsProxy: string | undefined
+  noProxy: string | undefined
+}
+
+const OPEN = Promise.resolve<DeliveryResult>({ kind: 'undecided', reason: BREAKER_OPEN, status: undefined })
+const LATE: Promise<'late'> = Promise.resolve('late')
+const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
+const ENVELOPE = 'application/x-sentry-envelope'
+const CSP_REPORT = 'application/csp-report'
+const SLOW_UPLINK = 1024 * 1024 // bytes per second
+
+type Upstream = { transport: Transport; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
+
+type Posting = {
+  project: Project
+  path: string
+  contentType: string
+  outgoing: OutgoingBody
+  headers: string[]
+  sender: EnvelopeSender
+}
+
+/** Public part of `UpstreamClient`. */
+export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
+
+/** One pool of kept-alive connections and one breaker per upstream. `limits` learns the rate limits in responses. */
+export class UpstreamClient {
+  readonly #upstreams = new Map<string, Upstream>()
+  readonly #health = new Map<Project, ProjectHealth>()
+  readonly #limits: UpstreamLimits
+  readonly #onBreakerChange: (change: BreakerChange) => void
+  readonly #reports: SecurityReports
+  readonly #answerMs: number
+  readonly #lateMs: number
+
+  /** `clock` is monotonic, in milliseconds. */
+  constructor(
+    projects: readonly Project[],
+    settings: UpstreamSettings,
+    limits: UpstreamLimits,
+    clock: () => number,
+    onBreakerChange: (change: BreakerChange) => void = () => {},
+    openTransport: (origin: string) => Transport = (origin) => openPool(origin, settings),
+  ) {
+    this.#onBreakerChange = onBreakerChange
+    this.#reports = new SecurityReports(settings.cspReports ?? 'auto', limits)
+    this.#answerMs = settings.answerMs
+    this.#lateMs = Math.min(settings.lateMs, settings.answerMs)
+    for (const { origin } of projects)
+      if (!this.#upstreams.has(origin))
+        this.#upstreams.set(origin, {
+          transport: openTransport(origin),
+          connections: new Connections(settings.connections),
+          breaker: new Breaker(clock),
+          errors: new UpstreamErrors(clock),
+        })
+    for (const project of projects) this.#health.set(project, new ProjectHealth(clock))
+    this.#limits = limits
+  }
+
+  /**
+   * Posts once, unless the breaker holds the sender back. While no spooled envelope is delivered, sends a probe now and then, whose sender
+   * does not wait for it.
+   */
+  post(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
+    const { breaker } = this.#find(project.origin)
+    if (!breaker.holdsBack({ ...sender, project: project.key }))
+      return this.send(project, outgoing, headers, sender)
+    if (!breaker.isOverdue()) return NOT_ATTEMPTED
+    breaker.spendProbe()
+    const probe = this.#begin(project, outgoing, headers, sender)
+    const isConnecting = () => probe.isDispatched
+    return { soon: LATE, final: probe.final, drop: () => probe.drop(), isConnecting }
+  }
+
+  /** Posts once, also while the breaker is open. */
+  send(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
+    return this.#begin(project, outgoing, headers, sender)
+  }
+
+  #begin(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): Attempt {
+    const report = this.#reports.read(project, outgoing)
+    const posting = { project, headers, sender }
+    const toEnvelopes = () =>
+      this.#request({ ...posting, path: project.endpoint, contentType: ENVELOPE, outgoing })
+    if (!report) return toEnvelopes()
+    const path = securityEndpoint(project)
+    const toEndpoint = () => this.#request({ ...posting, path, contentType: CSP_REPORT, outgoing: report })
+    if (this.#reports.usesEndpoint(project)) return toEndpoint()
+    return sendAgain(toEnvelopes(), () => (this.#reports.usesEndpoint(project) ? toEndpoint() : undefined))
+  }
+
+  #request({ project, path, contentType, outgoing, headers, sender }: Posting): UpstreamRequest {
+    const { origin } = project
+    const listeners = this.#listen(project, sender)
+    const { transport, connections } = this.#find(origin)
+    const { bytes } = outgoing
+    const job = { bytes, start: dispatch }
+    const release = () => connections.release(job)
+    const maxMs = this.attemptMs(bytes)
+    const limits = { bytes, lateMs: this.#lateMs, maxMs, transferMs: maxMs - this.#answerMs }
+    const request = new UpstreamRequest(limits, listeners, release)
+    connections.add(job)
+    return request
+
+    function dispatch(): void {
+      request.isDispatched = true
+      const allHeaders = ['content-type', contentType, ...bodyHeaders(outgoing), ...headers]
+      const body = contentOf(outgoing)
+      transport.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
+    }
+  }
+
+  /** Returns how long an attempt may take once it is sent, in milliseconds: the time to send the body, and the response time. */
+  attemptMs(bytes: number): number {
+    return this.#answerMs + Math.ceil((bytes / SLOW_UPLINK) * 1000)
+  }
+
+  /** Returns how many more deliveries may begin from the spool, of which `active` are under way. Live traffic keeps some connections. */
+  spareConnections(origin: string, active: number): number {
+    return this.#find(origin).connections.spare(active)
+  }
+
+  isOpen(origin: string): boolean {
+    return this.#find(origin).breaker.isOpen()
+  }
+
+  /** Returns the results of a project. */
+  health(project: Project): ProjectHealth {
+    const health = this.#health.get(project)
+    if (!health) throw new Error(`${project.name} is not configured`)
+    return health
+  }
+
+  /** Returns `true` when failures of this sender say nothing about the upstream, which has accepted others meanwhile. */
+  blames(project: Project, sender: EnvelopeSender): boolean {
+    return this.#find(project.origin).breaker.blames({ ...sender, project: project.key })
+  }
+
+  /** Reports whether Sentry has responded to the last attempt of this tunnel. */
+  isResponding(origin: string): boolean {
+    return this.#find(origin).errors.isResponding
+  }
+
+  mayProbe(origin: string): boolean {
+    return this.#find(origin).breaker.mayProbe()
+  }
+
+  spendProbe(origin: string): void {
+    this.#find(origin).breaker.spendProbe()
+  }
+
+  state(): UpstreamState[] {
+    return [...this.#upstreams].map(([origin, { breaker, errors }]) => ({
+      origin,
+      ...(this.#usesEndpoint(origin) && { cspReports: 'endpoint' as const }),
+      breaker: breaker.state(),
+      refusals: this.#refusalsOf(origin),
+      lastError: errors.last,
+      hasResponded: errors.hasResponded,
+      errorCounts: errors.counts,
+    }))
+  }
+
+  #usesEndpoint(origin: string): boolean {
+    const projects = [...this.#health.keys()].filter((project) => project.origin === origin)
+    return projects.some((project) => this.#reports.usesEndpoint(project))
+  }
+
+  /** Aborts pending requests: a large one may take minutes. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(({ transport }) => transport.destroy()))
+  }
+
+  #listen(project: Project, sender: EnvelopeSender): RequestListeners {
+    let failure: RequestResult = 'failed'
+    return {
+      learn: (result) => {
+        this.#find(project.origin).errors.note(result)
+        this.health(project).note(result)
+        this.#limits.learn(project, rateLimitHeadersOf(result))
+        if (result.kind === 'undecided') failure = failureOf(result)
+      },
+      note: (result) => {
+        this.#note(project.origin, result === 'failed' ? failure : result, {
+          ...sender,
+          project: project.key,
+        })
+      },
+    }
+  }
+
+  #note(origin: string, result: RequestResult, sender: Sender): void {
+    const { breaker, errors } = this.#find(origin)
+    const wasOpen = breaker.isOpen()
+    breaker.note(result, sender)
+    const isOpen = breaker.isOpen()
+    if (isOpen === wasOpen) return
+    this.#onBreakerChange({ upstream: origin, isOpen, error: result === 'late' ? undefined : errors.last })
+  }
+
+  #refusalsOf(origin: string): UpstreamState['refusals'] {
+    return [...this.#health].flatMap(([project, { refusal }]) =>
+      refusal && project.origin === origin ? [{ project, refusal }] : [],
+    )
+  }
+
+  #find(origin: string): Upstream {
+    const upstream = this.#upstreams.get(origin)
+    if (!upstream) throw new Error(`${origin} is in no project`)
+    return upstream
+  }
+}
+
+function failureOf(result: Extract<DeliveryResult, { kind: 'undecided' }>): RequestResult {
+  if (isClientError(result.status)) return 'refused'
+  return isUnreachable(result) ? 'unreachable' : 'failed'
+}
+
+function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
+  const opened = content()
+  if (opened instanceof Readable) return Readable.from(readable(opened), { objectMode: false })
+  const [first = Buffer.alloc(0), ...others] = joinSmall(opened, bytes)
+  return others.length === 0 ? first : (opened as unknown as Readable) // undici takes any iterable; its types do not say so
+}
+
+/** Distinguishes a failure to read the body from one of the upstream. */
+async function* readable(content: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* content
+  } catch (cause) {
+    throw new UnreadableBody('it cannot be read to its end', { cause })
+  }
+}
+
+/** Neither dispatcher follows redirects. Certificates are verified, Node's default. */
+function openPool(origin: string, { connections, connectMs, proxies }: UpstreamSettings): Dispatcher {
+  const options = {
+    connections,
+    connect: { timeout: connectMs },
+    headersTimeout: 0, // each request has its own deadline
+    bodyTimeout: 0,
+    allowH2: false, // with HTTP/2 the end of one connection would end all pending requests
+  }
+  if (!proxies) return new Pool(origin, options)
+  const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
+}
+
+/** Extracts what sets rate limits: `Retry-After` only from Sentry's own responses. */
+function rateLimitHeadersOf(result: DeliveryResult): RateLimitHeaders {
+  if (result.kind === 'answered') return result.reply
+  return { status: result.status ?? 0, rateLimits: result.rateLimits, retryAfter: undefined }
+}
+
+// Sender's headers that Sentry may see: no cookie, no Authorization, no address that a browser wrote.
+const PASSED_ON = [
+  'user-agent',
+  'origin',
+  'referer',
+  'sec-ch-ua',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
+  'sec-ch-ua-platform-version',
+  'sec-ch-ua-model',
+  'sec-ch-ua-arch',
+  'sec-ch-ua-bitness',
+  'sec-ch-ua-full-version',
+  'sec-ch-ua-full-version-list',
+  'sec-ch-ua-wow64',
+  'sec-ch-ua-form-factors',
+]
+/** Relay reads the first two, Bugsink by default the third. */
+const ADDRESS_HEADERS = ['x-forwarded-for', 'x-sentry-forwarded-for', 'x-real-ip']
+const MAX_HEADER_LENGTH = 2048 // they are stored in the spool
+
+/** Builds the request headers that describe the sender, as alternating names and values. `scrubPage` scrubs the URL of the page. */
+export function senderHeaders(
+  headers: IncomingHttpHeaders,
+  address: string | undefined,
+  scrubPage: (url: string) => string = (url) => url,
+): string[] {
+  const list = address ? ADDRESS_HEADERS.flatMap((name) => [name, address]) : []
+  for (const name of PASSED_ON) {
+    const value = headers[name]
+    if (typeof value !== 'string' || value === '') continue
+    const shown = name === 'referer' ? scrubPage(value) : value
+    list.push(name, shown.slice(0, MAX_HEADER_LENGTH))
+  }
+  return list
+}
+
+function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
+  const list = ['content-length', String(bytes)]
+  if (encoding !== 'identity') list.push('content-encoding', encoding)
+  return list
+}
+
+/** Returns a function that posts an envelope of our own and tells if Sentry received it. */
+export function postReport(upstreams: Upstreams): PostReport {
+  return async function postOwn(project, envelope) {
+    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
+    const { final } = upstreams.post(project, outgoing, [], { network: '' })
+    return (await final).kind === 'answered'
+  }
+}

@@ -1,0 +1,116 @@
+/** Creates the policies of a tunnel from its settings. */
+
+import type { PolicyMode } from 'contract/policies'
+import type { Config } from './config/config.ts'
+import type { Item } from './envelope/items.ts'
+import type { Forwarding } from './forward/forwarding.ts'
+import type { Counters } from './observe/counters.ts'
+import type { Log } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+import type { PolicyGauges } from './observe/policy-metrics.ts'
+import { type PolicyRule, RuleHits } from './observe/rule-hits.ts'
+import type { Projects } from './pipeline/projects.ts'
+import { describeQuotas } from './policy/quota/forecast.ts'
+import { QuotaSharing } from './policy/quota/quota-sharing.ts'
+import { Quotas } from './policy/quota/quotas.ts'
+import { Scrubbing } from './policy/scrub.ts'
+import { Storms } from './policy/storms.ts'
+
+export type PolicyServices = {
+  /** Absent: identical errors are not counted. */
+  storms: Storms | undefined
+  /** Absent without a quota. */
+  quotas: Quotas | undefined
+  /** Absent without a quota or a spool: each replica counts for itself. */
+  quotaSharing: QuotaSharing | undefined
+  /** Absent: payloads are forwarded unmodified. */
+  scrubbing: Scrubbing | undefined
+  ruleHits: RuleHits
+}
+
+const STORM_RULE = 'identical errors'
+
+/** Returns the rules that the operator has written. */
+function listRules({ scrub, quota }: Config): PolicyRule[] {
+  const scrubRules = scrub?.selected.flatMap(({ rules }) => rules.map(({ id }) => id)) ?? []
+  const categories = [...quota.limits.day, ...quota.limits.hour].map(({ category }) => category)
+  return [
+    ...scrubRules.map((rule) => ({ policy: 'scrub' as const, rule })),
+    ...categories.map((rule) => ({ policy: 'quota' as const, rule })),
+  ]
+}
+
+function openScrubbing({ scrub }: Config, counters: Counters, ruleHits: RuleHits): Scrubbing | undefined {
+  if (!scrub) return undefined
+  return new Scrubbing(scrub, (rule, mode, count) => {
+    counters.countScrubbed(rule, mode, count)
+    ruleHits.note('scrub', rule, count)
+  })
+}
+
+type PolicyDeps = {
+  config: Config
+  /** Milliseconds since 1970. */
+  now: () => number
+  counters: Counters
+  metrics: Metrics
+  replica: string
+  log: Log
+  sentry: Forwarding
+}
+
+/** An `error` quota needs the storms, too: they know the first occurrence of each error. */
+export function openPolicies({
+  config,
+  now,
+  counters,
+  metrics,
+  replica,
+  log,
+  sentry,
+}: PolicyDeps): PolicyServices {
+  const { storm, quota } = config
+  const ruleHits = new RuleHits(listRules(config), now)
+  const scrubbing = openScrubbing(config, counters, ruleHits)
+  const limits = [...quota.limits.day, ...quota.limits.hour]
+  const hasErrorQuota = limits.some(({ category }) => category === 'error')
+  const onRemoved = (mode: PolicyMode, project: string, count: number) => {
+    metrics.policies.countItems('storm', mode, project, count)
+    ruleHits.note('storm', STORM_RULE, count)
+  }
+  const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
+  const reading = hasErrorQuota ? 'all' : storm.reading
+  const storms =
+    storm.limit > 0 || hasErrorQuota
+      ? new Storms({ ...storm, reading }, { now, onRemoved, scrub })
+      : undefined
+  if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
+  const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
+  const quotas = new Quotas(quota, {
+    ...{ now, random: Math.random, isFirstOccurrence },
+    onRemoved(mode, project, category) {
+      metrics.policies.countItems('quota', mode, project, 1)
+      if (category !== undefined) ruleHits.note('quota', category, 1)
+    },
+    onCounted: (category) => void ruleHits.match('quota', category),
+  })
+  const state = sentry.spool.store.state
+  const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
+  return { storms, quotas, quotaSharing, scrubbing, ruleHits }
+}
+
+/** Returns the values for metrics. The policies need the metrics: they are opened later. */
+export function policyGauges(
+  policies: () => Pick<PolicyServices, 'storms' | 'quotas'>,
+  projects: Projects,
+  now: () => number,
+): PolicyGauges {
+  const names = projects.all.map(({ name }) => name)
+  return {
+    storms: () => policies().storms?.active() ?? [],
+    quotas: () => {
+      const { quotas } = policies()
+      return quotas ? describeQuotas(quotas, names, now()) : []
+    },
+  }
+}

@@ -1,0 +1,416 @@
+/** Spool of several machines, on NATS JetStream. */
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { NatsAddress } from 'contract/nats-url'
+import {
+  type Avoided,
+  type EntryFilter,
+  type EntryQuery,
+  type EntryRef,
+  type Lease,
+  type ListedEntry,
+  LONGEST_DELAY_MS,
+  type PageQuery,
+  type ProjectDemand,
+  type PutResult,
+  pendingSince,
+  type Spool,
+  type SpoolBody,
+  type SpoolBounds,
+  type SpoolDescription,
+  type SpoolEntry,
+  type SpoolTotals,
+  type StoredBody,
+} from '../../pipeline/spool.ts'
+import { WrongSize } from '../stored-body.ts'
+import { StoreAway } from '../unreachable.ts'
+import {
+  CLASSES,
+  type Entry,
+  INLINE_BYTES,
+  shiftTimes,
+  storedBytes,
+  subjectsOf,
+  subjectsWithin,
+  toSpoolEntry,
+} from './codec.ts'
+import { Consumers, type Held, type Retry } from './consumers.ts'
+import { describeServers } from './jetstream-durability.ts'
+import { SharedBuckets } from './jetstream-shared-state.ts'
+import { Messages, removeByClass, retryUntil, type Stored, type Walked } from './messages.ts'
+import { isAnswer, Server } from './nats-server.ts'
+import { ALL, type Clocks, State } from './state.ts'
+import { type End, StreamEntries } from './stream-entries.ts'
+import { messageOf, type StreamSettings } from './streams.ts'
+import { SummaryIndex } from './summary-index.ts'
+
+type Settings = Omit<SpoolBounds, 'bytes'> & StreamSettings
+
+const RETRIES = 'culvert.spool-retry'
+const LOOK_MS = 500
+const DURABILITY_MS = 60_000 // a server may be restarted with other settings
+const NOTE_MS = 10_000
+const CLOSE_MS = 500
+const STALL_MS = 300
+const REPLICAS_MS = 2_000
+const REMOVED = 5_000 // purged, or expired of a class, in one call
+const REMOVED_AT_A_TIME = 250
+const COPIED_AT_A_TIME = 50
+const COPY_ATTEMPTS = 10
+const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
+const REMOVAL_MS = 30_000 // an operator waits for a purge
+
+/** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. `onNotice` receives messages for the operator. */
+export async function openJetStreamSpool(
+  address: NatsAddress,
+  bounds: Omit<Settings, 'replicas'>,
+  now: () => number,
+  onNotice: (notice: string) => void = () => {},
+  timeOf?: Clocks['timeOf'],
+): Promise<Spool> {
+  const settings = { ...bounds, replicas: address.replicas }
+  const server = await Server.open(address, settings)
+  const spool = new JetStreamSpool(server, { ...settings, address }, { now, timeOf }, onNotice)
+  await spool.start().catch(async (error) => {
+    await spool.close()
+    throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
+  })
+  return spool
+}
+
+class JetStreamSpool implements Spool {
+  readonly entries: StreamEntries
+  readonly summaries: SummaryIndex | undefined
+  readonly state: SharedBuckets
+  readonly #server: Server
+  readonly #messages: Messages
+  readonly #consumers: Consumers
+  readonly #state: State
+  readonly #now: () => number
+  readonly #closing = new AbortController()
+  readonly #address: NatsAddress
+  readonly #onNotice: (notice: string) => void
+  #noticed = ''
+  #durability = 'unproven: the servers were not asked yet'
+  #asking: NodeJS.Timeout | undefined
+
+  constructor(
+    server: Server,
+    settings: Settings & { address: NatsAddress },
+    clocks: Clocks,
+    onNotice: (notice: string) => void,
+  ) {
+    this.#onNotice = onNotice
+    this.#address = settings.address
+    this.#server = server
+    this.#messages = new Messages(server)
+    this.#state = new State(server, this.#messages, settings, clocks)
+    this.#consumers = new Consumers(server, () => this.#state.serverNow())
+    this.#now = clocks.now
+    const clockOffsetMs = () => this.#clockOffsetMs()
+    this.state = new SharedBuckets(server, settings.replicas, clockOffsetMs)
+    this.entries = new StreamEntries({
+      ...{ ...settings, ...clocks, server, clockOffsetMs },
+      maxBytes: () => this.#state.maxBytes,
+      put: (entry, body) => this.put(entry, body, 0),
+    })
+    this.summaries = settings.kept && new SummaryIndex(server.nc, this.entries)
+  }
+
+  async start(): Promise<void> {
+    await Promise.all([this.totals(), this.#readDurability()])
+    this.#asking = setInterval(() => void this.#readDurability(), DURABILITY_MS).unref()
+    this.#server.nc.subscribe(RETRIES, {
+      callback: (error, message) => {
+        if (!error) message.respond(JSON.stringify(this.#consumers.retry(message.json<Retry>())))
+      },
+    })
+  }
+
+  get id(): string {
+    return this.#state.id
+  }
+
+  async describe(): Promise<SpoolDescription> {
+    return { maxBytes: this.#state.maxBytes, durability: this.#durability }
+  }
+
+  async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    this.#assertNoFailure()
+    const reason = this.#state.shareReached(entry)
+    if (reason) return { kind: 'full', reason }
+    const until = this.#now() + leaseMs
+    const mark = randomUUID()
+    const due = leaseMs > 0 && { due: this.#state.serverNow() + leaseMs }
+    const stored: Entry = { ...shiftTimes(entry, this.#clockOffsetMs()), mark, ...due }
+    this.#state.add(entry)
+    let result: Awaited<ReturnType<Messages['put']>> | undefined
+    try {
+      result = await this.#messages.put(stored, body)
+    } finally {
+      if (typeof result !== 'number') this.#state.remove(entry)
+    }
+    if (result === 'known') return { kind: 'known' }
+    if (result === 'full') return { kind: 'full', reason: 'bound' }
+    const file = storedBytes(entry) > INLINE_BYTES && { file: mark }
+    return { kind: 'stored', lease: { ...entry, ...file, id: result, attempts: 0, until }, evicted: [] }
+  }
+
+  async probe(): Promise<void> {
+    this.#assertNoFailure()
+    await this.#state.probe()
+  }
+
+  async take(
+    limit: number,
+    leaseMs: number,
+    wanted: readonly ProjectDemand[],
+    avoided?: Avoided,
+  ): Promise<Lease[]> {
+    this.#closing.signal.throwIfAborted()
+    if (this.#server.failure) return [] // what is delivered could not be settled
+    await this.#messages.reconcile().catch(() => undefined) // a later call tries again
+    await this.#state.look(LOOK_MS)
+    const taken: Held[] = []
+    for (const partition of this.#state.inTurn(wanted)) {
+      if (taken.length >= limit) break
+      const room = limit - taken.length
+      taken.push(
+        ...(avoided
+          ? await this.#consumers.takeExcept(partition, room, leaseMs, avoided)
+          : await this.#consumers.take(partition, room, leaseMs)),
+      )
+    }
+    return taken.map(({ entry, id, attempts, until }) => ({
+      ...this.#localise(toSpoolEntry(entry)),
+      ...{ id, attempts, until: this.#toLocal(until) },
+    }))
+  }
+
+  async read(entry: SpoolEntry & EntryRef): Promise<StoredBody> {
+    const stored = await this.#find(entry)
+    if (!stored) throw new Error('it is gone: another replica has settled it')
+    return this.#messages.readBody(stored)
+  }
+
+  async extend(lease: Lease, leaseMs: number): Promise<Lease> {
+    this.#consumers.extend(lease.id, this.#state.serverNow() + leaseMs)
+    return { ...lease, until: this.#now() + leaseMs }
+  }
+
+  /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
+  finish(lease: Lease, ending?: End): Promise<boolean> {
+    this.#consumers.extend(lease.id, Infinity)
+    return this.#end(lease, lease, ending, this.#closing.signal)
+  }
+
+  /** Notifies all replicas when the lease is that of a put, since any of them may have fetched the message. */
+  async postpone({ id, key }: Lease, at: number): Promise<void> {
+    const due = this.#state.serverNow() + Math.min(at - this.#now(), LONGEST_DELAY_MS)
+    if (await this.#consumers.postpone(id, due)) return
+    const retry: Retry = { which: { entry: { id, key } }, due, isPutOver: true }
+    this.#consumers.retry(retry)
+    this.#server.nc.publish(RETRIES, JSON.stringify(retry))
+  }
+
+  expire(before: number): Promise<SpoolEntry[]> {
+    const end = this.#toServer(before)
+    return removeByClass(async (priority) => {
+      const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
+      const isDue = oldest !== undefined && oldest < end
+      return isDue
+        ? this.#removeWithin(priority, {}, REMOVED, { before: end, ending: { state: 'expired' } })
+        : []
+    })
+  }
+
+  async totals(): Promise<SpoolTotals> {
+    await this.#state.look(0)
+    const { failure } = this.#server
+    if (!failure) await this.#countLost(NOTE_MS)
+    return { ...(await this.#state.totals()), ...(failure && { problem: failure.message }) }
+  }
+
+  async list(query: PageQuery | EntryQuery): Promise<ListedEntry[]> {
+    if ('entry' in query) {
+      const { id, key } = query.entry
+      const stored = await this.#messages.get(id)
+      return stored?.entry.key === key ? [this.#describe(stored.entry, id, id)] : []
+    }
+    const { from, to, ...others } = query
+    const within = {
+      ...(from !== undefined && { from: this.#toServer(from) }),
+      ...(to !== undefined && { to: this.#toServer(to) }),
+    }
+    const found = await Promise.all(
+      CLASSES.map((_, priority) => this.#messages.list(priority, { ...others, ...within })),
+    )
+    const sign = query.order === 'oldest' ? 1 : -1
+    return found
+      .flat()
+      .sort((a, b) => sign * (a.place - b.place))
+      .slice(0, query.limit)
+      .map(({ entry, id, place }) => this.#describe(entry, id, place))
+  }
+
+  /** Each replica delivers again what it has put off itself. */
+  async retry(which: EntryFilter): Promise<number> {
+    let retried = this.#consumers.retry({ which })
+    const options = { strategy: 'stall', stall: STALL_MS, maxWait: REPLICAS_MS } as const
+    const { nc } = this.#server
+    for await (const answer of await nc.requestMany(RETRIES, JSON.stringify({ which }), options)) {
+      if (answer.data.length > 0) retried += answer.json<number>()
+    }
+    return retried
+  }
+
+  async purge(which: EntryFilter): Promise<SpoolEntry[]> {
+    if (which.entry) {
+      const { id, key } = which.entry
+      const stored = await this.#messages.get(id)
+      const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
+      return stored && isOurs ? [this.#localise(toSpoolEntry(stored.entry))] : []
+    }
+    return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
+  }
+
+  pause(project = ALL): Promise<void> {
+    return this.#state.changePauses((paused) => ({ [project]: this.#now(), ...paused }))
+  }
+
+  resume(project = ALL): Promise<void> {
+    return this.#state.changePauses(({ [project]: _, ...others }) => others)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearInterval(this.#asking)
+    this.#consumers.close()
+    const noted = this.#state.look(0).then(() => this.#countLost(0))
+    await Promise.race([noted.catch(() => undefined), wait(CLOSE_MS, undefined, { ref: false })])
+    await this.#server.close()
+  }
+
+  async #readDurability(): Promise<void> {
+    this.#durability = await describeServers({ ...this.#address, nc: this.#server.nc })
+  }
+
+  #assertNoFailure(): void {
+    if (this.#server.failure) throw this.#server.failure
+  }
+
+  /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
+  async #remove(id: number, entry: SpoolEntry, signal: AbortSignal): Promise<boolean> {
+    const isOurs = await this.#messages.remove(id, signal)
+    this.#consumers.forget(id)
+    if (!isOurs) return false
+    this.#state.remove(entry)
+    this.#messages.removeObject(entry)
+    return true
+  }
+
+  /**
+   * Ends an entry, after it was copied to those that are not pending if it has an ending: it is deleted last, so that no crash loses it. A
+   * copy that the server refuses is given up; of an entry whose body was cut, only the line is copied.
+   */
+  async #end(
+    ref: EntryRef,
+    entry: SpoolEntry,
+    ending: End | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let attempts = 0
+    let isCut = false
+    const copy = async () => {
+      const stored = await this.#find(ref)
+      if (!stored || !ending) return false
+      const chunks = () => {
+        const body = this.#messages.readBody(stored)
+        return Buffer.isBuffer(body) ? [body] : body.open()
+      }
+      try {
+        await this.entries.end(stored.entry, isCut ? undefined : { chunks }, ending)
+      } catch (error) {
+        if (error instanceof WrongSize) isCut = true
+        const isRefused = isAnswer(error) || ++attempts >= COPY_ATTEMPTS
+        if (this.#server.failure || !isRefused) throw error
+        this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
+      }
+      return true
+    }
+    if (ending && !(await retryUntil(signal, copy))) return false
+    return this.#remove(ref.id, entry, signal)
+  }
+
+  /** Sends a notice to the operator, once. */
+  #notice(notice: string): void {
+    if (notice !== this.#noticed) this.#onNotice(notice)
+    this.#noticed = notice
+  }
+
+  /** Finds an entry with its body, if that is small. One that this replica has leased is in memory. */
+  async #find({ id, key }: EntryRef): Promise<Stored | undefined> {
+    const held = this.#consumers.held(id)
+    const stored = held ? { entry: held.entry, data: held.message.data } : await this.#messages.get(id)
+    return stored?.entry.key === key ? stored : undefined
+  }
+
+  /** Ends the first entries of a class that became pending before a time, and returns those that no other replica ended. */
+  async #removeWithin(
+    priority: number,
+    which: EntryFilter,
+    limit: number,
+    { before, ending }: { before: number; ending?: End } = { before: Infinity },
+  ): Promise<SpoolEntry[]> {
+    const found: Walked[] = []
+    for await (const walked of this.#messages.walk(priority, { subjects: subjectsWithin(priority, which) })) {
+      if (pendingSince(walked.entry) >= before || found.length >= limit) break
+      found.push(walked)
+    }
+    const ours: SpoolEntry[] = []
+    const signal = this.#timeLimit()
+    while (found.length > 0) {
+      const some = found.splice(0, ending ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME)
+      const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
+      const removed = await Promise.allSettled(ended)
+      const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
+      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#localise(toSpoolEntry(entry))))
+      const failed = removed.find((each) => each.status === 'rejected')
+      if (failed && ours.length === 0) throw failed.reason
+      if (failed) break // what was removed has to be told
+    }
+    return ours
+  }
+
+  #countLost(ageMs: number): Promise<void> {
+    return this.#state.countLost(this.#state.serverNow(), ageMs).catch(() => undefined) // a later call counts it
+  }
+
+  #describe(entry: Entry, id: number, place: number): ListedEntry {
+    const { due, ...listed } = this.#consumers.describe(entry, id, place)
+    return { ...this.#localise(listed), ...(due !== undefined && { due: this.#toLocal(due) }) }
+  }
+
+  /** Times in the streams are those of the server, where the clock of this machine differs from its. */
+  #clockOffsetMs(): number {
+    const aheadMs = this.#state.serverNow() - this.#now()
+    return Math.abs(aheadMs) < CLOCKS_DIFFER_MS ? 0 : Math.round(aheadMs)
+  }
+
+  #toServer(time: number): number {
+    return time + this.#clockOffsetMs()
+  }
+
+  #toLocal(time: number): number {
+    return time - this.#clockOffsetMs()
+  }
+
+  #localise<E extends SpoolEntry>(entry: E): E {
+    return shiftTimes(entry, -this.#clockOffsetMs())
+  }
+
+  #timeLimit(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
+  }
+}

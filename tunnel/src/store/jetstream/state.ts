@@ -1,0 +1,245 @@
+/** State of the spool: what its streams hold of each project and category, pauses, shares and losses. */
+
+import type { StreamInfo } from '@nats-io/jetstream'
+import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
+import { networksAround } from 'contract/networks'
+import { shareOf } from '../../pipeline/projects.ts'
+import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../../pipeline/spool.ts'
+import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
+import { openBucket, putRevision } from './jetstream-shared-state.ts'
+import type { Messages } from './messages.ts'
+import type { Server } from './nats-server.ts'
+import { BACKSTOP_MS } from './streams.ts'
+
+/** Time of each pause by project, in milliseconds since 1970. */
+type Paused = Record<string, number>
+
+/** Clock of this machine in milliseconds since 1970, and a function that reads the server's from its response, which tests replace. */
+export type Clocks = { now: () => number; timeOf?: ((info: StreamInfo) => number) | undefined }
+
+/** Entries of one class, and the time at which its stream was created. */
+type Seen = { created: number; entries: number }
+
+type Reason = Extract<PutResult, { kind: 'full' }>['reason']
+
+/** Name of the pause of everything. */
+export const ALL = ''
+
+const PAUSED = 'paused'
+const SEEN = 'entries'
+const PROBE = 'probe'
+const MAX_NETWORKS = 10_000
+
+export class State {
+  readonly #now: () => number
+  readonly #timeOf: (info: StreamInfo) => number
+  readonly #server: Server
+  readonly #messages: Messages
+  readonly #shares: Omit<SpoolBounds, 'bytes'>
+  readonly #kvm: Kvm
+  /** Bytes by network that this replica has put and not removed. */
+  readonly #networks = new Map<string, number>()
+  /** Bytes by class and project that this replica has put since the last look. */
+  readonly #added = new Map<string, number>()
+  #partitions = new Map<string, Partition & { envelopes: number }>()
+  #infos: StreamInfo[] = []
+  #paused: Paused = {}
+  #lookedAt = -Infinity
+  /** Milliseconds by which the server's clock is ahead of the monotonic one of this process. */
+  #serverOffset: number | undefined
+  #turns = 0
+  #seen: Seen[] = []
+  #notedAt = -Infinity
+  #lost = 0
+
+  constructor(server: Server, messages: Messages, shares: Omit<SpoolBounds, 'bytes'>, clocks: Clocks) {
+    this.#now = clocks.now
+    this.#timeOf = clocks.timeOf ?? readTime
+    this.#server = server
+    this.#messages = messages
+    this.#shares = shares
+    this.#kvm = new Kvm(server.js)
+  }
+
+  get id(): string {
+    return `${NAME}-${this.#infos[0]?.created}`
+  }
+
+  get maxBytes(): number {
+    const bounds = this.#infos.map(({ config }, i) => config.max_bytes / (CLASSES[i]?.share ?? 1))
+    return Math.round(sumOf(bounds) / CLASSES.length)
+  }
+
+  /** Returns the time of the server in milliseconds since 1970, so that a wrong clock of one machine does no harm to the others. */
+  serverNow(): number {
+    return this.#serverOffset === undefined ? this.#now() : Math.round(performance.now() + this.#serverOffset)
+  }
+
+  /** Asks the server, unless the last answer is younger than `ageMs`. */
+  async look(ageMs: number): Promise<void> {
+    if (performance.now() - this.#lookedAt < ageMs) return
+    const asked = CLASSES.map(({ stream }, priority) =>
+      this.#server.insist(priority, () => this.#server.jsm.streams.info(stream, { subjects_filter: '>' })),
+    )
+    const [paused, ...infos] = await Promise.all([this.#onBucket((bucket) => bucket.get(PAUSED)), ...asked])
+    this.#lookedAt = performance.now()
+    const times = infos.map(this.#timeOf).filter(Number.isFinite)
+    if (times.length > 0) this.#serverOffset = Math.max(...times) - this.#lookedAt
+    this.#paused = paused?.json<Paused>() ?? {}
+    this.#infos = infos
+    const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
+    this.#partitions = new Map(
+      subjects.map(([subject, envelopes]) => [subject, { ...parseSubject(subject), envelopes }]),
+    )
+    this.#added.clear()
+    if (subjects.length === 0) this.#networks.clear() // other replicas settle entries, too
+  }
+
+  /** Returns the totals of the last look. The bytes of a partition are its part of its class. */
+  async totals(): Promise<SpoolTotals> {
+    const { streams } = this.#server.jsm
+    const objects = await Promise.all(CLASSES.map(({ stream }) => streams.info(`OBJ_${stream}`)))
+    const bytes = this.#infos.map(({ state }, i) => state.bytes + (objects[i]?.state.bytes ?? 0))
+    const counts = this.#infos.map(({ state }) => state.messages)
+    const counted = Array.from(this.#partitions.values(), async (partition) => {
+      const { priority, project, category, envelopes } = partition
+      const oldest = await this.#messages.oldest(priority, subjectOf(partition))
+      const mean = (bytes[priority] ?? 0) / Math.max(1, counts[priority] ?? 0)
+      const its = { project, category, envelopes, bytes: Math.round(mean * envelopes) }
+      return { ...its, ...(oldest !== undefined && { oldest }) }
+    })
+    const partitions = await Promise.all(counted)
+    const ages = partitions.flatMap(({ oldest }) => oldest ?? [])
+    return {
+      envelopes: sumOf(counts),
+      bytes: partitions.length > 0 ? sumOf(bytes) : 0,
+      ...(ages.length > 0 && { oldest: Math.min(...ages) }),
+      partitions,
+      paused: Object.entries(this.#paused).map(([key, since]) => ({
+        ...(key !== ALL && { project: key }),
+        since,
+      })),
+      ...(this.#lost > 0 && { lost: this.#lost }),
+    }
+  }
+
+  /** Returns the partitions that are wanted and not paused, the most important first. Of equal ones another is first each time. */
+  inTurn(wanted: readonly ProjectDemand[]): Partition[] {
+    if (ALL in this.#paused) return []
+    const unpaused = wanted.filter(({ project }) => !(project in this.#paused))
+    const limited = new Map(unpaused.map((each) => [each.project, each.rateLimitedCategories]))
+    const all = [...this.#partitions.values()].filter(
+      ({ project, category }) => limited.get(project)?.includes(category) === false,
+    )
+    const start = this.#turns++ % Math.max(1, all.length)
+    return [...all.slice(start), ...all.slice(0, start)].sort((a, b) => a.priority - b.priority)
+  }
+
+  /** Returns the reason why an entry may not be put. Shares are those of its class; a network's is that of this replica's own puts. */
+  shareReached(entry: SpoolEntry): Reason | undefined {
+    const { priority, project, network } = entry
+    const { addressShare, projectShare } = this.#shares
+    const { share, objectShare } = classOf(entry)
+    const { config, state } = this.#infos[priority] ?? {}
+    const bound = ((config?.max_bytes ?? 0) * (share + objectShare)) / share
+    const bytes = storedBytes(entry)
+    if (bytes > bound) return 'bound'
+    for (const { name, factor } of networksAround(network))
+      if ((this.#networks.get(name) ?? 0) + bytes > bound * addressShare * factor) return 'address-share'
+    if (projectShare === 1) return undefined
+    const its = [...this.#partitions.values()].filter(
+      (each) => each.priority === priority && shareOf(each.project) === shareOf(project),
+    )
+    const mean = (state?.bytes ?? 0) / Math.max(1, state?.messages ?? 0)
+    const stored = sumOf(its.map(({ envelopes }) => envelopes)) * mean
+    const added = this.#added.get(`${priority} ${shareOf(project)}`) ?? 0
+    return stored + added + bytes > bound * projectShare ? 'project-share' : undefined
+  }
+
+  /** Before it is put, so that simultaneous puts are seen. */
+  add(entry: SpoolEntry): void {
+    const name = `${entry.priority} ${shareOf(entry.project)}`
+    this.#added.set(name, (this.#added.get(name) ?? 0) + storedBytes(entry))
+    this.#growNetwork(entry.network, storedBytes(entry))
+    const subject = subjectOf(entry)
+    if (!this.#partitions.has(subject)) this.#partitions.set(subject, { ...entry, envelopes: 0 })
+  }
+
+  remove(entry: SpoolEntry): void {
+    this.#growNetwork(entry.network, -storedBytes(entry))
+  }
+
+  async changePauses(change: (paused: Paused) => Paused): Promise<void> {
+    await this.#onBucket((bucket) => changeValue<Paused>(bucket, PAUSED, (paused = {}) => change(paused)))
+    this.#lookedAt = -Infinity
+  }
+
+  /** Writes a value, to learn if the bucket accepts one. */
+  async probe(): Promise<void> {
+    await this.#onBucket((bucket) => bucket.put(PROBE, ''))
+  }
+
+  /**
+   * Compares the entries of each class with those that replicas noted, unless this one did so in the last `ageMs`. Lost are those of a stream
+   * that was created again. After an absence in which `max_age` may have passed, those that are missing are lost, too; after a shorter one
+   * they were settled. The replica that notes a loss first counts it.
+   */
+  async countLost(now: number, ageMs: number): Promise<void> {
+    const before = this.#seen
+    this.#seen = this.#infos.map(({ created, state }) => ({
+      created: Date.parse(created),
+      entries: state.messages,
+    }))
+    const isSame = this.#seen.every(({ created }, i) => created === before[i]?.created)
+    if (isSame && performance.now() - this.#notedAt < ageMs) return
+    this.#notedAt = performance.now()
+    await this.#onBucket(async (bucket) => {
+      const entry = await bucket.get(SEEN)
+      const noted = entry?.json<Seen[]>() ?? []
+      const isLong = entry !== null && entry.created.getTime() < now - BACKSTOP_MS
+      const lost = this.#seen.map(({ created, entries }, i) => {
+        const most = noted[i]?.entries ?? 0
+        if (created !== noted[i]?.created) return Math.max(most, before[i]?.entries ?? 0)
+        return isLong ? Math.max(0, most - entries) : 0
+      })
+      await bucket.put(SEEN, JSON.stringify(this.#seen), { previousSeq: entry?.revision ?? 0 })
+      this.#lost += sumOf(lost)
+    })
+  }
+
+  #growNetwork(network: string, bytes: number): void {
+    for (const { name } of networksAround(network)) {
+      const sum = (this.#networks.get(name) ?? 0) + bytes
+      const [oldest] = this.#networks.keys()
+      if (sum <= 0) this.#networks.delete(name)
+      else this.#networks.set(name, sum)
+      if (this.#networks.size > MAX_NETWORKS && oldest !== undefined) this.#networks.delete(oldest)
+    }
+  }
+
+  #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {
+    return this.#server.insist(0, async () => ask(await openBucket(this.#kvm)))
+  }
+}
+
+/** Replicas may change a value at one moment: each starts from the last revision. */
+async function changeValue<T>(bucket: KV, key: string, change: (value?: T) => T): Promise<void> {
+  for (;;) {
+    const entry = await bucket.get(key)
+    const changed = JSON.stringify(change(readValue<T>(entry)))
+    if (await putRevision(bucket, key, changed, entry?.revision ?? 0)) return
+  }
+}
+
+function readTime({ ts = '' }: StreamInfo): number {
+  return Date.parse(ts)
+}
+
+/** Returns `undefined` also for a key that was deleted. */
+function readValue<T>(entry: KvEntry | null): T | undefined {
+  return entry?.operation === 'PUT' ? entry.json<T>() : undefined
+}
+
+function sumOf(all: readonly number[]): number {
+  return all.reduce((sum, each) => sum + each, 0)
+}

@@ -1,0 +1,302 @@
+/** Runs calls of other threads on the store. On a full disk, delivery goes on with the reserve, and puts are rejected. */
+
+import type { EntryAdmin } from './admin.ts'
+import { isDamage } from './damaged-files.ts'
+import type { EndedEntries } from './ended-entries.ts'
+import type { FormerInbox } from './former-inbox.ts'
+import { hasErrorCode, LockHeld } from './locks.ts'
+import type { SnapshotTable } from './snapshot-table.ts'
+import type { Reserve } from './space.ts'
+import type { SqliteStore } from './sqlite-store.ts'
+import type { Summaries } from './summaries.ts'
+import type { ValueTable } from './value-table.ts'
+import type { CheckpointMode } from './write-ahead-log.ts'
+
+/** Methods that other threads may call. */
+export type Calls = Pick<
+  SqliteStore,
+  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe' | 'resend'
+> &
+  Pick<
+    EndedEntries,
+    'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept' | 'release' | 'releaseFiles'
+  > &
+  Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
+  Pick<FormerInbox, 'adoptFormer'> &
+  Omit<EntryAdmin, 'paused'> &
+  ValueTable &
+  SnapshotTable
+
+export type Call = { number: number; name: keyof Calls; args: unknown[] }
+export type Result = { number: number; value?: unknown; error?: Error }
+
+const GROWING: readonly (keyof Calls)[] = [
+  'put',
+  'keep',
+  'resend',
+  'adoptFormer',
+  'putValue',
+  'addSnapshots',
+  'probe',
+]
+
+/** Calls that write nothing. */
+const READING: readonly (keyof Calls)[] = [
+  'read',
+  'totals',
+  'list',
+  'readSnapshots',
+  'getValue',
+  'listEnded',
+  'findEvent',
+  'countEnded',
+  'readEnded',
+  'findKept',
+  'listKept',
+  'listGroups',
+  'countArrived',
+]
+
+/** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
+const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
+/** Calls that end deliveries. They make the file longer when the entries stay. */
+const ENDING: readonly (keyof Calls)[] = ['finish', 'expire']
+const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
+
+const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
+const SQLITE_FULL = 13
+
+/** The log cannot be moved into the file, or takes the whole reserve. */
+class LogFull extends Error {
+  override readonly message =
+    'the write-ahead log is full: the disk is full or slow, or another process reads the file'
+}
+
+/** Another replica has given up the reserve since the batch began. */
+class ReserveGone extends LogFull {}
+
+export class CallRunner {
+  /** Reason why the file must take no more entries. */
+  fault: Error | undefined
+  readonly #store: SqliteStore
+  readonly #reserve: Reserve
+  readonly #walBytes: number
+  /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
+  readonly #maxGrowth: number
+  /** The reserve was there when the current batch began. */
+  #hasReserve = false
+
+  constructor(store: SqliteStore, reserve: Reserve, walBytes: number) {
+    this.#store = store
+    this.#reserve = reserve
+    this.#walBytes = walBytes
+    this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
+    store.ended.hasRoom = () => !this.fault && reserve.isFilled()
+  }
+
+  /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
+  run(calls: readonly Call[]): Result[] {
+    this.#store.lockWait.begin()
+    const isReading = ({ name }: Call) => READING.includes(name)
+    const writes = calls.filter((call) => !isReading(call))
+    const results = this.#split(writes).flatMap((batch) => this.#runTogether(batch))
+    return [...results, ...calls.filter(isReading).map((call) => this.#read(call))]
+  }
+
+  #read(call: Call): Result {
+    try {
+      return { number: call.number, value: this.#store.view(() => this.#perform(call)) }
+    } catch (error) {
+      return failure(call, error)
+    }
+  }
+
+  /** When one of the calls fails, each gets its own transaction. */
+  #runTogether(calls: readonly Call[]): Result[] {
+    this.#hasReserve = this.#reserve.isFilled()
+    const isShort = this.#store.log.shorten(this.#checkpointMode())
+    const ofWrites = this.#hasRoomForLog() ? undefined : new LogFull()
+    const ofGrowth = ofWrites ?? (calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined)
+    const rejectionOf = (call: Call) => (isGrowing(call) ? ofGrowth : ofWrites)
+    const accepted = calls.filter((call) => !rejectionOf(call))
+    const rejected = calls.flatMap((call) => {
+      const error = rejectionOf(call)
+      return error ? [failure(call, error)] : []
+    })
+    try {
+      return [...rejected, ...this.#commit(accepted)]
+    } catch (error) {
+      if (error instanceof ReserveGone) return [...rejected, ...this.#runTogether(accepted)]
+      if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
+      const [only] = accepted
+      if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
+      else if (only && accepted.length === 1 && !isDiskFull(error) && !isDamage(error))
+        return [...rejected, failure(only, error)]
+      return [...rejected, ...accepted.map((call) => this.#runAlone(call))]
+    }
+  }
+
+  /** Without the reserve, the rest of the disk is for moving the log into the file: a longer log would take it away. */
+  #hasRoomForLog(): boolean {
+    return this.#reserve.isFilled() || this.#store.log.checkpoint('RESTART')
+  }
+
+  /** An earlier call may have given up the reserve, or another replica. */
+  #runAlone(call: Call): Result {
+    const ofGrowth = () => (isGrowing(call) ? this.#rejectionOf(true) : undefined)
+    const rejection = this.#hasRoomForLog() ? ofGrowth() : new LogFull()
+    if (rejection) return failure(call, rejection)
+    try {
+      return this.#commitOne(call)
+    } catch (error) {
+      return needsRoom(error) ? this.#runWithMoreRoom(call) : failure(call, error)
+    }
+  }
+
+  /** Moving the log into the file makes room in it. Only calls that free space get the reserve, too. */
+  #runWithMoreRoom(call: Call): Result {
+    try {
+      this.#store.log.checkpoint(this.#checkpointMode())
+      return this.#commitOne(call)
+    } catch (error) {
+      if (!needsRoom(error)) return failure(call, error)
+      if (isGrowing(call)) return this.#releaseEnded() ? this.#runLast(call) : failure(call, error)
+    }
+    try {
+      this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
+      this.#hasReserve = false
+      if (!this.#hasRoomForLog()) throw new LogFull()
+      return this.#commitOne(call)
+    } catch (error) {
+      return failure(call, error)
+    }
+  }
+
+  #runLast(call: Call): Result {
+    try {
+      return this.#commitOne(call)
+    } catch (error) {
+      return failure(call, error)
+    }
+  }
+
+  /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
+  #rejectionOf(isLogShort: boolean): Error | undefined {
+    if (this.fault) return this.fault
+    const hasReserve = () => this.#reserve.fill() || this.#store.freeBytes() > this.#reserve.bytes
+    if (!hasReserve() && !(this.#releaseEnded() && hasReserve()))
+      return new Error('the disk is full: the rest of it is for delivering pending envelopes')
+    return isLogShort ? undefined : new LogFull()
+  }
+
+  /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
+  #releaseEnded(): boolean {
+    const bytes = 2 * this.#reserve.bytes // the reserve may have to wait for the space that this makes in the file
+    return this.#runAlone({ number: 0, name: 'release', args: [bytes] }).value === true
+  }
+
+  /** While there is no reserve, the log keeps its space. */
+  #checkpointMode(): CheckpointMode {
+    return this.#reserve.isFilled() ? 'TRUNCATE' : 'RESTART'
+  }
+
+  #commit(calls: readonly Call[]): Result[] {
+    if (calls.length === 0) return []
+    return this.#store.commit(() => {
+      this.#checkReserve()
+      return calls.map((call) => ({ number: call.number, value: this.#perform(call) }))
+    })
+  }
+
+  /**
+   * Throws when another replica has given up the reserve, which it does with the lock that this transaction has: the space is for moving the
+   * log into the file, and a batch that was admitted before would take it.
+   */
+  #checkReserve(): void {
+    if (this.#hasReserve && !this.#reserve.isFilled()) throw new ReserveGone()
+  }
+
+  #commitOne(call: Call): Result {
+    try {
+      const perform = () => {
+        this.#checkReserve()
+        return this.#perform(call)
+      }
+      return { number: call.number, value: this.#store.commit(perform) }
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const value = this.#performOnDamaged(call)
+      if (value === undefined) throw error
+      return { number: call.number, value }
+    }
+  }
+
+  /** Repeats a call that has met damaged pages without them, where that is possible. */
+  #performOnDamaged({ name, args }: Call): unknown {
+    if (name === 'take') {
+      const [limit, leaseMs, demands] = args as Parameters<Calls['take']>
+      return this.#store.takeFromDamaged(limit, leaseMs, demands)
+    }
+    if (name === 'finish') {
+      const [id, until] = args as Parameters<Calls['finish']>
+      return this.#store.commit(() => this.#store.finish(id, until))
+    }
+    if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
+    return undefined
+  }
+
+  #perform(call: Call): unknown {
+    const { admin, values, snapshots, ended, summaries, formerInbox } = this.#store
+    const targets = [this.#store, admin, values, snapshots, ended, summaries, formerInbox]
+    const target = targets.find((each) => call.name in each) ?? admin
+    const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
+    const result = method.apply(target, call.args)
+    if (this.#isLengthening(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
+    return result
+  }
+
+  #isLengthening({ name }: Call): boolean {
+    return LENGTHENING.includes(name) || (ENDING.includes(name) && this.#reserve.isFilled())
+  }
+
+  /** One transaction holds up to half of the log, or one larger entry. */
+  #split(calls: readonly Call[]): Call[][] {
+    const batches: Call[][] = []
+    let left = 0
+    for (const call of calls) {
+      left -= bytesOf(call)
+      const last = batches.at(-1)
+      if (last && left >= 0) last.push(call)
+      else {
+        batches.push([call])
+        left = this.#walBytes / 2 - bytesOf(call)
+      }
+    }
+    return batches
+  }
+}
+
+function isGrowing({ name }: Call): boolean {
+  return GROWING.includes(name)
+}
+
+function needsRoom(error: unknown): boolean {
+  return isDiskFull(error) || error instanceof LogFull
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return hasErrorCode(error, [SQLITE_FULL, SQLITE_IOERR])
+}
+
+/** Returns about the bytes that a call writes. An entry that stays after its delivery is copied. */
+function bytesOf({ name, args }: Call): number {
+  const [, , end] = name === 'finish' ? (args as Parameters<Calls['finish']>) : []
+  return args.reduce<number>(
+    (sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : (JSON.stringify(arg)?.length ?? 0)),
+    end?.bytes ?? 0,
+  )
+}
+
+function failure({ number }: Call, error: unknown): Result {
+  return { number, error: error instanceof Error ? error : new Error(String(error)) }
+}

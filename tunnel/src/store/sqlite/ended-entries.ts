@@ -1,0 +1,559 @@
+/** Entries that are not pending, in a table of their own: an earlier release would deliver them from that of pending entries. */
+
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { INBOX_DSN } from 'contract/dsn'
+import { networksAround } from 'contract/networks'
+import { MIRROR_MARK, shareOf } from '../../pipeline/projects.ts'
+import {
+  DEAD_LETTER_LINES,
+  DEAD_LETTER_MS,
+  DEAD_LETTER_SHARE,
+  ENDED_STATES,
+  type EndedEntry,
+  type EndedFilter,
+  type EndedPage,
+  type EndedPlace,
+  type EndedState,
+  type Ending,
+  type SpoolBounds,
+  type SpoolEntry,
+} from '../../pipeline/spool.ts'
+import { type Summary, summarise, summariseFile } from '../entry-summary.ts'
+import type { BodyFiles } from './body-files.ts'
+import { diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
+import { bytesOfSummary, type Summaries } from './summaries.ts'
+import type { EndedKind, Usage } from './usage.ts'
+
+/** Result of `shareOf`, for an index. */
+const SHARING = `CASE WHEN substr(project, -${MIRROR_MARK.length}) = '${MIRROR_MARK}' THEN '${MIRROR_MARK}' ELSE project END`
+
+/** Additive: the previous release ignores the table. */
+export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  state TEXT NOT NULL,
+  ended INTEGER NOT NULL,
+  resent INTEGER,
+  status INTEGER,
+  answer TEXT,
+  key TEXT NOT NULL UNIQUE,
+  project TEXT NOT NULL,
+  category TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  network TEXT NOT NULL,
+  received INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  stored INTEGER NOT NULL,
+  receipt TEXT NOT NULL,
+  event_id TEXT,
+  headers TEXT NOT NULL,
+  file TEXT,
+  body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS entries_ended ON entries (state, ended, project, resent, stored, size);
+CREATE INDEX IF NOT EXISTS entries_event ON entries (event_id) WHERE event_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
+CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
+CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept';
+CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0;
+CREATE INDEX IF NOT EXISTS entries_dead_project ON entries (${SHARING}, stored, ended) WHERE state <> 'kept'`
+
+export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & { entryBytes: number }
+
+/** Dead letters and kept entries have bounds of their own. */
+type Kind = 'dead' | 'kept'
+type Limits = { bytes: number; ageMs: number }
+/** Entries that share a part of a bound: of a network or a project, or all of a kind. */
+type Group = { of: 'all' | 'network' | 'project'; name: string; share: number }
+type Owner = { network: string; project: string }
+
+const LINE_BYTES = 1024 // of a row without a body and an answer, in the table and its indexes
+const INDEX_BYTES = 350 // of the indexes that pending entries do not have
+const LONGEST_KEPT_MS = 720 * 60 * 60 * 1000 // where nothing is kept: other replicas may still keep entries
+const VICTIMS = 32 // read at once
+const PRUNED = 500 // in one transaction
+const PRUNED_FOR_ONE = 2 // with each entry, so that pruning keeps up
+const MAX_BATCH_BYTES = 4 * 1024 * 1024 // of bodies that a resend copies through the log in one transaction
+
+/** Runs in a transaction of its caller. */
+export class EndedEntries {
+  /** While it returns `false`, no entry stays: on a full disk, the space is for delivery. */
+  hasRoom = () => true
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #usage: Usage
+  readonly #files: BodyFiles
+  readonly #summaries: Summaries
+  readonly #limits: Record<Kind, Limits>
+  /** Dead letters of which only the line is left. */
+  readonly #maxLines: number
+  readonly #shares: Pick<EndedBounds, 'addressShare' | 'projectShare'>
+
+  constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, summaries: Summaries, bounds: EndedBounds) {
+    this.#statements = prepare(db)
+    this.#usage = usage
+    this.#files = files
+    this.#summaries = summaries
+    this.#shares = bounds
+    const deadBytes = bounds.entryBytes * DEAD_LETTER_SHARE
+    this.#maxLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
+    this.#limits = {
+      dead: { bytes: deadBytes, ageMs: DEAD_LETTER_MS },
+      kept: bounds.kept ?? { bytes: 0, ageMs: LONGEST_KEPT_MS },
+    }
+  }
+
+  /** Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. */
+  add(
+    id: number,
+    {
+      state,
+      status,
+      answer,
+    }: { state: EndedState; status?: number | undefined; answer?: string | undefined },
+  ): void {
+    const row = this.#statements.pending.get(id)
+    if (!row) return
+    if (!this.hasRoom()) {
+      if (state === 'kept' && row.project === INBOX_DSN)
+        throw new Error('the disk is full: the envelope stays pending, since only the inbox would have it')
+      return
+    }
+    const key = String(row.key)
+    if (this.#isKept(key)) this.#statements.note.run(status ?? null, answer ?? null, key)
+    else {
+      const kind = kindOf(state)
+      const owner = ownerOf(row)
+      const summary = kind === 'kept' ? this.#summarisePending(id) : undefined
+      const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
+      this.#removeKey(key)
+      this.#prune(kind, PRUNED_FOR_ONE)
+      const isStored = state !== 'evicted' && this.#makeRoom(kind, owner, bytes)
+      if (!isStored && kind === 'kept') return
+      const file = isStored && row.file !== null ? this.#files.keep(String(row.file)) : null
+      const taken = isStored ? bytes : lineBytes(answer)
+      const ended = [state, Date.now(), status ?? null, answer ?? null, taken, Number(isStored)]
+      const { lastInsertRowid } = this.#statements.move.run(
+        ...[...ended, Number(isStored), file, Number(isStored), id],
+      )
+      if (summary) this.#summaries.add(lastInsertRowid, summary.entry, summary)
+      this.#usage.countEnded(kind, { ...owner, bytes: taken }, 1)
+      if (!isStored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
+      if (kind === 'dead') this.#dropLines(owner)
+    }
+  }
+
+  /** Stores an entry that was never pending. `file` is in the folder of ended entries. */
+  keep(
+    entry: SpoolEntry,
+    body: Uint8Array | undefined,
+    { state, status, answer }: Ending,
+    ended = Date.now(),
+  ): 'stored' | 'known' | 'too-large' {
+    const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
+    if (this.#isKept(key)) return 'known'
+    const kind = kindOf(state)
+    const summary = kind === 'kept' ? this.#summarise(entry, body) : undefined
+    const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
+    this.#removeKey(key)
+    this.#prune(kind, PRUNED_FOR_ONE)
+    const owner = ownerOf(entry)
+    if (!this.#makeRoom(kind, owner, bytes)) return 'too-large'
+    const { lastInsertRowid } = this.#statements.insert.run(
+      ...[state, ended, status ?? null, answer ?? null, key, project, category, priority, network],
+      ...[received, entry.bytes, bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null],
+      body ?? null,
+    )
+    if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
+    this.#usage.countEnded(kind, { ...owner, bytes }, 1)
+    return 'stored'
+  }
+
+  listEnded(filter: EndedFilter, { limit, after }: EndedPage): EndedEntry[] {
+    const { ended, id } = after ?? { ended: Number.MAX_SAFE_INTEGER, id: 0 }
+    const named = this.#named(filter)?.filter(
+      (found) => found.ended < ended || (found.ended === ended && found.id < id),
+    )
+    const found =
+      named ??
+      statesOf(filter)
+        .flatMap((state) => this.#statements.newest.all(state, ...rangeOf(filter), ended, id, limit))
+        .map(readEnded)
+        .sort(newestFirst)
+    return found.slice(0, limit)
+  }
+
+  countEnded(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
+    const total = { entries: 0, bytes: 0 }
+    const named = this.#named(filter)?.filter(({ isStored }) => isStored)
+    for (const { bytes } of named?.toReversed().slice(0, limit) ?? []) {
+      total.entries++
+      total.bytes += bytes
+    }
+    for (const state of named ? [] : statesOf(filter)) {
+      const row = this.#statements.count.get(state, ...rangeOf(filter), limit - total.entries)
+      total.entries += Number(row?.entries)
+      total.bytes += Number(row?.bytes)
+    }
+    return total
+  }
+
+  /** Returns the newest kept entry of a receipt. */
+  findKept(receipt: string): EndedEntry | undefined {
+    const row = this.#statements.ofNumber.get(this.#summaries.numberOf(receipt) ?? 0)
+    return row && readEnded(row)
+  }
+
+  /** Lists entries with a body, the oldest first. */
+  oldest(filter: EndedFilter, limit: number, after: EndedPlace = { ended: 0, id: 0 }): EndedEntry[] {
+    const { ended, id } = after
+    const range = { ...filter, from: Math.max(filter.from ?? 0, ended) }
+    const found =
+      this.#named(filter)
+        ?.filter((entry) => newestFirst(entry, after) < 0)
+        .toReversed() ??
+      statesOf(filter)
+        .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(range), ended, id, limit))
+        .map(readEnded)
+        .sort((a, b) => -newestFirst(a, b))
+    let room = MAX_BATCH_BYTES
+    const chosen: EndedEntry[] = []
+    for (const entry of found.filter(({ isStored }) => isStored).slice(0, limit)) {
+      if (entry.file === undefined) room -= entry.bytes
+      if (room < 0 && chosen.length > 0) break
+      chosen.push(entry)
+    }
+    return chosen
+  }
+
+  /** Returns `undefined` when a file holds the body, or the entry is gone. */
+  readEnded(id: number, key: string): Uint8Array | undefined {
+    const body = this.#statements.body.get(id, key)?.body
+    return body instanceof Uint8Array ? body : undefined
+  }
+
+  /** Notes that an entry is pending again. A dead letter moves, a kept entry stays. */
+  noteResent({ id, state }: EndedEntry, time: number): void {
+    if (state === 'kept') this.#statements.noteResent.run(time, id)
+    else this.#removeRow(this.#statements.line.get(id))
+  }
+
+  /** Notes that the body of an entry has been lost. */
+  noteLost(id: number): void {
+    this.#removeBody(this.#statements.line.get(id))
+  }
+
+  /** Removes up to 500 entries. Returns their number. */
+  purgeEnded(filter: EndedFilter): number {
+    const found =
+      this.#named(filter) ??
+      statesOf(filter).flatMap((state) =>
+        this.#statements.newest
+          .all(state, ...rangeOf(filter), Number.MAX_SAFE_INTEGER, 0, PRUNED)
+          .map(readEnded),
+      )
+    const purged = found.slice(0, PRUNED)
+    for (const { id } of purged) this.#removeRow(this.#statements.line.get(id))
+    return purged.length
+  }
+
+  /** Makes room for pending entries. `excess` are the bytes by which they alone would exceed the bound. */
+  giveWay(excess: number): void {
+    const { bytes } = this.#limits.dead
+    if (excess + bytes > 0) this.#shrink('dead', -excess)
+  }
+
+  /** Makes `bytes` free on a full disk. Returns `false` when there is nothing left to remove. */
+  release(bytes: number): boolean {
+    const [kept, dead] = [this.#usage.of('kept', '').bytes, this.#usage.of('dead', '').bytes]
+    if (kept + dead <= 0) return false
+    this.#shrink('kept', kept - bytes)
+    this.#shrink('dead', dead - Math.max(0, bytes - kept))
+    return true
+  }
+
+  /** Removes ended entries whose bodies are files, which make `bytes` free on a full disk. Returns `false` when there are none. */
+  releaseFiles(bytes: number): boolean {
+    let left = bytes
+    while (left > 0) {
+      const rows = this.#statements.withFiles.all(VICTIMS)
+      if (rows.length === 0) break
+      for (const row of rows) {
+        if (left <= 0) break
+        left -= Number(row.bytes)
+        if (row.state === 'kept') this.#removeRow(row)
+        else this.#removeBody(row)
+      }
+    }
+    return left < bytes
+  }
+
+  deadBytes(): number {
+    return this.#usage.of('dead', '').bytes
+  }
+
+  /** Removes entries that are too old. */
+  prune(): void {
+    for (const kind of KINDS) this.#prune(kind, PRUNED)
+  }
+
+  holdsFile(name: string): boolean {
+    return this.#statements.withFile.get(name) !== undefined
+  }
+
+  /** Summarises here, in the thread that has the body: that of a pending entry never leaves it. */
+  #summarise(entry: SpoolEntry, body: Uint8Array | undefined, path = this.#files.pathOf): Summary {
+    return body ? summarise(entry, body) : summariseFile(entry, path(entry.file ?? ''))
+  }
+
+  #summarisePending(id: number): (Summary & { entry: SpoolEntry }) | undefined {
+    const row = this.#statements.pendingWhole.get(id)
+    if (!row) return undefined
+    const entry = readEntry(row)
+    const body = row.body instanceof Uint8Array ? row.body : undefined
+    return { ...this.#summarise(entry, body, this.#files.pathOfPending), entry }
+  }
+
+  #prune(kind: Kind, limit: number): void {
+    const before = Date.now() - this.#limits[kind].ageMs
+    const rows =
+      kind === 'kept'
+        ? this.#statements.oldKept.all(before, limit)
+        : this.#statements.oldDead.all(before, limit)
+    for (const row of rows) this.#removeRow(row)
+  }
+
+  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network and its project give way, then the oldest of all. */
+  #makeRoom(kind: Kind, owner: Owner, bytes: number): boolean {
+    const { bytes: maxBytes } = this.#limits[kind]
+    const groups = this.#groupsOf(kind, owner)
+    if (groups.some(({ share }) => bytes > maxBytes * share)) return false
+    for (const group of groups) this.#shrink(kind, maxBytes * group.share - bytes, group)
+    return true
+  }
+
+  /** Removes the oldest lines without a body beyond the bounds of a network, of a project, and of all. */
+  #dropLines(owner: Owner): void {
+    for (const group of this.#groupsOf('dead', owner)) {
+      const most = Math.max(1, Math.floor(this.#maxLines * group.share))
+      for (let left = this.#totalOf('line', group).envelopes - most; left > 0; ) {
+        const rows = this.#oldest('line', group, left)
+        if (rows.length === 0) break
+        for (const row of rows) this.#removeRow(row)
+        left -= rows.length
+      }
+    }
+  }
+
+  /** Returns the groups of an entry, the smallest first. */
+  #groupsOf(kind: Kind, { network, project }: Owner): Group[] {
+    const { addressShare, projectShare } = this.#shares
+    const networks = networksAround(network).map(({ name, factor }): Group => {
+      return { of: 'network', name, share: Math.min(1, addressShare * factor) }
+    })
+    const ofProject: Group = { of: 'project', name: project, share: projectShare }
+    return [...networks, ...(kind === 'dead' ? [ofProject] : []), EVERYTHING]
+  }
+
+  /** Removes the oldest kept entries, or the bodies of the oldest dead letters and then their lines, until the rest takes `maxBytes`. */
+  #shrink(kind: Kind, maxBytes: number, group: Group = EVERYTHING): void {
+    const isTooLarge = () => this.#totalOf(kind, group).bytes > Math.max(0, maxBytes)
+    while (isTooLarge()) {
+      const rows = this.#oldest(kind, group, VICTIMS)
+      const lines = kind === 'dead' && rows.length === 0 ? this.#oldest('line', group, VICTIMS) : []
+      if (rows.length + lines.length === 0) return
+      for (const row of [...rows, ...lines]) {
+        if (!isTooLarge()) return
+        if (kind === 'dead' && row.stored) this.#removeBody(row)
+        else this.#removeRow(row)
+      }
+    }
+  }
+
+  #totalOf(kind: EndedKind, { of, name }: Group): { envelopes: number; bytes: number } {
+    return this.#usage.of(of === 'all' ? kind : `${kind}-${of}`, name)
+  }
+
+  /** Lists the oldest entries of a group; of dead letters, those with a body. */
+  #oldest(kind: EndedKind, { of, name }: Group, limit: number): Row[] {
+    const { oldestKept, oldestKeptOf, oldestStored, oldestLines, oldestDeadOf, oldestDeadOfProject } =
+      this.#statements
+    const stored = Number(kind === 'dead')
+    if (of === 'project') return oldestDeadOfProject.all(name, stored, limit)
+    if (of === 'network')
+      return kind === 'kept'
+        ? oldestKeptOf.all(...within(name), limit)
+        : oldestDeadOf.all(...within(name), stored, limit)
+    return { kept: oldestKept, dead: oldestStored, line: oldestLines }[kind].all(limit)
+  }
+
+  #removeBody(row: Row | undefined): void {
+    if (!row) return
+    const [owner, bytes, left] = [ownerOf(row), Number(row.bytes), lineBytes(row.answer)]
+    this.#statements.removeBody.run(left, Number(row.id))
+    this.#usage.countEnded(kindOf(row.state), { ...owner, bytes: left - bytes }, 0)
+    if (kindOf(row.state) === 'dead' && row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
+    this.#removeFile(row)
+  }
+
+  #removeRow(row: Row | undefined): void {
+    if (!row) return
+    const [owner, kind] = [ownerOf(row), kindOf(row.state)]
+    this.#statements.remove.run(Number(row.id))
+    if (kind === 'kept') this.#summaries.remove(Number(row.id))
+    this.#usage.countEnded(kind, { ...owner, bytes: -Number(row.bytes) }, -1)
+    if (kind === 'dead' && !row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, -1)
+    this.#removeFile(row)
+  }
+
+  #removeFile({ file }: Row): void {
+    if (typeof file === 'string') this.#files.remove(file)
+  }
+
+  /** Removes a dead letter whose envelope has ended again. */
+  #removeKey(key: string): void {
+    this.#removeRow(this.#statements.lineOfKey.get(key))
+  }
+
+  #isKept(key: string): boolean {
+    return this.#statements.lineOfKey.get(key)?.state === 'kept'
+  }
+
+  /** Lists the entries of a filter that names one, or an event, the last one that ended first. `undefined` for other filters. */
+  #named(filter: EndedFilter): EndedEntry[] | undefined {
+    const { entry, eventId, states, projects, from = 0, to = Infinity, notResentSince = Infinity } = filter
+    const { one, ofEvent } = this.#statements
+    if (!entry && eventId === undefined) return undefined
+    const rows = entry ? one.all(entry.id, entry.key) : ofEvent.all(eventId ?? '')
+    return rows
+      .map(readEnded)
+      .filter(
+        (found) =>
+          (eventId === undefined || found.eventId === eventId) &&
+          (states?.includes(found.state) ?? true) &&
+          (projects?.includes(found.project) ?? true) &&
+          found.ended >= from &&
+          found.ended <= to &&
+          (found.resent ?? -Infinity) < notResentSince,
+      )
+      .sort(newestFirst)
+  }
+}
+
+const EVERYTHING: Group = { of: 'all', name: '', share: 1 }
+const KINDS: readonly Kind[] = ['dead', 'kept']
+
+function kindOf(state: unknown): Kind {
+  return state === 'kept' ? 'kept' : 'dead'
+}
+
+/** Returns the network, and the project whose share an entry takes. */
+function ownerOf({ network, project }: Row | SpoolEntry): Owner {
+  return { network: String(network), project: shareOf(String(project)) }
+}
+
+function lineBytes(answer: unknown): number {
+  return LINE_BYTES + (typeof answer === 'string' ? answer.length : 0)
+}
+
+/** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
+function within(network: string): [string, string] {
+  return [network, network.includes(':') ? `${network}~` : network]
+}
+
+function statesOf({ states = ENDED_STATES }: EndedFilter): readonly EndedState[] {
+  return states
+}
+
+function rangeOf({ projects, from = 0, to, notResentSince }: EndedFilter): SQLInputValue[] {
+  const names = projects ? JSON.stringify(projects) : null
+  return [from, to ?? Number.MAX_SAFE_INTEGER, names, names, notResentSince ?? Number.MAX_SAFE_INTEGER]
+}
+
+function newestFirst(a: EndedPlace, b: EndedPlace): number {
+  return b.ended - a.ended || b.id - a.id
+}
+
+function readEnded(row: Row): EndedEntry {
+  const { ended, state, status, answer, stored } = row
+  return {
+    ...readEntry(row),
+    ...{ ended: Number(ended), state: ENDED_STATES.find((each) => each === state) ?? 'declined' },
+    ...(status !== null && { status: Number(status) }),
+    ...(answer !== null && { answer: String(answer) }),
+    isStored: Boolean(stored),
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const shared = 'key, project, category, priority, network'
+  const selected = `SELECT id, state, ended, resent, status, answer, ${shared}, received, size AS body_bytes, stored, receipt, event_id,
+    headers, file FROM entries`
+  const line = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
+  const inRange = `INDEXED BY entries_ended WHERE state = ? AND ended BETWEEN ? AND ?
+    AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
+  return {
+    pending: db.prepare('SELECT key, network, project, bytes, file FROM envelopes WHERE id = ?'),
+    pendingWhole: db.prepare(`SELECT ${SELECTED}, body FROM envelopes WHERE id = ?`),
+    note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
+    move: db.prepare(
+      `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
+       SELECT ?, ?, ?, ?, ?, ?, CASE WHEN arrived IS NULL THEN NULL ELSE received END, ${shared}, coalesce(arrived, received),
+         coalesce(length(body), bytes), receipt, event_id, CASE WHEN ? THEN headers ELSE '[]' END, ?, CASE WHEN ? THEN body END
+       FROM envelopes WHERE id = ?`,
+    ),
+    insert: db.prepare(
+      `INSERT INTO entries (state, ended, status, answer, ${shared}, received, size, bytes, stored, receipt, event_id, headers, file, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`,
+    ),
+    newest: db.prepare(
+      `${selected} ${inRange} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
+    ),
+    oldest: db.prepare(
+      `${selected} ${inRange} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
+    ),
+    count: db.prepare(
+      `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
+       FROM (SELECT size FROM entries ${inRange} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
+    ),
+    one: db.prepare(`${selected} WHERE id = ? AND key = ?`),
+    ofNumber: db.prepare(`${selected} WHERE id = ?`),
+    ofEvent: db.prepare(`${selected} INDEXED BY entries_event WHERE event_id = ?`),
+    body: db.prepare('SELECT body FROM entries WHERE id = ? AND key = ?'),
+    line: db.prepare(`${line} WHERE id = ?`),
+    lineOfKey: db.prepare(`${line} WHERE key = ?`),
+    noteResent: db.prepare('UPDATE entries SET resent = ? WHERE id = ?'),
+    removeBody: db.prepare(
+      "UPDATE entries SET body = NULL, file = NULL, stored = 0, headers = '[]', bytes = ? WHERE id = ?",
+    ),
+    remove: db.prepare('DELETE FROM entries WHERE id = ?'),
+    withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
+    withFiles: db.prepare(
+      `${line} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
+    ),
+    oldKept: db.prepare(
+      `${line} INDEXED BY entries_ended WHERE state = 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
+    ),
+    oldDead: db.prepare(
+      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
+    ),
+    oldestKept: db.prepare(`${line} INDEXED BY entries_ended WHERE state = 'kept' ORDER BY ended LIMIT ?`),
+    oldestKeptOf: db.prepare(
+      `${line} INDEXED BY entries_kept_network WHERE state = 'kept' AND network BETWEEN ? AND ? ORDER BY ended LIMIT ?`,
+    ),
+    oldestStored: db.prepare(
+      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND stored = 1 ORDER BY ended LIMIT ?`,
+    ),
+    oldestLines: db.prepare(
+      `${line} INDEXED BY entries_lines WHERE state <> 'kept' AND stored = 0 ORDER BY ended LIMIT ?`,
+    ),
+    oldestDeadOf: db.prepare(
+      `${line} INDEXED BY entries_dead_network WHERE state <> 'kept' AND network BETWEEN ? AND ? AND stored = ?
+       ORDER BY ended LIMIT ?`,
+    ),
+    oldestDeadOfProject: db.prepare(
+      `${line} INDEXED BY entries_dead_project WHERE state <> 'kept' AND ${SHARING} = ? AND stored = ?
+       ORDER BY ended LIMIT ?`,
+    ),
+  }
+}

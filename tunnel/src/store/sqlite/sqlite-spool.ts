@@ -1,0 +1,413 @@
+/** Spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
+
+import { randomUUID } from 'node:crypto'
+import { closeSync, createReadStream, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { SharedState } from '../../pipeline/shared-state.ts'
+import {
+  type Ending,
+  type Entries,
+  type EntryFilter,
+  type EntryRef,
+  type Lease,
+  type ListedEntry,
+  type PageQuery,
+  type Position,
+  type PutResult,
+  pendingSince,
+  type Spool,
+  type SpoolBody,
+  type SpoolBounds,
+  type SpoolDescription,
+  type SpoolDisk,
+  type SpoolEntry,
+  type StoredBody,
+  type Summaries,
+} from '../../pipeline/spool.ts'
+import { WrongSize } from '../stored-body.ts'
+import { StoreAway } from '../unreachable.ts'
+import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
+import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
+import { formerInboxOf } from './former-inbox.ts'
+import { LockHeld, rejectSpecialFile } from './locks.ts'
+import { divideSpace } from './space.ts'
+import type { SpoolFileOptions } from './spool-file.ts'
+import { describeDisk } from './sqlite-durability.ts'
+import { Checkpoints } from './threads/checkpoints.ts'
+import { openSpoolWorker, type SpoolFileCaller } from './threads/worker-client.ts'
+import { walFileOf } from './write-ahead-log.ts'
+
+const PROBE_BYTES = 64 * 1024
+const FORMER_MS = 1_000
+const MAX_CHANGED = 10_000 // entries purged or made due by one call
+
+export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
+
+/**
+ * Opens the file, or creates it. Rejects when it is damaged and another replica has it open, and with `StoreAway` while another replica
+ * keeps it locked. `onNotice` receives messages for the operator.
+ */
+export async function openSqliteSpool(
+  file: string,
+  bounds: SpoolBounds,
+  onNotice: (notice: string) => void = () => {},
+  openFile: OpenSpoolFile = openSpoolWorker,
+): Promise<Spool> {
+  const folder = pendingFolderOf(file)
+  for (const each of [folder, endedFolderOf(file)]) mkdirSync(each, { recursive: true, mode: 0o700 })
+  rejectSpecialFile(file)
+  checkWritable(folder)
+  for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
+  const space = divideSpace(bounds.bytes, folder)
+  const worker = openFile({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
+  const { id, notice } = await worker.opened.catch((error) => {
+    throw error instanceof LockHeld || error.name === LockHeld.name
+      ? new StoreAway(`SPOOL_URL: ${error.message}`)
+      : error
+  })
+  if (notice) onNotice(notice)
+  const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
+  const { entryBytes: maxBytes, rowBytes } = space
+  const isKeeping = bounds.kept !== undefined
+  const spool = new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping })
+  const former = formerInboxOf(file)
+  if (isKeeping) void spool.adoptFormerInbox(onNotice)
+  else if (existsSync(former))
+    onNotice(`${former} is the inbox of an earlier release: set KEEP_HOURS to keep it, or delete the file`)
+  return spool
+}
+
+type SqliteSpoolParts = {
+  id: string
+  maxBytes: number
+  file: string
+  rowBytes: number
+  folder: string
+  worker: SpoolFileCaller
+  checkpoints: Checkpoints
+  isKeeping: boolean
+}
+
+class SqliteSpool implements Spool {
+  readonly id: string
+  readonly take: Spool['take'] = (...args) => this.#worker.call('take', ...args)
+  readonly postpone: Spool['postpone'] = ({ id, until }, at) => this.#worker.call('postpone', id, until, at)
+  readonly totals: Spool['totals'] = () => this.#worker.call('totals')
+  readonly list: Spool['list'] = (query) =>
+    'entry' in query || query.eventId === undefined
+      ? this.#worker.call('list', query)
+      : this.#listEvent(query, query.eventId)
+  readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
+  readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
+  readonly entries: Entries = {
+    keep: (entry, body, ending) => this.#keep(entry, body, ending),
+    list: (filter, page) => this.#worker.call('listEnded', filter, page),
+    count: (...args) => this.#worker.call('countEnded', ...args),
+    read: async ({ id, key, file, bytes }) =>
+      file === undefined
+        ? viewOf(await this.#worker.call('readEnded', id, key))
+        : openBody(join(this.#endedFolder, file), bytes),
+    resend: (...args) => this.#worker.call('resend', ...args),
+    purge: (filter) => this.#repeat(() => this.#worker.call('purgeEnded', filter)),
+  }
+  readonly summaries: Summaries | undefined
+  readonly state: SharedState = {
+    get: (key) => this.#worker.call('getValue', key),
+    put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
+    clockOffsetMs: () => 0,
+    snapshots: {
+      add: (rows) => this.#worker.call('addSnapshots', rows),
+      read: (step, from) => this.#worker.call('readSnapshots', step, from),
+    },
+  }
+  readonly #maxBytes: number
+  readonly #durability: string
+  readonly #file: string
+  readonly #openFiles: OpenFiles
+  readonly #rowBytes: number
+  readonly #folder: string
+  readonly #endedFolder: string
+  readonly #worker: SpoolFileCaller
+  readonly #checkpoints: Checkpoints
+  readonly #closing = new AbortController()
+
+  constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping }: SqliteSpoolParts) {
+    this.id = id
+    this.#maxBytes = maxBytes
+    this.#durability = describeDisk(folder)
+    this.#file = file
+    this.#openFiles = new OpenFiles(file)
+    this.#rowBytes = rowBytes
+    this.#folder = folder
+    this.#endedFolder = endedFolderOf(file)
+    this.#worker = worker
+    this.#checkpoints = checkpoints
+    if (isKeeping)
+      this.summaries = {
+        list: (...args) => worker.call('listKept', ...args),
+        groups: (...args) => worker.call('listGroups', ...args),
+        find: (receipt) => worker.call('findKept', receipt),
+        countArrived: ({ from, until }) => worker.call('countArrived', from, until),
+      }
+  }
+
+  async describe(): Promise<SpoolDescription> {
+    const disk = await this.#disk().catch(() => undefined)
+    return { maxBytes: this.#maxBytes, durability: this.#durability, ...(disk && { disk }) }
+  }
+
+  async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const result =
+      entry.bytes > this.#rowBytes
+        ? await this.#putFile(entry, body, leaseMs)
+        : await this.#worker.call('put', entry, await copyBytes(body, entry.bytes), leaseMs)
+    if (result.kind === 'stored') await this.#removeFiles(result.evicted)
+    return result
+  }
+
+  /** Writes to the folder of large bodies, then to the database. */
+  async probe(): Promise<void> {
+    const name = `probe.${randomUUID()}`
+    try {
+      await writeSynced(this.#folder, name, { chunks: () => [Buffer.alloc(PROBE_BYTES)] })
+    } finally {
+      await this.#removeFiles([{ file: name }])
+    }
+    await this.#worker.call('probe')
+  }
+
+  async read({ id, file, bytes }: SpoolEntry & EntryRef): Promise<StoredBody> {
+    return file === undefined
+      ? viewOf(await this.#worker.call('read', id))
+      : openBody(join(this.#folder, file), bytes)
+  }
+
+  async extend(lease: Lease, leaseMs: number): Promise<Lease> {
+    const until = Date.now() + leaseMs
+    await this.#worker.call('extend', lease.id, lease.until, until)
+    return { ...lease, until }
+  }
+
+  /** Removes the row first: a file without a row is litter, a row without its file is a loss. */
+  async finish(lease: Lease, ending?: Ending): Promise<boolean> {
+    const bytes = lease.file === undefined ? lease.bytes : 0
+    const end = ending && { ...ending, bytes }
+    const isFinished = await this.#worker.call('finish', lease.id, lease.until, end)
+    if (isFinished) await this.#removeFiles([lease])
+    return isFinished
+  }
+
+  expire(before: number): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('expire', before), Infinity)
+  }
+
+  async #disk(): Promise<SpoolDisk> {
+    const [{ bavail, bsize }, wal] = await Promise.all([
+      statfs(this.#folder),
+      stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
+    ])
+    const problem = this.#problem()
+    const damagedFiles = listDamaged(this.#file)
+    return {
+      freeBytes: bavail * bsize,
+      walBytes: wal?.size ?? 0,
+      damagedFiles,
+      ...(problem && { problem: problem.message }),
+    }
+  }
+
+  #problem(): Error | undefined {
+    const missing = this.#openFiles.missing()
+    if (missing !== undefined) return new FileDeleted(missing)
+    return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, []) : undefined
+  }
+
+  retry(filter: EntryFilter): Promise<number> {
+    return this.#repeat(() => this.#worker.call('retry', filter))
+  }
+
+  purge(filter: EntryFilter): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
+  }
+
+  /** Keeps what the inbox of an earlier release has, until its last replica has stopped and the file is removed. */
+  async adoptFormerInbox(onNotice: (notice: string) => void): Promise<void> {
+    const { signal } = this.#closing
+    let problem = ''
+    let kept: string[] = []
+    while (!signal.aborted) {
+      const adopted = await this.#worker.call('adoptFormer', kept).catch((error: Error) => error)
+      if (adopted === 'gone') return
+      if (adopted instanceof Error && adopted.message !== problem && !signal.aborted) {
+        problem = adopted.message
+        onNotice(`the inbox of an earlier release cannot be read yet: ${problem}`)
+      }
+      kept = adopted instanceof Error ? [] : adopted
+      if (kept.length === 0) await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#checkpoints.stop()
+    await this.#worker.close()
+  }
+
+  async #putFile(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    const withFile = { ...entry, file: bodyName(entry.key) }
+    return this.#withBodyFile(this.#folder, withFile, body, async () => {
+      const result = await this.#worker.call('put', withFile, undefined, leaseMs)
+      return { result, isStored: result.kind === 'stored' }
+    })
+  }
+
+  async #keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): ReturnType<Entries['keep']> {
+    if (entry.bytes <= this.#rowBytes)
+      return this.#worker.call('keep', entry, await copyBytes(body, entry.bytes), ending)
+    const withFile = { ...entry, file: bodyName(entry.key) }
+    return this.#withBodyFile(this.#endedFolder, withFile, body, async () => {
+      const result = await this.#worker.call('keep', withFile, undefined, ending)
+      return { result, isStored: result === 'stored' }
+    })
+  }
+
+  /** Writes the file before the row, under a unique name, so that no row is without its file. Removes it when no row is stored. */
+  async #withBodyFile<T>(
+    folder: string,
+    { file, bytes }: { file: string; bytes: number },
+    body: SpoolBody,
+    store: () => Promise<{ result: T; isStored: boolean }>,
+  ): Promise<T> {
+    let isNeeded = false
+    try {
+      await writeSynced(folder, file, body).catch(async (error) => {
+        if (error.code !== 'ENOSPC') throw error
+        await unlink(join(folder, file)) // what is written of it has taken the room that the release needs
+        if (!(await this.#worker.call('releaseFiles', bytes))) throw error
+        await writeSynced(folder, file, body)
+      })
+      const { result, isStored } = await store()
+      isNeeded = isStored
+      return result
+    } finally {
+      if (!isNeeded) await unlink(join(folder, file)).catch(() => undefined)
+    }
+  }
+
+  /** Reads all pending entries in steps, so that other calls get their turn. */
+  async #listEvent(query: PageQuery, eventId: string): Promise<ListedEntry[]> {
+    const { projects, category, from = 0, to = Infinity, order, limit, after } = query
+    const found: ListedEntry[] = []
+    for (let last = 0, isOver = false; !isOver; ) {
+      const step = await this.#worker.call('findEvent', eventId, last)
+      found.push(...step.found)
+      isOver = step.last === undefined
+      last = step.last ?? last
+    }
+    const sign = order === 'newest' ? -1 : 1
+    const compare = (a: Position, b: Position) => sign * (a.received - b.received || a.place - b.place)
+    const positionOf = (entry: ListedEntry) => ({ received: pendingSince(entry), place: entry.place })
+    return found
+      .filter((entry) => projects?.includes(entry.project) ?? true)
+      .filter((entry) => category === undefined || entry.category === category)
+      .filter((entry) => pendingSince(entry) >= from && pendingSince(entry) <= to)
+      .filter((entry) => !after || compare(positionOf(entry), after) > 0)
+      .sort((a, b) => compare(positionOf(a), positionOf(b)))
+      .slice(0, limit)
+  }
+
+  /** Changes entries in batches, so that other calls get their turn. Returns their number. */
+  async #repeat(changeBatch: () => Promise<number>): Promise<number> {
+    let changed = 0
+    while (changed < MAX_CHANGED) {
+      const batch = await changeBatch()
+      if (batch === 0) break
+      changed += batch
+    }
+    return changed
+  }
+
+  /**
+   * Removes entries in batches, so that other calls get their turn, until none or `limit` are removed. Returns those that are removed also
+   * when a later batch fails: only the caller can report their final outcome.
+   */
+  async #removeAll(removeBatch: () => Promise<SpoolEntry[]>, limit: number): Promise<SpoolEntry[]> {
+    const removed: SpoolEntry[] = []
+    while (removed.length < limit) {
+      const batch = await removeBatch().catch((error) => {
+        if (removed.length === 0) throw error
+        return []
+      })
+      if (batch.length === 0) break
+      await this.#removeFiles(batch)
+      removed.push(...batch)
+    }
+    return removed
+  }
+
+  async #removeFiles(entries: readonly Pick<SpoolEntry, 'file'>[]): Promise<void> {
+    const files = entries.flatMap(({ file }) => file ?? [])
+    await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
+  }
+}
+
+async function openBody(path: string, bytes: number): Promise<StoredBody> {
+  const { size } = await stat(path)
+  if (size !== bytes) throw new WrongSize(`The body ${path}`, size, bytes)
+  return { open: () => createReadStream(path) }
+}
+
+/** Views the bytes of a row as a buffer. Throws without them. */
+function viewOf(row: Uint8Array | undefined): Buffer {
+  if (!row) throw new Error('it is gone: another replica has settled it')
+  return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
+}
+
+/** Throws when no body can be written to the folder. A full disk may have room later. */
+function checkWritable(folder: string): void {
+  const name = join(folder, `probe.${randomUUID()}`)
+  try {
+    writeFileSync(name, '', { mode: 0o600 })
+    rmSync(name)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `SPOOL_URL: "${folder}" cannot be written to (${reason}); give it to the user of the tunnel, or make its disk writable`,
+    )
+  }
+}
+
+/** Copies a body, to be transferred. Rejects when it does not have `bytes` bytes. */
+async function copyBytes(body: SpoolBody, bytes: number): Promise<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(bytes)
+  let at = 0
+  for await (const chunk of body.chunks()) {
+    chunk.copy(whole, at)
+    at += chunk.length
+  }
+  if (at !== bytes) throw new Error(`a body of ${bytes} bytes turned out to have ${at}`)
+  return whole
+}
+
+/** Writes a file, and syncs it and its folder. Links the file that holds the body already, where both are on one disk. */
+async function writeSynced(folder: string, name: string, body: SpoolBody): Promise<void> {
+  const path = join(folder, name)
+  const isLinked = body.file !== undefined && (await link(body.file, path).then(...TRUE_OR_FALSE))
+  if (!isLinked) await writeFile(path, body.chunks(), { flag: 'wx', mode: 0o600 })
+  await sync(path)
+  await sync(folder)
+}
+
+const TRUE_OR_FALSE = [() => true, () => false] as const
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

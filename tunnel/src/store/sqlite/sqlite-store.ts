@@ -1,0 +1,542 @@
+/** Spool entries in the SQLite file. Synchronous: it runs in a worker thread, since a commit blocks. */
+
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { networksAround } from 'contract/networks'
+import { priorityOf } from '../../envelope/priorities.ts'
+import { isMirrorKey } from '../../pipeline/projects.ts'
+import {
+  type Avoided,
+  type EndedEntry,
+  type EndedFilter,
+  type EndedPlace,
+  type Ending,
+  type Lease,
+  LONGEST_DELAY_MS,
+  LONGEST_LEASE_MS,
+  type ProjectDemand,
+  type PutResult,
+  pendingSince,
+  type Resent,
+  type SpoolBounds,
+  type SpoolEntry,
+  type SpoolTotals,
+} from '../../pipeline/spool.ts'
+import { EntryAdmin } from './admin.ts'
+import { BodyFiles } from './body-files.ts'
+import { isDamage } from './damaged-files.ts'
+import { EndedEntries } from './ended-entries.ts'
+import {
+  COLUMNS,
+  columnsOf,
+  diskBytesOf,
+  PAGE_BYTES,
+  type Row,
+  readEntry,
+  SELECTED,
+  type StoredEntry,
+} from './entry-row.ts'
+import { FormerInbox } from './former-inbox.ts'
+import { LockWait } from './locks.ts'
+import { openDatabase } from './schema.ts'
+import { SnapshotTable } from './snapshot-table.ts'
+import type { Space } from './space.ts'
+import { Summaries } from './summaries.ts'
+import { type Partition, Usage, type UsageKind } from './usage.ts'
+import { ValueTable } from './value-table.ts'
+import { WriteAheadLog } from './write-ahead-log.ts'
+
+const PRIORITIES_DOWN = [3, 2, 1, 0]
+const MAX_RESENT = 100 // in one transaction
+const COUNTED = 'project, category, network, bytes'
+
+export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
+
+export class SqliteStore {
+  readonly id: string
+  readonly log: WriteAheadLog
+  readonly lockWait = new LockWait()
+  readonly admin: EntryAdmin
+  readonly values: ValueTable
+  readonly ended: EndedEntries
+  readonly summaries: Summaries
+  readonly formerInbox: FormerInbox
+  readonly files: BodyFiles
+  readonly snapshots: SnapshotTable
+  readonly #db: DatabaseSync
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #usage: Usage
+  readonly #bounds: StoreBounds
+  #turns = 0
+  /** Numbers of entries in damaged pages, which are left out. */
+  readonly #unreadable = new Set<number>()
+  #hasFoundDamage = false
+
+  constructor(file: string, bounds: StoreBounds, newId: string) {
+    this.#db = openDatabase(file, newId)
+    this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
+    this.#usage = new Usage(this.#db)
+    this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
+    this.values = new ValueTable(this.#db)
+    this.files = new BodyFiles(file)
+    this.summaries = new Summaries(this.#db)
+    this.ended = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
+    this.formerInbox = new FormerInbox(file, bounds.rowBytes, this.ended, this.files)
+    this.snapshots = new SnapshotTable(this.#db)
+    this.#statements = prepare(this.#db)
+    this.#bounds = bounds
+    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, this.lockWait)
+  }
+
+  /** Runs `work`, which writes nothing, in a transaction that needs no lock of writers. */
+  view<T>(work: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return work()
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    }
+  }
+
+  /** Runs `work` in one transaction, which is on disk, synced, when this returns. */
+  commit<T>(work: () => T): T {
+    this.lockWait.run(() => this.#db.exec('BEGIN IMMEDIATE'))
+    let result: T
+    try {
+      result = work()
+      this.#usage.write()
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      this.#usage.discard()
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      this.files.rollback()
+      throw error
+    }
+    this.files.commit()
+    return result
+  }
+
+  /** Writes a first `put_off` to which the end of no lease is equal, so that the row keeps its length when it is postponed. */
+  put(entry: SpoolEntry, body: Uint8Array | undefined, leaseMs: number): PutResult {
+    const { key, network, project } = entry
+    if (this.#statements.known.get(key)) return { kind: 'known' }
+    const bytes = diskBytesOf(entry)
+    if (this.#isShareReached(network, bytes)) return { kind: 'full', reason: 'address-share' }
+    const ofProject = chooseVictims(
+      this.#lessImportantOfProject(entry),
+      this.#projectExcess(project, bytes),
+      [],
+    )
+    if (!ofProject) return { kind: 'full', reason: 'project-share' }
+    const excess = this.#excess('all', '', bytes, 1)
+    this.ended.giveWay(excess)
+    const evicted = chooseVictims(this.#lessImportant(entry), excess, ofProject)
+    if (!evicted) return { kind: 'full', reason: 'bound' }
+    for (const { id } of evicted) {
+      this.ended.add(id, { state: 'evicted' })
+      this.#remove(id)
+    }
+    const lease = this.#insert(entry, body, bytes, leaseMs)
+    return { kind: 'stored', lease, evicted }
+  }
+
+  #insert(entry: SpoolEntry, body: Uint8Array | undefined, bytes: number, leaseMs: number): Lease {
+    const until = Date.now() + leaseMs
+    const putOff = leaseMs > 0 ? pendingSince(entry) : until
+    const { lastInsertRowid } = this.#statements.insert.run(...columnsOf(entry), until, putOff, body ?? null)
+    this.#usage.add({ ...entry, bytes })
+    return { ...entry, id: Number(lastInsertRowid), attempts: 0, until }
+  }
+
+  /** Makes some ended entries pending. The files of large bodies are shared with kept entries. */
+  resend(filter: EndedFilter, limit: number, after?: EndedPlace): Resent {
+    const found = this.ended.oldest(filter, MAX_RESENT, after)
+    const entries: SpoolEntry[] = []
+    const resent = Date.now()
+    let hasLeft = false
+    let last: EndedEntry | undefined
+    for (const ended of found) {
+      if (entries.length >= limit) break
+      last = ended
+      const { id, key, network, project, file } = ended
+      if (this.#statements.known.get(key)) {
+        this.ended.noteResent(ended, resent)
+        continue
+      }
+      const entry = pendingEntryOf({ ...ended, resent })
+      const bytes = diskBytesOf(entry)
+      const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
+      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) {
+        hasLeft = true
+        continue
+      }
+      const body = this.ended.readEnded(id, key)
+      const pendingFile = file === undefined ? undefined : this.files.resend(file, key)
+      if (!body && pendingFile === undefined) {
+        this.ended.noteLost(id)
+        continue
+      }
+      this.ended.noteResent(ended, resent)
+      this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
+      entries.push({ ...entry, file: pendingFile })
+    }
+    return { entries, isOver: !last, hasLeft, ...(last && { after: { ended: last.ended, id: last.id } }) }
+  }
+
+  /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
+  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[], avoided?: Avoided): Lease[] {
+    const now = Date.now()
+    const until = now + leaseMs
+    const leases: Lease[] = []
+    let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
+    for (const { project, category } of this.#wanted(demands)) {
+      if (leases.length >= limit || room <= 0) break
+      for (const row of this.#due(project, category, now, limit - leases.length, avoided)) {
+        const entry = readEntry(row)
+        if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
+        if (room < 0 && leases.length > 0) break
+        leases.push(this.#lease(row, until))
+      }
+    }
+    return leases
+  }
+
+  /**
+   * Leases due entries of a file with damaged pages, in a transaction for each: SQLite commits none that has met damage. Leaves out those that
+   * cannot be read or leased.
+   */
+  takeFromDamaged(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
+    this.#hasFoundDamage = true
+    const now = Date.now()
+    const leases: Lease[] = []
+    for (const { project, category } of this.view(() => this.#wanted(demands)))
+      for (const id of this.#ids(() => this.#statements.dueIds.all(project, category, now))) {
+        if (leases.length >= limit) return leases
+        const lease = this.#ifReadable(id, () => {
+          const row = this.#statements.one.get(id)
+          return row && this.#lease(row, now + leaseMs)
+        })
+        if (lease) leases.push(lease)
+      }
+    return leases
+  }
+
+  /** Removes old entries of a file with damaged pages, as `expire` does. */
+  expireFromDamaged(before: number): StoredEntry[] {
+    this.#hasFoundDamage = true
+    const ids = PRIORITIES_DOWN.flatMap((priority) =>
+      this.#ids(() => this.#statements.olderIds.all(priority, before)),
+    )
+    return ids.flatMap((id) => {
+      const expired = this.#ifReadable(id, () => {
+        const row = this.#statements.one.get(id)
+        if (row) this.#remove(id)
+        return row && readEntry(row)
+      })
+      return expired ?? []
+    })
+  }
+
+  /** Returns partitions from which entries are wanted, and not paused. */
+  #wanted(demands: readonly ProjectDemand[]): Partition[] {
+    const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
+    for (const { project } of this.admin.paused()) {
+      if (project === undefined) return []
+      heldBack.delete(project)
+    }
+    return this.#partitions().filter(
+      ({ project, category }) => heldBack.get(project)?.includes(category) === false,
+    )
+  }
+
+  #lease(row: Row, until: number): Lease {
+    const entry = readEntry(row)
+    this.#statements.lease.run(until, entry.id)
+    return { ...entry, attempts: Number(row.attempts) + 1, until }
+  }
+
+  /** Lists due entries, and those whose time was written before the clock was set back. */
+  *#due(
+    project: string,
+    category: string,
+    now: number,
+    limit: number,
+    avoided: Avoided | undefined,
+  ): Generator<Row> {
+    const { due, dueExcept, tooLate } = this.#statements
+    const most = limit + this.#unreadable.size
+    const found = avoided
+      ? dueExcept.all(
+          ...[
+            project,
+            category,
+            now,
+            JSON.stringify(avoided.networks),
+            JSON.stringify(avoided.entries),
+            most,
+          ],
+        )
+      : due.all(project, category, now, most)
+    const rows = found.filter(({ id }) => !this.#unreadable.has(Number(id))).slice(0, limit)
+    yield* rows
+    if (rows.length < limit && !avoided)
+      yield* tooLate.all(
+        ...[project, category, now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS, limit - rows.length],
+      )
+  }
+
+  /** Returns the numbers of entries in an index, without those that cannot be read; none when the index is damaged. */
+  #ids(read: () => Row[]): number[] {
+    try {
+      const ids = this.view(read).map(({ id }) => Number(id))
+      return ids.filter((id) => !this.#unreadable.has(id))
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      return []
+    }
+  }
+
+  /** Returns the result of a transaction, or `undefined` when damage prevents it, and notes the entry. */
+  #ifReadable<T>(id: number, work: () => T): T | undefined {
+    try {
+      return this.commit(work)
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      this.#unreadable.add(id)
+      return undefined
+    }
+  }
+
+  /** Returns `true` when a damaged page was skipped. */
+  hasFoundDamage(): boolean {
+    return this.#hasFoundDamage
+  }
+
+  /** Returns the numbers of entries that were left out. */
+  unreadable(): number[] {
+    return [...this.#unreadable]
+  }
+
+  forgetDamage(): void {
+    this.#hasFoundDamage = false
+    this.#unreadable.clear()
+  }
+
+  /** Returns `true` when SQLite finds no damage. */
+  isIntact(): boolean {
+    try {
+      this.#db.exec('PRAGMA shrink_memory') // the cache may hold what the disk returned wrongly
+      return this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check === 'ok'
+    } catch (error) {
+      if (isDamage(error)) return false
+      throw error
+    }
+  }
+
+  /** Returns `undefined` when the body is a file, or the entry is gone. */
+  read(id: number): Uint8Array | undefined {
+    return bytesOf(this.#statements.body.get(id)?.body)
+  }
+
+  /** Leaves the entry alone when its lease, which ends at `until`, was lost. So does `postpone`. */
+  extend(id: number, until: number, newUntil: number): void {
+    this.#statements.extend.run(newUntil, id, until)
+  }
+
+  postpone(id: number, until: number, at: number): void {
+    const due = Math.min(at, Date.now() + LONGEST_DELAY_MS)
+    this.#statements.postpone.run(due, due, id, until)
+  }
+
+  /** Returns `false` when the lease, which ends at `until`, was lost. `bytes` are those of a body that is copied. */
+  finish(id: number, until: number, ending?: Ending & { bytes: number }): boolean {
+    try {
+      if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
+      return this.#countRemoved(this.#statements.finish.get(id, until))
+    } catch (error) {
+      if (isDamage(error)) this.#unreadable.add(id) // else it would be delivered again and again
+      throw error
+    }
+  }
+
+  /** Ends up to 500 entries of each priority, and returns them. Fewer large ones: their bodies are copied through the log. */
+  expire(before: number): StoredEntry[] {
+    const expired: StoredEntry[] = []
+    let room = this.#bounds.walBytes / 2
+    this.ended.prune()
+    for (const priority of PRIORITIES_DOWN)
+      for (const row of this.#statements.older.all(priority, before)) {
+        const entry = readEntry(row)
+        if (entry.file === undefined) room -= entry.bytes
+        if (room < 0 && expired.length > 0) return expired
+        this.ended.add(entry.id, { state: 'expired' })
+        this.#remove(entry.id)
+        expired.push(entry)
+      }
+    return expired
+  }
+
+  totals(): SpoolTotals {
+    const partitions = this.#usage.partitionTotals()
+    const times = partitions.flatMap(({ oldest }) => oldest ?? [])
+    return {
+      ...this.#usage.of('all', ''),
+      ...(times.length > 0 && { oldest: Math.min(...times) }),
+      partitions,
+      paused: this.admin.paused(),
+    }
+  }
+
+  /** Returns the bytes of the file that new entries can use without making it longer. */
+  freeBytes(): number {
+    return Number(this.#db.prepare('PRAGMA freelist_count').get()?.freelist_count) * PAGE_BYTES
+  }
+
+  /** Writes a page of the file with the content that it has. */
+  probe(): void {
+    this.#db.exec('PRAGMA application_id = 0')
+  }
+
+  /** Returns `true` when an entry has its body in this file. The name begins with the key, which has an index. */
+  hasFile(name: string): boolean {
+    return this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #remove(id: number): void {
+    this.#countRemoved(this.#statements.remove.get(id))
+  }
+
+  /** Returns `false` without a row. */
+  #countRemoved(row: Row | undefined): boolean {
+    if (!row) return false
+    const { project, category, network, bytes } = row
+    this.#usage.remove({
+      ...{ project: String(project), category: String(category) },
+      ...{ network: String(network), bytes: Number(bytes) },
+    })
+    return true
+  }
+
+  /** Returns `true` when the network of an entry has no room for `bytes` more. */
+  #isShareReached(network: string, bytes: number): boolean {
+    const { addressShare } = this.#bounds
+    return networksAround(network).some(
+      ({ name, factor }) => this.#excess('network', name, bytes, Math.min(1, addressShare * factor)) > 0,
+    )
+  }
+
+  /** Returns how many bytes exceed the share of a project after `bytes` more. */
+  #projectExcess(project: string, bytes: number): number {
+    const { projectShare } = this.#bounds
+    return projectShare === 1
+      ? 0
+      : this.#usage.bytesOfShare(project) + bytes - this.#bounds.entryBytes * projectShare
+  }
+
+  /** Returns how many bytes exceed a share of the bound after `bytes` more. */
+  #excess(kind: UsageKind, name: string, bytes: number, share: number): number {
+    return this.#usage.of(kind, name).bytes + bytes - this.#bounds.entryBytes * share
+  }
+
+  /** Lists less important entries: those for mirrors first, then the least important ones, then the oldest. */
+  *#lessImportant({ project, priority }: SpoolEntry): Generator<Row> {
+    if (!isMirrorKey(project))
+      for (const each of this.#partitions().filter((partition) => isMirrorKey(partition.project)))
+        yield* this.#statements.ofPartition.iterate(each.project, each.category)
+    for (const lower of PRIORITIES_DOWN)
+      if (lower > priority) yield* this.#statements.oldestOfPriority.iterate(lower)
+  }
+
+  *#lessImportantOfProject({ project, priority }: SpoolEntry): Generator<Row> {
+    const partitions = this.#partitions().filter(
+      (each) => each.project === project && priorityOf(each.category) > priority,
+    )
+    for (const { category } of partitions.toReversed())
+      yield* this.#statements.ofPartition.iterate(project, category)
+  }
+
+  /** Lists partitions by priority. Equal ones take turns, so that no project waits for another one's flood. */
+  #partitions(): Partition[] {
+    const all = this.#usage.partitions()
+    const start = this.#turns++ % Math.max(1, all.length)
+    const rotated = [...all.slice(start), ...all.slice(0, start)]
+    return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
+  }
+}
+
+function pendingEntryOf(ended: EndedEntry): SpoolEntry {
+  const {
+    id: _id,
+    state: _state,
+    ended: _ended,
+    status: _status,
+    answer: _answer,
+    isStored: _,
+    ...entry
+  } = ended
+  return entry
+}
+
+/** Adds candidates to `chosen`, in their order, until `bytes` would be free. Returns `undefined` when they do not suffice. */
+function chooseVictims(
+  candidates: Iterable<Row>,
+  bytes: number,
+  chosen: readonly StoredEntry[],
+): StoredEntry[] | undefined {
+  const victims = [...chosen]
+  const ids = new Set(victims.map(({ id }) => id))
+  let left = victims.reduce((sum, victim) => sum - diskBytesOf(victim), bytes)
+  if (left <= 0) return victims
+  for (const row of candidates) {
+    const victim = readEntry(row)
+    if (ids.has(victim.id)) continue
+    victims.push(victim)
+    left -= diskBytesOf(victim)
+    if (left <= 0) return victims
+  }
+  return undefined
+}
+
+function prepare(db: DatabaseSync) {
+  const entries = `SELECT ${SELECTED} FROM envelopes`
+  return {
+    known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
+    insert: db.prepare(
+      `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
+    dueIds: db.prepare(
+      'SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT 1000',
+    ),
+    leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
+    one: db.prepare(`${entries} WHERE id = ?`),
+    olderIds: db.prepare(
+      'SELECT id FROM envelopes INDEXED BY envelopes_rank WHERE priority = ? AND received < ? ORDER BY received LIMIT 500',
+    ),
+    tooLate: db.prepare(
+      `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
+    ),
+    dueExcept: db.prepare(
+      `${entries} WHERE project = ? AND category = ? AND due <= ?
+       AND network NOT IN (SELECT value FROM json_each(?)) AND key NOT IN (SELECT value FROM json_each(?))
+       ORDER BY due LIMIT ?`,
+    ),
+    lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
+    extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
+    postpone: db.prepare('UPDATE envelopes SET due = ?, put_off = ? WHERE id = ? AND due = ?'),
+    finish: db.prepare(`DELETE FROM envelopes WHERE id = ? AND due = ? RETURNING ${COUNTED}`),
+    remove: db.prepare(`DELETE FROM envelopes WHERE id = ? RETURNING ${COUNTED}`),
+    body: db.prepare('SELECT body FROM envelopes WHERE id = ?'),
+    withFile: db.prepare('SELECT 1 FROM envelopes WHERE key = ? AND file = ?'),
+    older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
+    oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
+    ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
+  }
+}
+
+function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {
+  return value instanceof Uint8Array ? value : undefined
+}
