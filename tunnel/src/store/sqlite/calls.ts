@@ -30,37 +30,27 @@ export type Calls = Pick<
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
 
-const GROWING: readonly (keyof Calls)[] = [
-  'put',
-  'keep',
-  'resend',
-  'adoptFormer',
-  'putValue',
-  'addSnapshots',
-  'probe',
-]
+/**
+ * Effect of a call on the file. Those that accept data (`grows`), or write a whole row again (`lengthens`), may make it longer; those that
+ * end deliveries do so when the entries stay.
+ */
+type Effect = 'reads' | 'grows' | 'lengthens' | 'ends' | 'changes'
+const EFFECTS: Record<keyof Calls, Effect> = {
+  ...{ put: 'grows', keep: 'grows', resend: 'grows', adoptFormer: 'grows', putValue: 'grows' },
+  ...{ addSnapshots: 'grows', probe: 'grows', take: 'lengthens', postpone: 'lengthens' },
+  ...{ finish: 'ends', expire: 'ends', extend: 'changes', retry: 'changes', purge: 'changes' },
+  ...{
+    pause: 'changes',
+    resume: 'changes',
+    purgeEnded: 'changes',
+    release: 'changes',
+    releaseFiles: 'changes',
+  },
+  ...{ read: 'reads', totals: 'reads', list: 'reads', findEvent: 'reads', readEnded: 'reads' },
+  ...{ listEnded: 'reads', countEnded: 'reads', findKept: 'reads', listKept: 'reads', listGroups: 'reads' },
+  ...{ countArrived: 'reads', getValue: 'reads', readSnapshots: 'reads' },
+}
 
-/** Calls that write nothing. */
-const READING: readonly (keyof Calls)[] = [
-  'read',
-  'totals',
-  'list',
-  'readSnapshots',
-  'getValue',
-  'listEnded',
-  'findEvent',
-  'countEnded',
-  'readEnded',
-  'findKept',
-  'listKept',
-  'listGroups',
-  'countArrived',
-]
-
-/** Calls that may make the file longer: those that accept entries, and those that write a whole row again. */
-const LENGTHENING: readonly (keyof Calls)[] = [...GROWING, 'take', 'postpone']
-/** Calls that end deliveries. They make the file longer when the entries stay. */
-const ENDING: readonly (keyof Calls)[] = ['finish', 'expire']
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
@@ -83,6 +73,7 @@ export class CallRunner {
   readonly #walBytes: number
   /** With more, a full disk would have no room for moving the log into the file, and could not deliver. */
   readonly #maxGrowth: number
+  readonly #methods: ReadonlyMap<string, (...args: unknown[]) => unknown>
   /** The reserve was there when the current batch began. */
   #hasReserve = false
 
@@ -91,23 +82,25 @@ export class CallRunner {
     this.#reserve = reserve
     this.#walBytes = walBytes
     this.#maxGrowth = Math.max(reserve.bytes - (5 / 8) * walBytes, MIN_GROWTH) // one row may follow
+    this.#methods = new Map(Object.keys(EFFECTS).map((name) => [name, methodOf(store, name)]))
     store.ended.hasRoom = () => !this.fault && reserve.isFilled()
   }
 
   /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
   run(calls: readonly Call[]): Result[] {
     this.#store.lockWait.begin()
-    const isReading = ({ name }: Call) => READING.includes(name)
-    const writes = calls.filter((call) => !isReading(call))
-    const results = this.#split(writes).flatMap((batch) => this.#runTogether(batch))
-    return [...results, ...calls.filter(isReading).map((call) => this.#read(call))]
+    const { reads = [], writes = [] } = Object.groupBy(calls, ({ name }) =>
+      EFFECTS[name] === 'reads' ? 'reads' : 'writes',
+    )
+    return [...this.#split(writes).flatMap((batch) => this.#runTogether(batch)), ...this.#read(reads)]
   }
 
-  #read(call: Call): Result {
+  #read(calls: readonly Call[]): Result[] {
+    if (calls.length === 0) return []
     try {
-      return { number: call.number, value: this.#store.view(() => this.#perform(call)) }
+      return this.#store.view(() => calls.map((call) => resultOf(call, () => this.#perform(call))))
     } catch (error) {
-      return failure(call, error)
+      return calls.map((call) => failure(call, error))
     }
   }
 
@@ -123,8 +116,10 @@ export class CallRunner {
       const error = rejectionOf(call)
       return error ? [failure(call, error)] : []
     })
+    if (accepted.length === 0) return rejected
     try {
-      return [...rejected, ...this.#commit(accepted)]
+      const values = this.#commit(accepted)
+      return [...rejected, ...accepted.map(({ number }, index) => ({ number, value: values[index] }))]
     } catch (error) {
       if (error instanceof ReserveGone) return [...rejected, ...this.#runTogether(accepted)]
       if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
@@ -143,41 +138,33 @@ export class CallRunner {
 
   /** An earlier call may have given up the reserve, or another replica. */
   #runAlone(call: Call): Result {
-    const ofGrowth = () => (isGrowing(call) ? this.#rejectionOf(true) : undefined)
-    const rejection = this.#hasRoomForLog() ? ofGrowth() : new LogFull()
-    if (rejection) return failure(call, rejection)
-    try {
-      return this.#commitOne(call)
-    } catch (error) {
-      return needsRoom(error) ? this.#runWithMoreRoom(call) : failure(call, error)
-    }
+    return resultOf(call, () => {
+      if (!this.#hasRoomForLog()) throw new LogFull()
+      const rejection = isGrowing(call) ? this.#rejectionOf(true) : undefined
+      if (rejection) throw rejection
+      try {
+        return this.#commitOne(call)
+      } catch (error) {
+        if (!needsRoom(error)) throw error
+        return this.#runWithMoreRoom(call)
+      }
+    })
   }
 
   /** Moving the log into the file makes room in it. Only calls that free space get the reserve, too. */
-  #runWithMoreRoom(call: Call): Result {
+  #runWithMoreRoom(call: Call): unknown {
     try {
       this.#store.log.checkpoint(this.#checkpointMode())
       return this.#commitOne(call)
     } catch (error) {
-      if (!needsRoom(error)) return failure(call, error)
-      if (isGrowing(call)) return this.#releaseEnded() ? this.#runLast(call) : failure(call, error)
+      if (!needsRoom(error) || (isGrowing(call) && !this.#releaseEnded())) throw error
     }
-    try {
+    if (!isGrowing(call)) {
       this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
       this.#hasReserve = false
       if (!this.#hasRoomForLog()) throw new LogFull()
-      return this.#commitOne(call)
-    } catch (error) {
-      return failure(call, error)
     }
-  }
-
-  #runLast(call: Call): Result {
-    try {
-      return this.#commitOne(call)
-    } catch (error) {
-      return failure(call, error)
-    }
+    return this.#commitOne(call)
   }
 
   /** Returns why no entry is accepted, so that the disk keeps the room that delivery needs. */
@@ -200,63 +187,44 @@ export class CallRunner {
     return this.#reserve.isFilled() ? 'TRUNCATE' : 'RESTART'
   }
 
-  #commit(calls: readonly Call[]): Result[] {
-    if (calls.length === 0) return []
-    return this.#store.commit(() => {
-      this.#checkReserve()
-      return calls.map((call) => ({ number: call.number, value: this.#perform(call) }))
-    })
-  }
-
   /**
    * Throws when another replica has given up the reserve, which it does with the lock that this transaction has: the space is for moving the
    * log into the file, and a batch that was admitted before would take it.
    */
-  #checkReserve(): void {
-    if (this.#hasReserve && !this.#reserve.isFilled()) throw new ReserveGone()
-  }
-
-  #commitOne(call: Call): Result {
-    try {
-      const perform = () => {
-        this.#checkReserve()
-        return this.#perform(call)
-      }
-      return { number: call.number, value: this.#store.commit(perform) }
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      const value = this.#performOnDamaged(call)
-      if (value === undefined) throw error
-      return { number: call.number, value }
-    }
+  #commit(calls: readonly Call[]): unknown[] {
+    return this.#store.commit(() => {
+      if (this.#hasReserve && !this.#reserve.isFilled()) throw new ReserveGone()
+      return calls.map((call) => this.#perform(call))
+    })
   }
 
   /** Repeats a call that has met damaged pages without them, where that is possible. */
-  #performOnDamaged({ name, args }: Call): unknown {
-    if (name === 'take') {
-      const [limit, leaseMs, demands] = args as Parameters<Calls['take']>
-      return this.#store.takeFromDamaged(limit, leaseMs, demands)
-    }
-    if (name === 'finish') {
+  #commitOne(call: Call): unknown {
+    try {
+      return this.#commit([call])[0]
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const { name, args } = call
+      if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
+      if (name === 'take') {
+        const [limit, leaseMs, demands] = args as Parameters<Calls['take']>
+        return this.#store.takeFromDamaged(limit, leaseMs, demands)
+      }
+      if (name !== 'finish') throw error
       const [id, until] = args as Parameters<Calls['finish']>
       return this.#store.commit(() => this.#store.finish(id, until))
     }
-    if (name === 'expire') return this.#store.expireFromDamaged(...(args as Parameters<Calls['expire']>))
-    return undefined
   }
 
-  #perform(call: Call): unknown {
-    const { admin, values, snapshots, ended, summaries, formerInbox } = this.#store
-    const targets = [this.#store, admin, values, snapshots, ended, summaries, formerInbox]
-    const target = targets.find((each) => call.name in each) ?? admin
-    const method: (...given: unknown[]) => unknown = Reflect.get(target, call.name)
-    const result = method.apply(target, call.args)
-    if (this.#isLengthening(call) && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
+  #perform({ name, args }: Call): unknown {
+    const result = this.#methods.get(name)?.(...args)
+    if (this.#isLengthening(EFFECTS[name]) && this.#store.log.growthOfFile() > this.#maxGrowth)
+      throw new LogFull()
     return result
   }
 
-  #isLengthening({ name }: Call): boolean {
-    return LENGTHENING.includes(name) || (ENDING.includes(name) && this.#reserve.isFilled())
+  #isLengthening(effect: Effect): boolean {
+    return effect === 'grows' || effect === 'lengthens' || (effect === 'ends' && this.#reserve.isFilled())
   }
 
   /** One transaction holds up to half of the log, or one larger entry. */
@@ -264,20 +232,28 @@ export class CallRunner {
     const batches: Call[][] = []
     let left = 0
     for (const call of calls) {
-      left -= bytesOf(call)
+      const bytes = bytesOf(call)
+      left -= bytes
       const last = batches.at(-1)
       if (last && left >= 0) last.push(call)
       else {
         batches.push([call])
-        left = this.#walBytes / 2 - bytesOf(call)
+        left = this.#walBytes / 2 - bytes
       }
     }
     return batches
   }
 }
 
+function methodOf(store: SqliteStore, name: string): (...args: unknown[]) => unknown {
+  const { admin, values, snapshots, ended, summaries, formerInbox } = store
+  const owners = [store, admin, values, snapshots, ended, summaries, formerInbox]
+  const owner = owners.find((each) => name in each) ?? store
+  return Reflect.get(owner, name).bind(owner)
+}
+
 function isGrowing({ name }: Call): boolean {
-  return GROWING.includes(name)
+  return EFFECTS[name] === 'grows'
 }
 
 function needsRoom(error: unknown): boolean {
@@ -295,6 +271,14 @@ function bytesOf({ name, args }: Call): number {
     (sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : (JSON.stringify(arg)?.length ?? 0)),
     end?.bytes ?? 0,
   )
+}
+
+function resultOf(call: Call, work: () => unknown): Result {
+  try {
+    return { number: call.number, value: work() }
+  } catch (error) {
+    return failure(call, error)
+  }
 }
 
 function failure({ number }: Call, error: unknown): Result {

@@ -14,13 +14,12 @@ import {
   type EndedPage,
   type EndedPlace,
   type EndedState,
-  type Ending,
   type SpoolBounds,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
 import { type Summary, summarise, summariseFile } from '../entry-summary.ts'
 import type { BodyFiles } from './body-files.ts'
-import { diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
+import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { EndedKind, Usage } from './usage.ts'
 
@@ -67,6 +66,12 @@ type Limits = { bytes: number; ageMs: number }
 /** Entries that share a part of a bound: of a network or a project, or all of a kind. */
 type Group = { of: 'all' | 'network' | 'project'; name: string; share: number }
 type Owner = { network: string; project: string }
+/** End of a delivery as a row has it. */
+type Ended = {
+  state: EndedState
+  status?: number | null | undefined
+  answer?: string | null | undefined
+}
 
 const LINE_BYTES = 1024 // of a row without a body and an answer, in the table and its indexes
 const INDEX_BYTES = 350 // of the indexes that pending entries do not have
@@ -104,94 +109,72 @@ export class EndedEntries {
   }
 
   /** Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. */
-  add(
-    id: number,
-    {
-      state,
-      status,
-      answer,
-    }: { state: EndedState; status?: number | undefined; answer?: string | undefined },
-  ): void {
-    const row = this.#statements.pending.get(id)
+  add(id: number, { state, status = null, answer = null }: Ended): void {
+    const kind = kindOf(state)
+    const row = this.#statements.pending.get(Number(kind === 'kept'), id)
     if (!row) return
+    const entry = readEntry(row)
+    const { key, project, file } = entry
     if (!this.hasRoom()) {
-      if (state === 'kept' && row.project === INBOX_DSN)
+      if (state === 'kept' && project === INBOX_DSN)
         throw new Error('the disk is full: the envelope stays pending, since only the inbox would have it')
       return
     }
-    const key = String(row.key)
-    if (this.#isKept(key)) this.#statements.note.run(status ?? null, answer ?? null, key)
-    else {
-      const kind = kindOf(state)
-      const owner = ownerOf(row)
-      const summary = kind === 'kept' ? this.#summarisePending(id) : undefined
-      const bytes = Number(row.bytes) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
-      this.#removeKey(key)
-      this.#prune(kind, PRUNED_FOR_ONE)
-      const isStored = state !== 'evicted' && this.#makeRoom(kind, owner, bytes)
-      if (!isStored && kind === 'kept') return
-      const file = isStored && row.file !== null ? this.#files.keep(String(row.file)) : null
-      const taken = isStored ? bytes : lineBytes(answer)
-      const ended = [state, Date.now(), status ?? null, answer ?? null, taken, Number(isStored)]
-      const { lastInsertRowid } = this.#statements.move.run(
-        ...[...ended, Number(isStored), file, Number(isStored), id],
-      )
-      if (summary) this.#summaries.add(lastInsertRowid, summary.entry, summary)
-      this.#usage.countEnded(kind, { ...owner, bytes: taken }, 1)
-      if (!isStored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
-      if (kind === 'dead') this.#dropLines(owner)
-    }
+    if (this.#isKept(key)) return void this.#statements.note.run(status, answer, key)
+    const summary =
+      kind === 'kept' ? this.#summarise(entry, bodyOf(row), this.#files.pathOfPending) : undefined
+    const bytes = Number(row.bytes) + bytesBeside(answer, summary)
+    const owner = ownerOf(entry)
+    this.#removeKey(key)
+    this.#prune(kind, PRUNED_FOR_ONE)
+    const isStored = state !== 'evicted' && this.#makeRoom(kind, owner, bytes)
+    if (!isStored && kind === 'kept') return
+    const moved = isStored && file !== undefined ? this.#files.keep(file) : null
+    const taken = isStored ? bytes : lineBytes(answer)
+    const { lastInsertRowid } = this.#statements.move.run(
+      ...[state, Date.now(), status, answer, taken, Number(isStored), Number(isStored), moved],
+      ...[Number(isStored), id],
+    )
+    if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
+    this.#count(kind, owner, taken, isStored, 1)
+    if (kind === 'dead') this.#dropLines(owner)
   }
 
   /** Stores an entry that was never pending. `file` is in the folder of ended entries. */
   keep(
     entry: SpoolEntry,
     body: Uint8Array | undefined,
-    { state, status, answer }: Ending,
+    { state, status = null, answer = null }: Ended,
     ended = Date.now(),
   ): 'stored' | 'known' | 'too-large' {
     const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
     if (this.#isKept(key)) return 'known'
     const kind = kindOf(state)
-    const summary = kind === 'kept' ? this.#summarise(entry, body) : undefined
-    const bytes = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
+    const summary = kind === 'kept' ? this.#summarise(entry, body, this.#files.pathOf) : undefined
+    const bytes = diskBytesOf(entry) + bytesBeside(answer, summary)
+    const owner = ownerOf(entry)
     this.#removeKey(key)
     this.#prune(kind, PRUNED_FOR_ONE)
-    const owner = ownerOf(entry)
     if (!this.#makeRoom(kind, owner, bytes)) return 'too-large'
     const { lastInsertRowid } = this.#statements.insert.run(
-      ...[state, ended, status ?? null, answer ?? null, key, project, category, priority, network],
-      ...[received, entry.bytes, bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null],
-      body ?? null,
+      ...[state, ended, status, answer, key, project, category, priority, network, received, entry.bytes],
+      ...[bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null, body ?? null],
     )
     if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
-    this.#usage.countEnded(kind, { ...owner, bytes }, 1)
+    this.#count(kind, owner, bytes, true, 1)
     return 'stored'
   }
 
-  listEnded(filter: EndedFilter, { limit, after }: EndedPage): EndedEntry[] {
-    const { ended, id } = after ?? { ended: Number.MAX_SAFE_INTEGER, id: 0 }
-    const named = this.#named(filter)?.filter(
-      (found) => found.ended < ended || (found.ended === ended && found.id < id),
-    )
-    const found =
-      named ??
-      statesOf(filter)
-        .flatMap((state) => this.#statements.newest.all(state, ...rangeOf(filter), ended, id, limit))
-        .map(readEnded)
-        .sort(newestFirst)
-    return found.slice(0, limit)
+  listEnded(filter: EndedFilter, { limit, after = NEWEST }: EndedPage): EndedEntry[] {
+    return this.#find('newest', filter, after, limit)
   }
 
   countEnded(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
+    const [access, parameters] = accessOf(filter)
     const total = { entries: 0, bytes: 0 }
-    const named = this.#named(filter)?.filter(({ isStored }) => isStored)
-    for (const { bytes } of named?.toReversed().slice(0, limit) ?? []) {
-      total.entries++
-      total.bytes += bytes
-    }
-    for (const state of named ? [] : statesOf(filter)) {
-      const row = this.#statements.count.get(state, ...rangeOf(filter), limit - total.entries)
+    for (const state of statesOf(filter)) {
+      const left = limit - total.entries
+      const row = this.#statements[access].count.get(...parameters, state, ...rangeOf(filter), left)
       total.entries += Number(row?.entries)
       total.bytes += Number(row?.bytes)
     }
@@ -204,21 +187,12 @@ export class EndedEntries {
     return row && readEnded(row)
   }
 
-  /** Lists entries with a body, the oldest first. */
+  /** Lists entries with a body, the oldest first. Fewer large ones: their bodies are copied through the log. */
   oldest(filter: EndedFilter, limit: number, after: EndedPlace = { ended: 0, id: 0 }): EndedEntry[] {
-    const { ended, id } = after
-    const range = { ...filter, from: Math.max(filter.from ?? 0, ended) }
-    const found =
-      this.#named(filter)
-        ?.filter((entry) => newestFirst(entry, after) < 0)
-        .toReversed() ??
-      statesOf(filter)
-        .flatMap((state) => this.#statements.oldest.all(state, ...rangeOf(range), ended, id, limit))
-        .map(readEnded)
-        .sort((a, b) => -newestFirst(a, b))
+    const range = { ...filter, from: Math.max(filter.from ?? 0, after.ended) }
     let room = MAX_BATCH_BYTES
     const chosen: EndedEntry[] = []
-    for (const entry of found.filter(({ isStored }) => isStored).slice(0, limit)) {
+    for (const entry of this.#find('oldest', range, after, limit)) {
       if (entry.file === undefined) room -= entry.bytes
       if (room < 0 && chosen.length > 0) break
       chosen.push(entry)
@@ -226,10 +200,25 @@ export class EndedEntries {
     return chosen
   }
 
+  #find(
+    order: 'newest' | 'oldest',
+    filter: EndedFilter,
+    { ended, id }: EndedPlace,
+    limit: number,
+  ): EndedEntry[] {
+    const [access, parameters] = accessOf(filter)
+    const statement = this.#statements[access][order]
+    const sign = order === 'newest' ? -1 : 1
+    return statesOf(filter)
+      .flatMap((state) => statement.all(...parameters, state, ...rangeOf(filter), ended, id, limit))
+      .map(readEnded)
+      .sort((a, b) => sign * (a.ended - b.ended || a.id - b.id))
+      .slice(0, limit)
+  }
+
   /** Returns `undefined` when a file holds the body, or the entry is gone. */
   readEnded(id: number, key: string): Uint8Array | undefined {
-    const body = this.#statements.body.get(id, key)?.body
-    return body instanceof Uint8Array ? body : undefined
+    return bodyOf(this.#statements.body.get(id, key))
   }
 
   /** Notes that an entry is pending again. A dead letter moves, a kept entry stays. */
@@ -245,14 +234,7 @@ export class EndedEntries {
 
   /** Removes up to 500 entries. Returns their number. */
   purgeEnded(filter: EndedFilter): number {
-    const found =
-      this.#named(filter) ??
-      statesOf(filter).flatMap((state) =>
-        this.#statements.newest
-          .all(state, ...rangeOf(filter), Number.MAX_SAFE_INTEGER, 0, PRUNED)
-          .map(readEnded),
-      )
-    const purged = found.slice(0, PRUNED)
+    const purged = this.#find('newest', filter, NEWEST, PRUNED)
     for (const { id } of purged) this.#removeRow(this.#statements.line.get(id))
     return purged.length
   }
@@ -302,25 +284,13 @@ export class EndedEntries {
   }
 
   /** Summarises here, in the thread that has the body: that of a pending entry never leaves it. */
-  #summarise(entry: SpoolEntry, body: Uint8Array | undefined, path = this.#files.pathOf): Summary {
-    return body ? summarise(entry, body) : summariseFile(entry, path(entry.file ?? ''))
-  }
-
-  #summarisePending(id: number): (Summary & { entry: SpoolEntry }) | undefined {
-    const row = this.#statements.pendingWhole.get(id)
-    if (!row) return undefined
-    const entry = readEntry(row)
-    const body = row.body instanceof Uint8Array ? row.body : undefined
-    return { ...this.#summarise(entry, body, this.#files.pathOfPending), entry }
+  #summarise(entry: SpoolEntry, body: Uint8Array | undefined, pathOf: (file: string) => string): Summary {
+    return body ? summarise(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
   }
 
   #prune(kind: Kind, limit: number): void {
-    const before = Date.now() - this.#limits[kind].ageMs
-    const rows =
-      kind === 'kept'
-        ? this.#statements.oldKept.all(before, limit)
-        : this.#statements.oldDead.all(before, limit)
-    for (const row of rows) this.#removeRow(row)
+    for (const row of this.#statements.old[kind].all(Date.now() - this.#limits[kind].ageMs, limit))
+      this.#removeRow(row)
   }
 
   /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network and its project give way, then the oldest of all. */
@@ -376,34 +346,32 @@ export class EndedEntries {
 
   /** Lists the oldest entries of a group; of dead letters, those with a body. */
   #oldest(kind: EndedKind, { of, name }: Group, limit: number): Row[] {
-    const { oldestKept, oldestKeptOf, oldestStored, oldestLines, oldestDeadOf, oldestDeadOfProject } =
-      this.#statements
-    const stored = Number(kind === 'dead')
-    if (of === 'project') return oldestDeadOfProject.all(name, stored, limit)
-    if (of === 'network')
-      return kind === 'kept'
-        ? oldestKeptOf.all(...within(name), limit)
-        : oldestDeadOf.all(...within(name), stored, limit)
-    return { kept: oldestKept, dead: oldestStored, line: oldestLines }[kind].all(limit)
+    const parameters = { all: [], network: within(name), project: [name] }[of]
+    return this.#statements.oldest[kind][of].all(...parameters, limit)
   }
 
   #removeBody(row: Row | undefined): void {
     if (!row) return
-    const [owner, bytes, left] = [ownerOf(row), Number(row.bytes), lineBytes(row.answer)]
+    const [kind, owner, left] = [kindOf(row.state), ownerOf(row), lineBytes(row.answer)]
     this.#statements.removeBody.run(left, Number(row.id))
-    this.#usage.countEnded(kindOf(row.state), { ...owner, bytes: left - bytes }, 0)
-    if (kindOf(row.state) === 'dead' && row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, 1)
+    this.#count(kind, owner, Number(row.bytes), Boolean(row.stored), -1)
+    this.#count(kind, owner, left, false, 1)
     this.#removeFile(row)
   }
 
   #removeRow(row: Row | undefined): void {
     if (!row) return
-    const [owner, kind] = [ownerOf(row), kindOf(row.state)]
+    const kind = kindOf(row.state)
     this.#statements.remove.run(Number(row.id))
     if (kind === 'kept') this.#summaries.remove(Number(row.id))
-    this.#usage.countEnded(kind, { ...owner, bytes: -Number(row.bytes) }, -1)
-    if (kind === 'dead' && !row.stored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, -1)
+    this.#count(kind, ownerOf(row), Number(row.bytes), Boolean(row.stored), -1)
     this.#removeFile(row)
+  }
+
+  /** Counts an entry that is added, or removed. */
+  #count(kind: Kind, owner: Owner, bytes: number, isStored: boolean, sign: 1 | -1): void {
+    this.#usage.countEnded(kind, { ...owner, bytes: sign * bytes }, sign)
+    if (kind === 'dead' && !isStored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, sign)
   }
 
   #removeFile({ file }: Row): void {
@@ -418,30 +386,11 @@ export class EndedEntries {
   #isKept(key: string): boolean {
     return this.#statements.lineOfKey.get(key)?.state === 'kept'
   }
-
-  /** Lists the entries of a filter that names one, or an event, the last one that ended first. `undefined` for other filters. */
-  #named(filter: EndedFilter): EndedEntry[] | undefined {
-    const { entry, eventId, states, projects, from = 0, to = Infinity, notResentSince = Infinity } = filter
-    const { one, ofEvent } = this.#statements
-    if (!entry && eventId === undefined) return undefined
-    const rows = entry ? one.all(entry.id, entry.key) : ofEvent.all(eventId ?? '')
-    return rows
-      .map(readEnded)
-      .filter(
-        (found) =>
-          (eventId === undefined || found.eventId === eventId) &&
-          (states?.includes(found.state) ?? true) &&
-          (projects?.includes(found.project) ?? true) &&
-          found.ended >= from &&
-          found.ended <= to &&
-          (found.resent ?? -Infinity) < notResentSince,
-      )
-      .sort(newestFirst)
-  }
 }
 
 const EVERYTHING: Group = { of: 'all', name: '', share: 1 }
 const KINDS: readonly Kind[] = ['dead', 'kept']
+const NEWEST: EndedPlace = { ended: Number.MAX_SAFE_INTEGER, id: 0 }
 
 function kindOf(state: unknown): Kind {
   return state === 'kept' ? 'kept' : 'dead'
@@ -452,12 +401,17 @@ function ownerOf({ network, project }: Row | SpoolEntry): Owner {
   return { network: String(network), project: shareOf(String(project)) }
 }
 
+/** Returns the bytes that an ended entry takes beside those of a pending one. */
+function bytesBeside(answer: string | null, summary: Summary | undefined): number {
+  return INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
+}
+
 function lineBytes(answer: unknown): number {
   return LINE_BYTES + (typeof answer === 'string' ? answer.length : 0)
 }
 
 /** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
-function within(network: string): [string, string] {
+function within(network: string): string[] {
   return [network, network.includes(':') ? `${network}~` : network]
 }
 
@@ -470,8 +424,16 @@ function rangeOf({ projects, from = 0, to, notResentSince }: EndedFilter): SQLIn
   return [from, to ?? Number.MAX_SAFE_INTEGER, names, names, notResentSince ?? Number.MAX_SAFE_INTEGER]
 }
 
-function newestFirst(a: EndedPlace, b: EndedPlace): number {
-  return b.ended - a.ended || b.id - a.id
+/** Ways to the rows of a filter. */
+const ACCESS = {
+  one: 'WHERE id = ? AND key = ? AND event_id IS coalesce(?, event_id)',
+  ofEvent: 'INDEXED BY entries_event WHERE event_id = ?',
+  all: 'INDEXED BY entries_ended WHERE true',
+}
+
+function accessOf({ entry, eventId }: EndedFilter): [keyof typeof ACCESS, SQLInputValue[]] {
+  if (entry) return ['one', [entry.id, entry.key, eventId ?? null]]
+  return eventId === undefined ? ['all', []] : ['ofEvent', [eventId]]
 }
 
 function readEnded(row: Row): EndedEntry {
@@ -490,11 +452,36 @@ function prepare(db: DatabaseSync) {
   const selected = `SELECT id, state, ended, resent, status, answer, ${shared}, received, size AS body_bytes, stored, receipt, event_id,
     headers, file FROM entries`
   const line = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
-  const inRange = `INDEXED BY entries_ended WHERE state = ? AND ended BETWEEN ? AND ?
-    AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
+  const find = (access: string) => {
+    const matching = `${access} AND state = ? AND ended BETWEEN ? AND ?
+      AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
+    return {
+      newest: db.prepare(
+        `${selected} ${matching} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
+      ),
+      oldest: db.prepare(
+        `${selected} ${matching} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
+      ),
+      count: db.prepare(
+        `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
+         FROM (SELECT size FROM entries ${matching} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
+      ),
+    }
+  }
+  const lines = (index: string, where: string) =>
+    db.prepare(`${line} INDEXED BY ${index} WHERE ${where} ORDER BY ended LIMIT ?`)
+  const isKept = "state = 'kept'"
+  const ofKept = lines('entries_ended', isKept)
+  const oldestDead = (index: string, stored: 0 | 1) => {
+    const isDead = `state <> 'kept' AND stored = ${stored}`
+    return {
+      all: lines(index, isDead),
+      network: lines('entries_dead_network', `${isDead} AND network BETWEEN ? AND ?`),
+      project: lines('entries_dead_project', `${isDead} AND ${SHARING} = ?`),
+    }
+  }
   return {
-    pending: db.prepare('SELECT key, network, project, bytes, file FROM envelopes WHERE id = ?'),
-    pendingWhole: db.prepare(`SELECT ${SELECTED}, body FROM envelopes WHERE id = ?`),
+    pending: db.prepare(`SELECT ${SELECTED}, CASE WHEN ? THEN body END AS body FROM envelopes WHERE id = ?`),
     note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
     move: db.prepare(
       `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
@@ -506,19 +493,10 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO entries (state, ended, status, answer, ${shared}, received, size, bytes, stored, receipt, event_id, headers, file, body)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`,
     ),
-    newest: db.prepare(
-      `${selected} ${inRange} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
-    ),
-    oldest: db.prepare(
-      `${selected} ${inRange} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
-    ),
-    count: db.prepare(
-      `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
-       FROM (SELECT size FROM entries ${inRange} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
-    ),
-    one: db.prepare(`${selected} WHERE id = ? AND key = ?`),
+    one: find(ACCESS.one),
+    ofEvent: find(ACCESS.ofEvent),
+    all: find(ACCESS.all),
     ofNumber: db.prepare(`${selected} WHERE id = ?`),
-    ofEvent: db.prepare(`${selected} INDEXED BY entries_event WHERE event_id = ?`),
     body: db.prepare('SELECT body FROM entries WHERE id = ? AND key = ?'),
     line: db.prepare(`${line} WHERE id = ?`),
     lineOfKey: db.prepare(`${line} WHERE key = ?`),
@@ -531,29 +509,19 @@ function prepare(db: DatabaseSync) {
     withFiles: db.prepare(
       `${line} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
     ),
-    oldKept: db.prepare(
-      `${line} INDEXED BY entries_ended WHERE state = 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
-    ),
-    oldDead: db.prepare(
-      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND ended < ? ORDER BY ended LIMIT ?`,
-    ),
-    oldestKept: db.prepare(`${line} INDEXED BY entries_ended WHERE state = 'kept' ORDER BY ended LIMIT ?`),
-    oldestKeptOf: db.prepare(
-      `${line} INDEXED BY entries_kept_network WHERE state = 'kept' AND network BETWEEN ? AND ? ORDER BY ended LIMIT ?`,
-    ),
-    oldestStored: db.prepare(
-      `${line} INDEXED BY entries_dead WHERE state <> 'kept' AND stored = 1 ORDER BY ended LIMIT ?`,
-    ),
-    oldestLines: db.prepare(
-      `${line} INDEXED BY entries_lines WHERE state <> 'kept' AND stored = 0 ORDER BY ended LIMIT ?`,
-    ),
-    oldestDeadOf: db.prepare(
-      `${line} INDEXED BY entries_dead_network WHERE state <> 'kept' AND network BETWEEN ? AND ? AND stored = ?
-       ORDER BY ended LIMIT ?`,
-    ),
-    oldestDeadOfProject: db.prepare(
-      `${line} INDEXED BY entries_dead_project WHERE state <> 'kept' AND ${SHARING} = ? AND stored = ?
-       ORDER BY ended LIMIT ?`,
-    ),
+    old: {
+      kept: lines('entries_ended', `${isKept} AND ended < ?`),
+      dead: lines('entries_dead', "state <> 'kept' AND ended < ?"),
+    },
+    oldest: {
+      // kept entries have no share of a project
+      kept: {
+        all: ofKept,
+        network: lines('entries_kept_network', `${isKept} AND network BETWEEN ? AND ?`),
+        project: ofKept,
+      },
+      dead: oldestDead('entries_dead', 1),
+      line: oldestDead('entries_lines', 0),
+    },
   }
 }

@@ -44,6 +44,11 @@ export function readEntry(row: Row): StoredEntry {
   }
 }
 
+/** Returns `undefined` when the body is a file, or the row is gone. */
+export function bodyOf(row: Row | undefined): Uint8Array | undefined {
+  return row?.body instanceof Uint8Array ? row.body : undefined
+}
+
 // sqlite.org/fileformat2.html#b_tree_pages
 export const PAGE_BYTES = 4096
 const MAX_LOCAL = PAGE_BYTES - 35 // the rest of a larger row is on pages of its own

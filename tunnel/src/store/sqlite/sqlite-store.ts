@@ -1,6 +1,6 @@
 /** Spool entries in the SQLite file. Synchronous: it runs in a worker thread, since a commit blocks. */
 
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { isMirrorKey } from '../../pipeline/projects.ts'
@@ -26,6 +26,7 @@ import { BodyFiles } from './body-files.ts'
 import { isDamage } from './damaged-files.ts'
 import { EndedEntries } from './ended-entries.ts'
 import {
+  bodyOf,
   COLUMNS,
   columnsOf,
   diskBytesOf,
@@ -162,7 +163,7 @@ export class SqliteStore {
         this.ended.noteResent(ended, resent)
         continue
       }
-      const entry = pendingEntryOf({ ...ended, resent })
+      const entry: SpoolEntry = { ...ended, resent }
       const bytes = diskBytesOf(entry)
       const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
       if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) {
@@ -334,7 +335,7 @@ export class SqliteStore {
 
   /** Returns `undefined` when the body is a file, or the entry is gone. */
   read(id: number): Uint8Array | undefined {
-    return bytesOf(this.#statements.body.get(id)?.body)
+    return bodyOf(this.#statements.body.get(id))
   }
 
   /** Leaves the entry alone when its lease, which ends at `until`, was lost. So does `postpone`. */
@@ -467,19 +468,6 @@ export class SqliteStore {
   }
 }
 
-function pendingEntryOf(ended: EndedEntry): SpoolEntry {
-  const {
-    id: _id,
-    state: _state,
-    ended: _ended,
-    status: _status,
-    answer: _answer,
-    isStored: _,
-    ...entry
-  } = ended
-  return entry
-}
-
 /** Adds candidates to `chosen`, in their order, until `bytes` would be free. Returns `undefined` when they do not suffice. */
 function chooseVictims(
   candidates: Iterable<Row>,
@@ -535,8 +523,4 @@ function prepare(db: DatabaseSync) {
     oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
   }
-}
-
-function bytesOf(value: SQLOutputValue | undefined): Uint8Array | undefined {
-  return value instanceof Uint8Array ? value : undefined
 }
