@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import { startNats } from '../../support/nats/nats.ts'
@@ -99,20 +100,62 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await nc.close()
   })
 
-  it('are told as pending although a later one of the same call cannot be read', async ({ nats }) => {
+  it('are told as pending although a later one of the same call cannot be stored', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
+    for (const bytes of [100, 5_000]) {
+      await store(spool, { bytes })
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
+    }
+    const [large, small] = await spool.entries.list({}, PAGE)
+    const nc = await connect({ servers: nats.server })
+    const { streams } = await jetstreamManager(nc)
+    await streams.update('CULVERT_SPOOL_ERRORS', { max_msg_size: 4_000 })
+    await nc.close()
+    const { entries, isOver } = await spool.entries.resend({}, 3)
+    expect({ keys: keysOf(entries), isOver }).toEqual({ keys: [small?.key], isOver: false })
+    expect(await keysOfPending(spool)).toEqual([small?.key])
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: large?.key }])
+    await spool.close()
+  })
+
+  it('are passed by, with a notice, when their body was cut', async ({ nats }) => {
+    const notices: string[] = []
+    const spool = await openSpoolOn(nats, PLENTY, Date.now, undefined, (notice) => notices.push(notice))
     for (let n = 0; n < 3; n++) {
       await store(spool)
       for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
     }
-    const [third, second, first] = await spool.entries.list({}, PAGE)
+    const [third, cut, first] = await spool.entries.list({}, PAGE)
     const nc = await connect({ servers: nats.server })
-    await jetstream(nc).publish(`culvert.dead.body.${second?.key}.0`, 'cut')
+    await jetstream(nc).publish(`culvert.dead.body.${cut?.key}.0`, 'cut')
     await nc.close()
-    const { entries, isOver } = await spool.entries.resend({}, 3)
-    expect({ keys: keysOf(entries), isOver }).toEqual({ keys: [first?.key], isOver: false })
-    expect(await keysOfPending(spool)).toEqual([first?.key])
-    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: third?.key }, { key: second?.key }])
+    const { entries, hasLeft, after } = await spool.entries.resend({}, 3)
+    expect({ keys: keysOf(entries), hasLeft }).toEqual({ keys: [first?.key, third?.key], hasLeft: false })
+    expect(await spool.entries.resend({}, 3, after)).toMatchObject({ entries: [], isOver: true })
+    expect(notices).toEqual([expect.stringContaining(`The body ${cut?.key} of a spool entry has 3 instead`)])
+    await spool.close()
+  })
+
+  it('stay pending when the server has no room for the inbox, their only destination', async () => {
+    await using folder = await makeMemoryFolder()
+    const config = join(folder.path, 'nats.conf')
+    await writeFile(config, 'jetstream { max_file_store: 70MiB, sync_interval: always }\n')
+    await using nats = await startNats({ config })
+    const spool = await openSpoolOn(nats, {
+      ...PLENTY,
+      bytes: 64 * MIB,
+      kept: { bytes: 64 * MIB, ageMs: 60_000 },
+    })
+    const { key } = await store(spool, { project: INBOX_DSN })
+    const wanted = [{ project: INBOX_DSN, rateLimitedCategories: [] }]
+    for (let attempts = 1; attempts <= 2; attempts++) {
+      const [lease] = await takeAll(spool, 1, undefined, wanted)
+      expect(lease).toMatchObject({ key, attempts })
+      if (!lease) break
+      await expect(spool.finish(lease, { state: 'kept', status: 200 })).rejects.toThrow(/lower KEEP_BYTES/)
+      await spool.postpone(lease, Date.now())
+    }
+    expect((await spool.totals()).envelopes).toBe(1)
     await spool.close()
   })
 

@@ -869,6 +869,24 @@ describe('Deliverer', () => {
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
+  it('postpones an entry that cannot be removed', async () => {
+    const { key } = await spool.add()
+    const postponed: string[] = []
+    const { finish, postpone } = spool
+    spool.finish = () => Promise.reject(new Error('the server has no room'))
+    spool.postpone = async (lease, at) => {
+      postponed.push(lease.key)
+      await postpone(lease, at)
+    }
+    start()
+    await pass(5 * SECOND)
+    expect(postponed).toEqual([key])
+    expect(faults.splice(0)).toHaveLength(1)
+    spool.finish = finish
+    await pass(MINUTE + 5 * SECOND)
+    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
+  })
+
   it('records one final outcome of an entry that expires during an attempt', async () => {
     const { key } = await spool.add()
     await pass(MAX_AGE - 5 * SECOND)

@@ -89,7 +89,7 @@ const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing ups
 const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
 const GATE_PROBE_MS = 5_000
 const LONG_GATE_MS = 60_000
-const UNREADABLE_DELAY_MS = 60_000
+const STORE_DELAY_MS = 60_000
 const REFUSED_MS = 60 * 60_000 // for which the server has refused a project, before its entries are given up
 const REFUSED_BATCH = 50
 const MAX_PROBED = 8 // networks
@@ -337,7 +337,7 @@ export class Deliverer {
       return await buildStoredBody(await spool.read(lease), lease.bytes, ageMs, dsn)
     } catch (error) {
       if (!(await this.#mayBePending(lease))) return undefined
-      await spool.postpone(lease, now() + UNREADABLE_DELAY_MS)
+      await spool.postpone(lease, now() + STORE_DELAY_MS)
       throw error
     }
   }
@@ -424,11 +424,13 @@ export class Deliverer {
 
   /** Returns `true` when this replica reports the final outcome, also when only the spool's response was lost. */
   async #remove(lease: Lease, ending?: Ending): Promise<boolean> {
+    const { spool, now } = this.#deps
     try {
-      return await this.#deps.spool.finish(lease, ending)
+      return await spool.finish(lease, ending)
     } catch (error) {
-      if (await this.#mayBePending(lease)) throw error
-      return true
+      if (!(await this.#mayBePending(lease))) return true
+      await spool.postpone(lease, now() + STORE_DELAY_MS).catch(() => undefined) // it is due when its lease ends
+      throw error
     }
   }
 

@@ -159,7 +159,7 @@ export class EndedStream {
       if (!message) throw new BodyGone()
       const { buffer, byteOffset, byteLength } = message.data
       found += byteLength
-      if (chunk === chunks - 1 && found !== bytes) throw new WrongSize('A message', found, bytes)
+      if (chunk === chunks - 1 && found !== bytes) throw new WrongSize(`The body ${key}`, found, bytes)
       yield Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
     }
   }

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import { INBOX_DSN } from 'contract/dsn'
 import type { NatsAddress } from 'contract/nats-url'
 import {
   type Avoided,
@@ -38,7 +39,7 @@ import {
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './jetstream-durability.ts'
 import { SharedBuckets } from './jetstream-shared-state.ts'
-import { Messages, removeByClass, retryUntil, type Stored, type Walked } from './messages.ts'
+import { Messages, pauseAfter, removeByClass, type Stored, type Walked } from './messages.ts'
 import { isAnswer, Server } from './nats-server.ts'
 import { ALL, type Clocks, State } from './state.ts'
 import { type End, StreamEntries } from './stream-entries.ts'
@@ -114,6 +115,7 @@ class JetStreamSpool implements Spool {
       ...{ ...settings, ...clocks, server, clockOffsetMs },
       maxBytes: () => this.#state.maxBytes,
       put: (entry, body) => this.put(entry, body, 0),
+      onNotice: (notice) => this.#notice(notice),
     })
     this.summaries = settings.kept && new SummaryIndex(server.nc, this.entries)
   }
@@ -310,37 +312,42 @@ class JetStreamSpool implements Spool {
     return true
   }
 
-  /**
-   * Ends an entry, after it was copied to those that are not pending if it has an ending: it is deleted last, so that no crash loses it. A
-   * copy that the server refuses is given up; of an entry whose body was cut, only the line is copied.
-   */
+  /** Ends an entry. If it has an ending, it was copied to those that are not pending: it is deleted last, so that no crash loses it. */
   async #end(
     ref: EntryRef,
     entry: SpoolEntry,
     ending: End | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
-    let attempts = 0
-    let isCut = false
-    const copy = async () => {
-      const stored = await this.#find(ref)
-      if (!stored || !ending) return false
-      const chunks = () => {
-        const body = this.#messages.readBody(stored)
-        return Buffer.isBuffer(body) ? [body] : body.open()
-      }
-      try {
-        await this.entries.end(stored.entry, isCut ? undefined : { chunks }, ending)
-      } catch (error) {
-        if (error instanceof WrongSize) isCut = true
-        const isRefused = isAnswer(error) || ++attempts >= COPY_ATTEMPTS
-        if (this.#server.failure || !isRefused) throw error
-        this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
-      }
-      return true
-    }
-    if (ending && !(await retryUntil(signal, copy))) return false
+    if (ending && !(await this.#copy(ref, entry.project, ending, signal))) return false
     return this.#remove(ref.id, entry, signal)
+  }
+
+  /**
+   * Returns `false` when the entry is gone. A copy that the server refuses is given up, unless only the inbox would have the envelope. Of an
+   * entry whose body was cut, only the line is copied.
+   */
+  async #copy(ref: EntryRef, project: string, ending: End, signal: AbortSignal): Promise<boolean> {
+    for (let attempts = 1, isCut = false; ; attempts++)
+      try {
+        const stored = await this.#find(ref)
+        if (!stored) return false
+        const chunks = () => {
+          const body = this.#messages.readBody(stored)
+          return Buffer.isBuffer(body) ? [body] : body.open()
+        }
+        await this.entries.end(stored.entry, isCut ? undefined : { chunks }, ending)
+        return true
+      } catch (error) {
+        const isRefused = isAnswer(error) || attempts >= COPY_ATTEMPTS
+        if (isRefused && !this.#server.failure) {
+          if (ending.state === 'kept' && project === INBOX_DSN) throw error
+          this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
+          return true
+        }
+        if (error instanceof WrongSize) isCut = true
+        else await pauseAfter(error, signal)
+      }
   }
 
   /** Sends a notice to the operator, once. */

@@ -153,19 +153,24 @@ export class Messages {
    */
   async remove(id: number, signal: AbortSignal): Promise<boolean> {
     const { priority, seq } = decodeId(id)
+    const { stream } = classOf({ priority })
     let isOurs = false
     const ask = async () => {
-      const deletion = this.#server.jsm.streams.deleteMessage(classOf({ priority }).stream, seq, false)
-      const failure = await deletion.then(
-        () => undefined,
-        (error) => error,
-      )
-      if (isGone(failure)) return
-      isOurs = true
-      if (failure) throw failure
+      try {
+        isOurs = await this.#server.jsm.streams.deleteMessage(stream, seq, false)
+      } catch (error) {
+        if (isGone(error)) return
+        isOurs = true
+        throw error
+      }
     }
-    await retryUntil(signal, () => this.#server.insist(priority, ask))
-    return isOurs
+    for (;;)
+      try {
+        await this.#server.insist(priority, ask)
+        return isOurs
+      } catch (error) {
+        await pauseAfter(error, signal)
+      }
   }
 
   /** Yields the entries of a range in the order in which they were stored. */
@@ -241,16 +246,11 @@ export class Messages {
   }
 }
 
-/** Does something again after each failure, until the signal. */
-export async function retryUntil<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await work()
-    } catch (error) {
-      await wait(PAUSE_MS, undefined, { signal }).catch(() => {
-        throw error
-      })
-    }
+/** Waits before the next attempt. Rejects with the error of the last one at the signal. */
+export async function pauseAfter(error: unknown, signal: AbortSignal): Promise<void> {
+  await wait(PAUSE_MS, undefined, { signal }).catch(() => {
+    throw error
+  })
 }
 
 async function* entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {

@@ -7,6 +7,7 @@ import {
   type EndedEntry,
   type EndedFilter,
   type EndedPage,
+  type EndedPlace,
   type EndedState,
   type Ending,
   type Entries,
@@ -19,8 +20,9 @@ import {
   type StoredBody,
 } from '../../pipeline/spool.ts'
 import { type Summary, summariseStream } from '../entry-summary.ts'
+import { WrongSize } from '../stored-body.ts'
 import { shiftTimes } from './codec.ts'
-import { DEAD, EndedStream, type Found, KEPT, type Line, matches } from './ended-stream.ts'
+import { DEAD, EndedStream, type Found, KEPT, matches } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
 import { BodyGone, openBody } from './stream-reader.ts'
 
@@ -35,6 +37,8 @@ type Deps = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & {
   clockOffsetMs: () => number
   /** Stores a pending entry. */
   put: (entry: SpoolEntry, body: SpoolBody) => Promise<PutResult>
+  /** Receives messages for the operator. */
+  onNotice: (notice: string) => void
 }
 
 /** End of a delivery, with the state of its entry. */
@@ -42,9 +46,6 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 
 /** Kept entry with its summary, and the sequence of its message. */
 export type Summarised = { entry: EndedEntry; summary: Summary; seq: number }
-
-/** Position of the last step of a resend. Before it, no entry was left that was last resent before `since`. */
-type Cursor = { filter: string; since: number; seq: number }
 
 /** Subject of the numbers of kept entries that are removed. */
 export const REMOVED = 'culvert.removed-kept'
@@ -59,7 +60,6 @@ export class StreamEntries implements Entries {
   readonly #deps: Deps
   readonly #kept: EndedStream
   readonly #streams: readonly EndedStream[]
-  #cursor: Cursor | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -129,25 +129,27 @@ export class StreamEntries implements Entries {
     return openBody(found.chunks === 1, () => stream.body(found))
   }
 
-  /**
-   * Begins where the last step with the same filter ended: kept entries stay in their stream. After a failure it returns what is pending by
-   * then, since each has its final outcome only now.
-   */
-  async resend(filter: EndedFilter, limit: number): Promise<Resent> {
-    const entries: SpoolEntry[] = []
-    let hasLeft = false
+  /** After a failure it returns what is pending by then, since each has its final outcome only now. */
+  async resend(filter: EndedFilter, limit: number, after?: EndedPlace): Promise<Resent> {
+    const resent: Resent = { entries: [], isOver: true, hasLeft: false }
     try {
-      for (const stream of this.#streams)
-        if (await this.#resendFrom(stream, filter, limit, entries)) hasLeft = true
+      for await (const { stream, found } of this.#resendable(filter, after)) {
+        resent.isOver = false
+        if (resent.entries.length >= Math.min(limit, MAX_RESENT)) break
+        const entry = await this.#resendOne(stream, found)
+        if (entry === 'full') resent.hasLeft = true
+        else if (entry) resent.entries.push(entry)
+        resent.after = { ended: found.ended, id: this.#idOf(stream, found) }
+      }
     } catch (error) {
-      if (entries.length === 0) throw error
+      if (resent.entries.length === 0) throw error
     }
-    return { entries, isOver: entries.length === 0, hasLeft }
+    return resent
   }
 
   /** Returns a kept entry by its number. */
   async numbered(id: number): Promise<EndedEntry | undefined> {
-    const found = await this.#kept.get(Math.floor(id / this.#streams.length))
+    const found = await this.#kept.get(this.#seqOf({ id }))
     return found && this.#toEnded(this.#kept, found)
   }
 
@@ -170,67 +172,38 @@ export class StreamEntries implements Entries {
     ending: End,
   ): Promise<'stored' | 'known' | 'too-large'> {
     const stream = this.#streams.find(({ kind }) => kind.states.includes(ending.state)) ?? this.#kept
-    const line = lineOf(entry, ending)
+    const line = { ...spoolEntryOf(entry), ...ending }
     if (stream !== this.#kept || !body) return stream.add(line, body)
     return stream.add({ ...line, summary: await summariseStream(entry, body.chunks()) }, body)
   }
 
-  /** Adds to `resent` what is pending. Returns `true` when an entry had no room. */
-  async #resendFrom(
-    stream: EndedStream,
+  /** Yields the entries with a body behind a place, stream by stream. */
+  async *#resendable(
     filter: EndedFilter,
-    limit: number,
-    resent: SpoolEntry[],
-  ): Promise<boolean> {
-    const cursor = stream === this.#kept && !filter.entry ? this.#cursorFor(filter) : undefined
-    let hasLeft = false
-    let last: number | undefined
-    let left: number | undefined
-    for await (const found of this.#select(stream, filter, 'oldest', cursor?.seq)) {
-      if (!found.isStored) continue
-      last = found.seq
-      if (resent.length >= Math.min(limit, MAX_RESENT)) {
-        left ??= found.seq
-        break
-      }
-      if (await this.#resendOne(stream, found, resent)) continue
-      left ??= found.seq
-      hasLeft = true
+    after?: EndedPlace,
+  ): AsyncGenerator<{ stream: EndedStream; found: Found }> {
+    const first = after ? this.#streamOf(after) : undefined
+    for (const stream of first ? this.#streams.slice(this.#streams.indexOf(first)) : this.#streams) {
+      const seq = after && stream === first ? this.#seqOf(after) + 1 : undefined
+      for await (const found of this.#select(stream, filter, 'oldest', seq))
+        if (found.isStored) yield { stream, found }
     }
-    if (cursor) cursor.seq = left ?? (last === undefined ? cursor.seq : last + 1)
-    return hasLeft
   }
 
-  /** Adds an entry that is pending to `resent`, before it is removed here or noted. Returns `false` when it has no room. */
-  async #resendOne(stream: EndedStream, found: Found, resent: SpoolEntry[]): Promise<boolean> {
-    const {
-      state: _state,
-      ended: _ended,
-      status: _status,
-      answer: _answer,
-      isStored: _,
-      id: _id,
-      ...line
-    } = this.#toEnded(stream, found)
-    const entry = { ...line, resent: this.#deps.now() }
-    const body = { chunks: () => stream.body(found) }
-    const { kind } = await this.#deps.put(entry, body).catch((error): { kind: PutResult['kind'] } => {
-      if (error instanceof BodyGone) return { kind: 'known' } // another replica has resent it
-      throw error
-    })
-    if (kind === 'full') return false
-    if (kind === 'stored') resent.push(entry)
-    if (stream === this.#kept) await stream.note(found, { resent: this.#ahead(entry.resent) })
-    else await stream.remove(found)
-    return true
-  }
-
-  /** Returns the last cursor, if what it has passed does not match the filter any more: it was resent too late. */
-  #cursorFor({ notResentSince = Infinity, ...filter }: EndedFilter): Cursor {
-    const name = JSON.stringify(filter)
-    if (this.#cursor?.filter !== name || notResentSince > this.#cursor.since)
-      this.#cursor = { filter: name, since: this.#deps.now(), seq: 0 }
-    return this.#cursor
+  /** Makes an entry pending before it is removed here, or noted. Returns `undefined` for one that is pending already, or whose body was cut. */
+  async #resendOne(stream: EndedStream, found: Found): Promise<SpoolEntry | 'full' | undefined> {
+    const entry = { ...spoolEntryOf(this.#toEnded(stream, found)), resent: this.#deps.now() }
+    try {
+      const { kind } = await this.#deps.put(entry, { chunks: () => stream.body(found) })
+      if (kind === 'full') return 'full'
+      if (stream === this.#kept) await stream.note(found, { resent: this.#ahead(entry.resent) })
+      else await stream.remove(found)
+      return kind === 'stored' ? entry : undefined
+    } catch (error) {
+      if (error instanceof WrongSize) this.#deps.onNotice(error.message)
+      else if (!(error instanceof BodyGone)) throw error // another replica has resent it
+      return undefined
+    }
   }
 
   async purge(filter: EndedFilter): Promise<number> {
@@ -271,11 +244,15 @@ export class StreamEntries implements Entries {
   }
 
   async #get(stream: EndedStream, { id, key }: EntryRef): Promise<Found | undefined> {
-    const found = await stream.get(Math.floor(id / this.#streams.length))
+    const found = await stream.get(this.#seqOf({ id }))
     return found?.key === key ? found : undefined
   }
 
-  #streamOf({ id }: EntryRef): EndedStream {
+  #seqOf({ id }: Pick<EntryRef, 'id'>): number {
+    return Math.floor(id / this.#streams.length)
+  }
+
+  #streamOf({ id }: Pick<EntryRef, 'id'>): EndedStream {
     return this.#streams[id % this.#streams.length] ?? this.#kept
   }
 
@@ -294,21 +271,12 @@ export class StreamEntries implements Entries {
   }
 }
 
-function lineOf(entry: SpoolEntry, { state, status, answer }: End): Line {
+/** Returns the fields of a pending entry. */
+function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
   const { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers } =
     entry
-  const line = {
-    key,
-    project,
-    category,
-    priority,
-    network,
-    received,
-    resent,
-    bytes,
-    receipt,
-    eventId,
-    headers,
+  return {
+    ...{ key, project, category, priority, network },
+    ...{ received, resent, bytes, receipt, eventId, headers },
   }
-  return { ...line, state, status, answer }
 }
