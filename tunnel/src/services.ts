@@ -8,7 +8,7 @@ import { orExit } from './config/startup-errors.ts'
 import { Bodies, prepareFolder } from './envelope/body/bodies.ts'
 import { MemoryBudget } from './envelope/body/memory-budget.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from './envelope/headers.ts'
-import { type Forwarding, type ForwardingDeps, openForwarding } from './forward/forwarding.ts'
+import { createForwarding, type Forwarding, type ForwardingDeps } from './forward/forwarding.ts'
 import { InboxUpstream } from './forward/inbox-upstream.ts'
 import type { Mirrors } from './forward/mirrors.ts'
 import type { SpoolHealth } from './forward/monitored-spool.ts'
@@ -30,7 +30,6 @@ import { SdkInventory } from './observe/sdk-inventory.ts'
 import { type SnapshotDeps, SnapshotRecorder } from './observe/snapshot-recorder.ts'
 import { TallyFile } from './observe/tally.ts'
 import { createProjects, type Projects } from './pipeline/projects.ts'
-import type { SharedState } from './pipeline/shared-state.ts'
 import { ClientReports } from './policy/client-reports.ts'
 import { Filters } from './policy/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
@@ -40,6 +39,7 @@ import { openPolicies, type PolicyServices, policyGauges } from './policy-servic
 import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import { Inbox } from './store/inbox.ts'
+import { type OpenStoreDeps, openStore } from './store/open-store.ts'
 
 export type Services = PolicyServices & {
   config: Config
@@ -84,7 +84,9 @@ type Surroundings = Partial<
     sdkFolder: string
   }
 > &
-  Pick<ForwardingDeps, 'openSpoolFile'>
+  Pick<OpenStoreDeps, 'openSpoolFile'>
+
+const PROJECT_SHARE = 0.5
 
 /** Opens all services. Exits with a message when a folder, file or server of a setting cannot be used. */
 export async function openServices(
@@ -99,8 +101,7 @@ export async function openServices(
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
-  const openTransport = config.forward ? undefined : (state: SharedState) => new InboxUpstream(state, now)
-  const sentry = await openForwardingOrExit({ ...shared, openSpoolFile, openTransport })
+  const sentry = await openForwarding({ ...shared, openSpoolFile })
   const inbox = () => Inbox.of(sentry.spool.store)
   const outage = config.forward ? undefined : createOutage(inbox, sentry, now)
   const tally = openTally(config, replica, log)
@@ -263,19 +264,25 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
   )
 }
 
-function openForwardingOrExit({
-  log,
+async function openForwarding({
+  openSpoolFile,
   ...deps
-}: Omit<ForwardingDeps, 'onNotice' | 'onBreakerChange' | 'onHealthChange'> &
-  Pick<Services, 'log'>): Promise<Forwarding> {
-  return orExit('SPOOL_URL: the spool cannot be opened; look at the disk or the server it names', () =>
-    openForwarding({
-      ...deps,
-      onNotice: (notice) => log.logger.warn(notice),
-      onBreakerChange: (change) => logBreakerChange(log, change),
-      onHealthChange: (health) => logHealthChange(log, health),
-    }),
+}: Pick<Services, 'config' | 'projects' | 'limits' | 'bodies' | 'clock' | 'now' | 'log'> &
+  Pick<ForwardingDeps, 'memory'> &
+  Pick<OpenStoreDeps, 'openSpoolFile'>): Promise<Forwarding> {
+  const { config, projects, log, now } = deps
+  const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
+  const onNotice = (notice: string) => log.logger.warn(notice)
+  const store = await orExit(
+    'SPOOL_URL: the spool cannot be opened; look at the disk or the server it names',
+    () => openStore(config.spool, { kept: config.keep, projectShare, now, onNotice, openSpoolFile }),
   )
+  return createForwarding({
+    ...{ ...deps, store, projectShare, onNotice },
+    onBreakerChange: (change) => logBreakerChange(log, change),
+    onHealthChange: (health) => logHealthChange(log, health),
+    openTransport: config.forward ? undefined : () => new InboxUpstream(store.state, now),
+  })
 }
 
 /** The log has no line for each failed attempt, but one when the breaker opens and one when it closes. */

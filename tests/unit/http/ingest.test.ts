@@ -10,7 +10,7 @@ import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { Bodies } from '../../../tunnel/src/envelope/body/bodies.ts'
 import { MemoryBudget } from '../../../tunnel/src/envelope/body/memory-budget.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
-import { openForwarding } from '../../../tunnel/src/forward/forwarding.ts'
+import { createForwarding } from '../../../tunnel/src/forward/forwarding.ts'
 import type { Transport } from '../../../tunnel/src/forward/upstream/upstream-client.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
@@ -23,6 +23,7 @@ import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
 import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
 import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
+import { openStore } from '../../../tunnel/src/store/open-store.ts'
 import { attachmentOf, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { openInThisThread } from '../../support/spool/same-thread.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -75,11 +76,13 @@ async function createIngest(folder: string) {
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const bodies = new Bodies(limits, memory)
   const upstreamLimits = new UpstreamLimits(Date.now)
-  const sentry = await openForwarding({
-    ...{ projects, limits: upstreamLimits, memory, bodies, now: Date.now, openSpoolFile: openInThisThread },
-    config: readConfig({ SENTRY_DSN: DSN, ...settingsOf(folder) }),
+  const config = readConfig({ SENTRY_DSN: DSN, ...settingsOf(folder) })
+  const onNotice = (notice: string) => bugs.push(notice)
+  const ofStore = { projectShare: 1, kept: config.keep, now: Date.now, onNotice }
+  const sentry = createForwarding({
+    ...{ config, projects, limits: upstreamLimits, memory, bodies, ...ofStore },
+    store: await openStore(config.spool, { ...ofStore, openSpoolFile: openInThisThread }),
     clock: () => performance.now(),
-    onNotice: (notice) => bugs.push(notice),
     onBreakerChange: (change) => bugs.push(change),
     onHealthChange: (health) => bugs.push(health),
     openTransport: () => ACCEPTING,

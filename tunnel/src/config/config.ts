@@ -23,22 +23,11 @@ import type { FilterSettings } from '../policy/filter-list.ts'
 import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
+import type { SpoolSettings } from '../store/open-store.ts'
 import { readQuota, readScrub, readStorm } from './policy-settings.ts'
 
 /** Settings as the code uses them, with their comments in `readConfig`. */
 export type Config = ReturnType<typeof readConfig>
-
-export type SpoolSettings = {
-  /** SQLite file, or NATS server. */
-  place: SpoolPlace
-  /**
-   * Bound in bytes. `undefined`: 5 GiB or half of the free disk, whichever is smaller; on NATS the size of the stream, 5 GiB for a new
-   * one.
-   */
-  bytes: number | undefined
-  /** Age in milliseconds at which an entry expires. */
-  ageMs: number
-}
 
 /** Error with one line for each wrong setting. */
 export class BadSettings extends Error {

@@ -1,13 +1,9 @@
 /** Forwarding of envelopes to Sentry, or without a DSN to the inbox: at once, or later from the spool. */
 
 import { isAscii } from 'node:buffer'
-import { mkdirSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { networkOf } from 'contract/networks'
 import { Rejection } from 'contract/rejections'
-import type { Config, SpoolSettings } from '../config/config.ts'
 import type { Bodies } from '../envelope/body/bodies.ts'
 import { type MemoryBudget, OutOfMemoryBudget } from '../envelope/body/memory-budget.ts'
 import { buildBody, changeCompressed, maxPlainBytes, type OutgoingBody } from '../envelope/body/outgoing.ts'
@@ -22,23 +18,11 @@ import {
   toMicroseconds,
 } from '../pipeline/pipeline.ts'
 import type { Projects } from '../pipeline/projects.ts'
-import type { SharedState } from '../pipeline/shared-state.ts'
-import {
-  ADDRESS_SHARE,
-  ANSWER_BYTES,
-  type Ending,
-  type Keeping,
-  type PutResult,
-  type Spool,
-  type SpoolBounds,
-} from '../pipeline/spool.ts'
+import { ANSWER_BYTES, type Ending, type Keeping, type PutResult, type Spool } from '../pipeline/spool.ts'
 import type { ClientReports } from '../policy/client-reports.ts'
 import { LimitSharing } from '../policy/limit-sharing.ts'
 import { rateLimitsFor } from '../policy/rate-limits.ts'
 import type { UpstreamLimits } from '../policy/upstream-limits.ts'
-import { defaultBound } from '../store/sqlite/space.ts'
-import { type OpenSpoolFile, openSqliteSpool } from '../store/sqlite/sqlite-spool.ts'
-import { openUnreachable, StoreAway } from '../store/unreachable.ts'
 import { Deliverer, LEASE_MS } from './delivery/delivery.ts'
 import { MonitoredSpool, type SpoolHealth } from './monitored-spool.ts'
 import {
@@ -57,6 +41,7 @@ import {
   senderHeaders,
   type Transport,
   UpstreamClient,
+  type UpstreamSettings,
   type Upstreams,
 } from './upstream/upstream-client.ts'
 import { isUnreachable, receiptErrorOf, upstreamErrorOf } from './upstream/upstream-errors.ts'
@@ -73,8 +58,22 @@ export type Forwarding = {
   keepingLater: number
 }
 
+/** Settings as the configuration has them. */
+type ForwardingSettings = {
+  upstream: UpstreamSettings
+  /** Age in milliseconds at which an entry expires. */
+  spool: { ageMs: number }
+  /** Envelopes a second from the spool to one upstream at most. */
+  spoolRate: number | undefined
+  /** Accepted envelopes that stay; absent: none. */
+  keep: { keeping: Keeping } | undefined
+}
+
 export type ForwardingDeps = {
-  config: Config
+  config: ForwardingSettings
+  store: Spool
+  /** Share of the spool's bytes that one project may fill. */
+  projectShare: number
   projects: Projects
   limits: UpstreamLimits
   memory: MemoryBudget
@@ -88,38 +87,22 @@ export type ForwardingDeps = {
   onBreakerChange: (change: BreakerChange) => void
   onHealthChange: (health: SpoolHealth) => void
   /** Opens the connections to an upstream; by default to the server that the DSN names. */
-  openTransport?: ((state: SharedState) => Transport) | undefined
-  /** Opens the file of a SQLite spool; by default in a worker thread. */
-  openSpoolFile?: OpenSpoolFile | undefined
+  openTransport?: (() => Transport) | undefined
 }
 
-const PROJECT_SHARE = 0.5
-
-/** Rejects with a readable message when the spool cannot be opened. A store that is away is opened later: a NATS server that does not answer, is too old or without room, or a locked file. */
-export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> {
-  const { config, projects, limits, clock, onNotice, openTransport } = deps
-  const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
-  const shares = { addressShare: ADDRESS_SHARE, projectShare }
-  const open = () => openSpool(config.spool, { ...shares, ...(config.keep && { kept: config.keep }) }, deps)
-  const store = await open().catch((problem) => {
-    if (problem instanceof StoreAway) return openUnreachable({ open, problem, onNotice })
-    throw problem
-  })
-  const { durability } = await store.describe()
-  if (durability.startsWith('unproven')) onNotice(`the durability of the spool is ${durability}`)
-  const spool = new MonitoredSpool({ ...deps, store })
+export function createForwarding(deps: ForwardingDeps): Forwarding {
+  const { config, projects, store, projectShare, limits, clock, openTransport } = deps
+  const spool = new MonitoredSpool(deps)
   const upstreams = new UpstreamClient(
     ...[projects.destinations, config.upstream, limits, clock, deps.onBreakerChange],
-    openTransport && (() => openTransport(store.state)),
+    openTransport,
   )
-  const maxAgeMs = config.spool.ageMs
-  const maxRate = config.spoolRate
   const deliverer = new Deliverer({
     ...deps,
     spool: store,
     upstreams,
-    maxAgeMs,
-    maxRate,
+    maxAgeMs: config.spool.ageMs,
+    maxRate: config.spoolRate,
     random: Math.random,
     keeping: config.keep?.keeping,
     onSpoolFault: (error) => spool.noteFault(error),
@@ -127,29 +110,6 @@ export async function openForwarding(deps: ForwardingDeps): Promise<Forwarding> 
   const encodings = new UpstreamEncodings(upstreams, clock)
   const limitSharing = new LimitSharing({ ...deps, state: store.state })
   return { upstreams, encodings, spool, projectShare, deliverer, limitSharing, keepingLater: 0 }
-}
-
-async function openSpool(
-  { place, bytes, ageMs }: SpoolSettings,
-  shares: Omit<SpoolBounds, 'bytes'>,
-  { now, onNotice, openSpoolFile }: Pick<ForwardingDeps, 'now' | 'onNotice' | 'openSpoolFile'>,
-): Promise<Spool> {
-  if ('nats' in place) {
-    const { openJetStreamSpool } = await import('../store/jetstream/jetstream-spool.ts') // loaded when needed, for a faster start
-    return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now, onNotice)
-  }
-  mkdirSync(dirname(place.file), { recursive: true })
-  if (shares.kept) await checkKeptBytes(shares.kept.bytes, dirname(place.file))
-  const bound = bytes ?? (await defaultBound(place.file))
-  return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice, openSpoolFile)
-}
-
-async function checkKeptBytes(bytes: number, folder: string): Promise<void> {
-  const { blocks, bsize } = await statfs(folder)
-  if (bytes > blocks * bsize)
-    throw new Error(
-      `KEEP_BYTES: "${bytes}" is more than the ${blocks * bsize} bytes of the disk of ${folder}; write less, or move the spool to a larger disk`,
-    )
 }
 
 export type ForwardServices = {

@@ -3,15 +3,10 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readConfig } from '../../../../tunnel/src/config/config.ts'
-import { Bodies } from '../../../../tunnel/src/envelope/body/bodies.ts'
 import { MemoryBudget, OutOfMemoryBudget } from '../../../../tunnel/src/envelope/body/memory-budget.ts'
-import { openForwarding } from '../../../../tunnel/src/forward/forwarding.ts'
 import { MonitoredSpool } from '../../../../tunnel/src/forward/monitored-spool.ts'
-import { createProjects } from '../../../../tunnel/src/pipeline/projects.ts'
-import { UpstreamLimits } from '../../../../tunnel/src/policy/upstream-limits.ts'
 import { openSqliteSpool } from '../../../../tunnel/src/store/sqlite/sqlite-spool.ts'
-import { inOne, LONG_MS, PLENTY, PROJECT, spoolEntryOf } from '../../../support/spool/entries.ts'
+import { inOne, LONG_MS, PLENTY, spoolEntryOf } from '../../../support/spool/entries.ts'
 import { inPieces } from '../../../support/spool/operations.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 
@@ -119,19 +114,13 @@ describe('MemoryBudget', () => {
   it('delays a put into the spool for 10 s without free memory, and leaves the spool writable', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using folder = await makeFolder()
-    const config = readConfig({ SENTRY_DSN: PROJECT, SPOOL_URL: `file://${folder.path}/spool.db` })
     const memory = new MemoryBudget(0, 0)
     const giveBack = await memory.acquire(1, LONG_MS)
-    const { spool } = await openForwarding({
-      config,
-      projects: createProjects(config.dsns),
-      limits: new UpstreamLimits(Date.now),
+    const spool = new MonitoredSpool({
+      store: await openSqliteSpool(join(folder.path, 'spool.db'), PLENTY),
       memory,
-      bodies: new Bodies({ maxBytes: 1, shareBytes: 1, dir: folder.path, timeoutMs: LONG_MS }, memory),
       clock: () => performance.now(),
       now: Date.now,
-      onNotice: expect.unreachable,
-      onBreakerChange: () => expect.unreachable(),
       onHealthChange: () => expect.unreachable(),
     })
     const body = Buffer.from('an envelope')
