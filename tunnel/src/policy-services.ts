@@ -1,7 +1,6 @@
 /** Creates the policies of a tunnel from its settings. */
 
 import type { PolicyMode } from 'contract/policies'
-import type { Config } from './config/config.ts'
 import type { Item } from './envelope/items.ts'
 import type { Forwarding } from './forward/forwarding.ts'
 import type { Counters } from './observe/counters.ts'
@@ -13,8 +12,9 @@ import type { Projects } from './pipeline/projects.ts'
 import { describeQuotas } from './policy/quota/forecast.ts'
 import { QuotaSharing } from './policy/quota/quota-sharing.ts'
 import { Quotas } from './policy/quota/quotas.ts'
-import { Scrubbing } from './policy/scrub.ts'
-import { Storms } from './policy/storms.ts'
+import type { QuotaSettings } from './policy/quota/settings.ts'
+import { Scrubbing, type ScrubSettings } from './policy/scrub.ts'
+import { type StormSettings, Storms } from './policy/storms.ts'
 
 export type PolicyServices = {
   /** Absent: identical errors are not counted. */
@@ -28,10 +28,12 @@ export type PolicyServices = {
   ruleHits: RuleHits
 }
 
+type PolicySettings = { scrub: ScrubSettings | undefined; storm: StormSettings; quota: QuotaSettings }
+
 const STORM_RULE = 'identical errors'
 
 /** Returns the rules that the operator has written. */
-function listRules({ scrub, quota }: Config): PolicyRule[] {
+function listRules({ scrub, quota }: PolicySettings): PolicyRule[] {
   const scrubRules = scrub?.selected.flatMap(({ rules }) => rules.map(({ id }) => id)) ?? []
   const categories = [...quota.limits.day, ...quota.limits.hour].map(({ category }) => category)
   return [
@@ -40,7 +42,11 @@ function listRules({ scrub, quota }: Config): PolicyRule[] {
   ]
 }
 
-function openScrubbing({ scrub }: Config, counters: Counters, ruleHits: RuleHits): Scrubbing | undefined {
+function openScrubbing(
+  { scrub }: PolicySettings,
+  counters: Counters,
+  ruleHits: RuleHits,
+): Scrubbing | undefined {
   if (!scrub) return undefined
   return new Scrubbing(scrub, (rule, mode, count) => {
     counters.countScrubbed(rule, mode, count)
@@ -49,7 +55,7 @@ function openScrubbing({ scrub }: Config, counters: Counters, ruleHits: RuleHits
 }
 
 type PolicyDeps = {
-  config: Config
+  config: PolicySettings
   /** Milliseconds since 1970. */
   now: () => number
   counters: Counters

@@ -16,17 +16,9 @@ const TUNNEL: Order = [
   ['run'],
   ['tunnel'],
   ['services'],
-  ['policy-services'],
-  ['admin'],
-  ['http'],
-  ['forward'], // opens the spool and the upstreams from the settings: above `config`, and below those that use it
-  ['config'], // uses the parsers of the subjects below; none of them imports it
-  ['sdk', 'store'],
-  ['observe'],
-  ['forward/upstream'],
-  ['policy'],
-  ['pipeline'], // the context and the outcome that every stage has, and the interface of the spool
-  ['reports'], // browser reports, which become envelopes
+  ['admin', 'http', 'config', 'policy-services'],
+  ['forward', 'store', 'policy', 'observe', 'sdk', 'reports'],
+  ['pipeline'],
   ['envelope'],
 ]
 

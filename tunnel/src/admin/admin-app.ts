@@ -4,8 +4,6 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ProjectActivity, Rejections, ReplicaStatus } from 'contract/admin-api'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.ts'
-import type { OnFinalOutcome } from '../forward/delivery/final-outcomes.ts'
 import type { ResendJobs } from '../forward/delivery/resend-job.ts'
 import type { Forwarding } from '../forward/forwarding.ts'
 import type { SimulatedOutage } from '../forward/simulated-outage.ts'
@@ -19,6 +17,8 @@ import type { SdkInventory } from '../observe/sdk-inventory.ts'
 import type { SnapshotRecorder } from '../observe/snapshot-recorder.ts'
 import type { AllowedHosts } from '../pipeline/hosts.ts'
 import type { Projects } from '../pipeline/projects.ts'
+import type { OnFinalOutcome } from '../pipeline/spool.ts'
+import type { ScrubSettings } from '../policy/scrub.ts'
 import type { Inbox } from '../store/inbox.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
@@ -31,7 +31,7 @@ import { createSpoolAdmin, type SpoolAdminDeps } from './spool-routes.ts'
 import { createStoreAdmin } from './store-routes.ts'
 
 type AdminDeps = {
-  config: Pick<Config, 'scrub'>
+  config: { scrub: ScrubSettings | undefined }
   metrics: Metrics
   counters: Counters
   snapshots: SnapshotRecorder

@@ -1,18 +1,18 @@
 /** Policies of a replica, as operators see them. */
 
 import type { PolicyStatus } from 'contract/policies'
-import type { Config } from '../config/config.ts'
 import type { RuleHits } from '../observe/rule-hits.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import { describeQuotas } from '../policy/quota/forecast.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
-import type { Storms } from '../policy/storms.ts'
+import type { ScrubSettings } from '../policy/scrub.ts'
+import type { StormSettings, Storms } from '../policy/storms.ts'
 
 /** Largest storms that are listed. */
 const MAX_STORMS = 20
 
 export type PolicyStatusDeps = {
-  config: Pick<Config, 'scrub' | 'storm'>
+  config: { scrub: ScrubSettings | undefined; storm: StormSettings }
   projects: Projects
   storms: Storms | undefined
   quotas: Quotas | undefined

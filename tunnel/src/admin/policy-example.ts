@@ -5,10 +5,9 @@ import type { InboxEntry } from 'contract/inbox'
 import type { ScrubChange, ScrubExample } from 'contract/policies'
 import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
-import type { Config } from '../config/config.ts'
 import type { Item } from '../envelope/items.ts'
 import { listChanges, readItems } from '../policy/scrub/preview.ts'
-import { Scrubbing } from '../policy/scrub.ts'
+import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
 import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { NO_INBOX } from './inbox-routes.ts'
@@ -20,7 +19,7 @@ const MAX_CHANGES = 50
 
 type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
-type Deps = { scrub: Config['scrub']; inbox: () => Inbox | undefined; auditLog: AuditLog }
+type Deps = { scrub: ScrubSettings | undefined; inbox: () => Inbox | undefined; auditLog: AuditLog }
 
 export class PolicyExamples {
   readonly #inbox: () => Inbox | undefined

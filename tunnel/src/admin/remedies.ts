@@ -5,7 +5,6 @@ import type { QuotaReason, SamplingReason } from 'contract/policies'
 import type { RejectionCode } from 'contract/rejections'
 import { rowOf, type SettingName } from 'contract/settings'
 import { NONE } from 'contract/settings-reader'
-import type { Config } from '../config/config.ts'
 
 /** Settings by reason. No setting changes the other reasons. */
 const SETTINGS: {
@@ -57,7 +56,11 @@ const SETTINGS: {
 /** Without a DSN, the share of a client address is smaller than the largest envelope. */
 const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': ['KEEP_BYTES'] }
 
-type RemedyConfig = Pick<Config, 'shown' | 'fromFile' | 'forward'>
+type RemedyConfig = {
+  shown: { [name in SettingName]?: string }
+  fromFile: readonly SettingName[]
+  forward: boolean
+}
 
 export function findRemedies(config: RemedyConfig): Record<string, SettingInForce[]> {
   const settings = config.forward ? SETTINGS : { ...SETTINGS, ...OF_INBOX }

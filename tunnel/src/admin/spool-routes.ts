@@ -12,9 +12,9 @@ import type {
 } from 'contract/spool'
 import { type Context, Hono } from 'hono'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
-import type { OnFinalOutcome } from '../forward/delivery/final-outcomes.ts'
 import { showCategory, showPauses } from '../forward/spool-status.ts'
 import type { Projects } from '../pipeline/projects.ts'
+import type { OnFinalOutcome } from '../pipeline/spool.ts'
 import {
   type EntryFilter,
   type ListedEntry,

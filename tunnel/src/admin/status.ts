@@ -1,13 +1,13 @@
 /** Status of a replica: its settings, without secrets, and its state. */
 
 import type { MirrorResult, MirrorStatus, ReplicaStatus, UpstreamState } from 'contract/admin-api'
-import { formatDsn } from 'contract/dsn'
-import type { Config } from '../config/config.ts'
+import { type Dsn, formatDsn } from 'contract/dsn'
+import type { SettingName } from 'contract/settings'
 import type { Forwarding } from '../forward/forwarding.ts'
+import type { UpstreamLimits } from '../forward/limits/upstream-limits.ts'
 import type { SimulatedOutage } from '../forward/simulated-outage.ts'
 import { describeSpool } from '../forward/spool-status.ts'
 import type { UpstreamEncoding } from '../forward/upstream/compression.ts'
-import type { Ingest } from '../http/ingest.ts'
 import type { Counters } from '../observe/counters.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { RuleHits } from '../observe/rule-hits.ts'
@@ -17,17 +17,24 @@ import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { Storms } from '../policy/storms.ts'
 import type { Throttle } from '../policy/throttle.ts'
-import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
-import { describePolicies } from './policies.ts'
+import { describePolicies, type PolicyStatusDeps } from './policies.ts'
+
+type StatusConfig = PolicyStatusDeps['config'] & {
+  shown: { [name in SettingName]?: string }
+  dsns: readonly Dsn[]
+  forward: boolean
+  upstreamEncoding: UpstreamEncoding | undefined
+  spool: { ageMs: number }
+}
 
 type StatusDeps = {
-  config: Config
+  config: StatusConfig
   version: string
   replica: string
   /** Milliseconds since 1970. */
   since: number
-  ingest: Ingest
+  ingest: { inFlight(): number }
   limits: UpstreamLimits
   projects: Projects
   counters: Pick<Counters, 'mirrored'>

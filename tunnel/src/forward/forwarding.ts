@@ -9,6 +9,7 @@ import { type MemoryBudget, OutOfMemoryBudget } from '../envelope/body/memory-bu
 import { buildBody, changeCompressed, maxPlainBytes, type OutgoingBody } from '../envelope/body/outgoing.ts'
 import type { Range } from '../envelope/body/ranges.ts'
 import { identifyReceipt } from '../envelope/dedupe-key.ts'
+import type { ClientReports } from '../pipeline/client-reports.ts'
 import {
   accepted,
   type Context,
@@ -19,11 +20,10 @@ import {
 } from '../pipeline/pipeline.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import { ANSWER_BYTES, type Ending, type Keeping, type PutResult, type Spool } from '../pipeline/spool.ts'
-import type { ClientReports } from '../policy/client-reports.ts'
-import { LimitSharing } from '../policy/limit-sharing.ts'
-import { rateLimitsFor } from '../policy/rate-limits.ts'
-import type { UpstreamLimits } from '../policy/upstream-limits.ts'
 import { Deliverer, LEASE_MS } from './delivery/delivery.ts'
+import { LimitSharing } from './limits/limit-sharing.ts'
+import { rateLimitsFor } from './limits/rate-limits.ts'
+import type { UpstreamLimits } from './limits/upstream-limits.ts'
 import { MonitoredSpool, type SpoolHealth } from './monitored-spool.ts'
 import {
   buildSpoolBody,

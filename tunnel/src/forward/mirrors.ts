@@ -2,10 +2,9 @@
 
 import type { Bodies } from '../envelope/body/bodies.ts'
 import type { OutgoingBody } from '../envelope/body/outgoing.ts'
-import type { Counters } from '../observe/counters.ts'
+import type { ClientReports } from '../pipeline/client-reports.ts'
 import type { Context, Stage } from '../pipeline/pipeline.ts'
 import type { Project, Projects } from '../pipeline/projects.ts'
-import type { ClientReports } from '../policy/client-reports.ts'
 import type { Forwarding } from './forwarding.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry, type EntryDescription } from './spool-entry.ts'
 import { senderHeaders } from './upstream/upstream-client.ts'
@@ -14,7 +13,7 @@ type MirrorDeps = {
   projects: Projects
   sentry: Pick<Forwarding, 'spool' | 'deliverer'>
   bodies: Bodies
-  counters: Pick<Counters, 'countMirrored'>
+  counters: { countMirrored(mirror: string, result: 'lost'): void }
   reports: Pick<ClientReports, 'noteLost'>
   /** Milliseconds that a sender waits for the response of Sentry. */
   lateMs: number

@@ -2,7 +2,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type ForwardServices, forwardStage } from '../forward/forwarding.ts'
+import { type UpstreamLimits, upstreamLimitsStage } from '../forward/limits/upstream-limits.ts'
 import type { Mirrors } from '../forward/mirrors.ts'
+import type { ClientReports } from '../pipeline/client-reports.ts'
 import {
   Context,
   type HttpResponse,
@@ -10,7 +12,6 @@ import {
   type PendingReceipt,
   type Stage,
 } from '../pipeline/pipeline.ts'
-import type { ClientReports } from '../policy/client-reports.ts'
 import { type Filters, filterStage } from '../policy/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import { type Quotas, quotaStage } from '../policy/quota/quotas.ts'
@@ -19,7 +20,6 @@ import { removedItemsStage } from '../policy/removed-items.ts'
 import { type Scrubbing, scrubStage } from '../policy/scrub.ts'
 import { type Storms, stormStage } from '../policy/storms.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
-import { type UpstreamLimits, upstreamLimitsStage } from '../policy/upstream-limits.ts'
 import { checkSizeStage } from '../store/envelope-size.ts'
 import type { ClientResolver, ResolvedClient } from './client-address.ts'
 import { checkOriginStage } from './origin.ts'

@@ -3,14 +3,20 @@
 import { FINAL_OUTCOMES, type LimitInForce, MIRROR_RESULTS, type ProcessFigures } from 'contract/admin-api'
 import type { RejectionCode } from 'contract/rejections'
 import type { SpoolStatus } from 'contract/spool'
+import type { UpstreamErrorClass } from 'contract/upstream'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
-import type { UpstreamState } from '../forward/upstream/upstream-client.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { Counters, Durations } from './counters.ts'
 import { type PolicyGauges, PolicyMetrics } from './policy-metrics.ts'
 import { SpoolMetrics } from './spool-metrics.ts'
+
+type UpstreamGauges = {
+  origin: string
+  breaker: { open: boolean }
+  errorCounts: ReadonlyMap<UpstreamErrorClass, number>
+}
 
 /** Values that are read on each scrape. */
 type Gauges = {
@@ -19,7 +25,7 @@ type Gauges = {
   inFlight: () => number
   bodyBytes: () => number
   limits: () => LimitInForce[]
-  upstreams: () => UpstreamState[]
+  upstreams: () => UpstreamGauges[]
   spool: () => Promise<SpoolStatus>
   policies: PolicyGauges
   projects: Projects

@@ -1,6 +1,7 @@
 /** Interface of a store: envelopes on disk, pending ones and those whose delivery has ended. */
 
 import type { Readable } from 'node:stream'
+import type { FinalOutcome, FinalOutcomeReason } from 'contract/admin-api'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import type { SharedState } from './shared-state.ts'
 
@@ -309,6 +310,15 @@ export type Spool = {
   readonly state: SharedState
   close(): Promise<void>
 }
+
+/** Receives the final outcome of each entry, once. `status` and `message` are those of the last response. */
+export type OnFinalOutcome = (
+  entry: SpoolEntry,
+  finalOutcome: FinalOutcome,
+  status: number | undefined,
+  reason?: FinalOutcomeReason,
+  message?: string,
+) => void
 
 /** Share of the bytes of entries that one client address may fill. */
 export const ADDRESS_SHARE = 0.05

@@ -4,13 +4,16 @@ import type { RateLimitedReason } from 'contract/admin-api'
 import { type RateLimit, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { type Item, limitNameOf } from '../envelope/items.ts'
 import { summarise } from '../envelope/summary.ts'
+import type { ClientReports } from '../pipeline/client-reports.ts'
 import { accepted, type Context, type Outcome, type Stage } from '../pipeline/pipeline.ts'
-import type { ClientReports } from './client-reports.ts'
-import { rateLimited } from './rate-limits.ts'
-import type { UpstreamLimits } from './upstream-limits.ts'
+import type { Project } from '../pipeline/projects.ts'
+import { rateLimited } from './rate-limited.ts'
+
+/** Sentry's limits on the categories of items. */
+type SentryLimits = { remaining(project: Project, items: Iterable<Item>): RateLimit[] }
 
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. */
-export function removedItemsStage(limits: UpstreamLimits, reports: ClientReports): Stage {
+export function removedItemsStage(limits: SentryLimits, reports: ClientReports): Stage {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed, removedElements } = ctx
     if (removed.size + removedElements.size === 0) return undefined

@@ -9,7 +9,7 @@ import type { Envelope } from '../envelope/reader.ts'
 import type { Context, Outcome, Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
 import { ProxyDetection } from './proxy-detection.ts'
-import { rateLimited } from './rate-limits.ts'
+import { rateLimited } from './rate-limited.ts'
 
 export type ThrottleSettings = {
   /** Sustained envelopes per second of one client address, and of one project; 0 for no limit. */

@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../../contract/dsn.ts'
 import type { OutgoingBody } from '../../../../tunnel/src/envelope/body/outgoing.ts'
+import { UpstreamLimits } from '../../../../tunnel/src/forward/limits/upstream-limits.ts'
 import {
   postReport,
   UpstreamClient,
@@ -15,7 +16,6 @@ import {
   type Upstreams,
 } from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
 import { createProjects, type Project } from '../../../../tunnel/src/pipeline/projects.ts'
-import { UpstreamLimits } from '../../../../tunnel/src/policy/upstream-limits.ts'
 import { attachmentOf, errorOf } from '../../../support/envelopes.ts'
 import type { Answering } from '../../../support/sentry/responses.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'

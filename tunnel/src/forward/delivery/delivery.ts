@@ -10,22 +10,22 @@ import {
   type Keeping,
   type Lease,
   LONGEST_DELAY_MS,
+  type OnFinalOutcome,
   type ProjectDemand,
   pendingSince,
   type Spool,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
-import type { UpstreamLimits } from '../../policy/upstream-limits.ts'
-import { buildStoredBody } from '../../store/stored-body.ts'
+import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import { isKept } from '../spool-entry.ts'
 import { isClientError, isRefusal } from '../upstream/answers.ts'
 import type { Refusal } from '../upstream/project-health.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { EnvelopeSender } from '../upstream/upstream-client.ts'
 import { isUnreachable, upstreamErrorOf } from '../upstream/upstream-errors.ts'
-import type { OnFinalOutcome } from './final-outcomes.ts'
 import { FormerProjects } from './former-projects.ts'
 import { Retries } from './retries.ts'
+import { buildStoredBody } from './stored-body.ts'
 import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
 import { WallClock } from './wall-clock.ts'
 

@@ -4,7 +4,7 @@ import type { ResendableState, ResendJob } from 'contract/store'
 import { isMirrorKey, type Project, type Projects } from '../../pipeline/projects.ts'
 import type { SharedState } from '../../pipeline/shared-state.ts'
 import type { EndedFilter, EndedPlace, PartitionTotals, Spool, SpoolEntry } from '../../pipeline/spool.ts'
-import type { UpstreamLimits } from '../../policy/upstream-limits.ts'
+import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import type { Deliverer } from './delivery.ts'
 
 type ResendDeps = {

@@ -7,7 +7,7 @@ import { identifiersOf } from 'contract/dsn'
 import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
 import { parseHeaderLine } from '../../envelope/header-parser.ts'
 import type { Project } from '../../pipeline/projects.ts'
-import type { UpstreamLimits } from '../../policy/upstream-limits.ts'
+import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import type { DeliveryResult } from './request.ts'
 
 /** `auto`: endpoint for servers that have said that they store errors only. */

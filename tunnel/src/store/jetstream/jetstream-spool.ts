@@ -24,8 +24,8 @@ import {
   type SpoolTotals,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { WrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
+import { WrongSize } from '../wrong-size.ts'
 import {
   CLASSES,
   type Entry,

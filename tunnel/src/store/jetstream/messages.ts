@@ -13,7 +13,7 @@ import {
   type SpoolEntry,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { WrongSize } from '../stored-body.ts'
+import { WrongSize } from '../wrong-size.ts'
 import {
   CLASSES,
   classOf,

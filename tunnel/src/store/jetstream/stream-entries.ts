@@ -20,7 +20,7 @@ import {
   type StoredBody,
 } from '../../pipeline/spool.ts'
 import { type Summary, summariseStream } from '../entry-summary.ts'
-import { WrongSize } from '../stored-body.ts'
+import { WrongSize } from '../wrong-size.ts'
 import { shiftTimes } from './codec.ts'
 import { DEAD, EndedStream, type Found, KEPT, matches } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'

@@ -26,8 +26,8 @@ import {
   type StoredBody,
   type Summaries,
 } from '../../pipeline/spool.ts'
-import { WrongSize } from '../stored-body.ts'
 import { StoreAway } from '../unreachable.ts'
+import { WrongSize } from '../wrong-size.ts'
 import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { formerInboxOf } from './former-inbox.ts'

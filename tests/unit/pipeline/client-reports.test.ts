@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
+import { ClientReports } from '../../../tunnel/src/pipeline/client-reports.ts'
 import { createProjects, type Project } from '../../../tunnel/src/pipeline/projects.ts'
-import { ClientReports } from '../../../tunnel/src/policy/client-reports.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { envelopeWith, readEnvelope } from '../../support/read-envelope.ts'
 

@@ -1,10 +1,7 @@
-/** Rate limits in responses: reads and writes `X-Sentry-Rate-Limits` and `Retry-After`. */
+/** Rate limits in responses of Sentry: reads `X-Sentry-Rate-Limits` and `Retry-After`, and passes them on to senders. */
 
-import type { RateLimitedReason } from 'contract/admin-api'
 import { CATEGORY_NAMES } from 'contract/categories'
 import { formatRateLimits, type RateLimit } from 'contract/rate-limits'
-import { Rejection, rejectionBody } from 'contract/rejections'
-import { type Context, jsonHeaders, type Outcome } from '../pipeline/pipeline.ts'
 
 /** Limit in a response. `isStanding`: the server does not store these categories, and says so with every response. */
 export type ReceivedLimit = RateLimit & { isStanding?: true }
@@ -79,25 +76,4 @@ export function rateLimitsFor(response: RateLimitHeaders, now: number): string |
   const limits = readRateLimits({ ...response, rateLimits: undefined }, now)
   const scoped = limits.map(({ seconds }) => ({ seconds, categories: [...CATEGORY_NAMES] }))
   return formatRateLimits(scoped, 'generic')
-}
-
-/**
- * Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. The limits of the tunnel itself have another
- * code, since the transport of `sdk.js` keeps an envelope that exceeds them.
- */
-export function rateLimited(
-  ctx: Context,
-  reason: RateLimitedReason,
-  cause: string,
-  limits: readonly RateLimit[],
-): Outcome {
-  const isThrottled = reason === 'throttled'
-  const rejection = new Rejection(isThrottled ? 'throttled' : 'rate-limited', cause)
-  return {
-    outcome: isThrottled && ctx.isKeptBySender() ? 'deferred' : 'rate_limited',
-    reason,
-    status: rejection.status,
-    body: rejectionBody(rejection, ctx.client.requestId, { reported: ctx.isLossReported }),
-    headers: { ...jsonHeaders(), 'x-sentry-rate-limits': formatRateLimits(limits, 'tunnel') },
-  }
 }

@@ -2,7 +2,7 @@
 
 import { formatDsn } from 'contract/dsn'
 import { type Item, quantitiesOf } from '../envelope/items.ts'
-import type { Project } from '../pipeline/projects.ts'
+import type { Project } from './projects.ts'
 
 /** Lists in a client report (develop.sentry.dev/sdk/telemetry/client-reports). */
 type DropKind = 'rate_limited_events' | 'filtered_events' | 'discarded_events'

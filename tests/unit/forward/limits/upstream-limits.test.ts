@@ -1,10 +1,10 @@
 /** Rate limits that Sentry announced, per DSN, until they end. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { parseDsn } from '../../../contract/dsn.ts'
-import { createProjects, type Project } from '../../../tunnel/src/pipeline/projects.ts'
-import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
-import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
+import { parseDsn } from '../../../../contract/dsn.ts'
+import { UpstreamLimits } from '../../../../tunnel/src/forward/limits/upstream-limits.ts'
+import { createProjects, type Project } from '../../../../tunnel/src/pipeline/projects.ts'
+import { envelopeWith, typesOf } from '../../../support/read-envelope.ts'
 
 const DSNS = ['https://a@sentry.example/1', 'https://b@sentry.example/1', 'https://a@sentry.example/2']
 

@@ -1,11 +1,11 @@
 /** Records final outcomes of spool entries, and reports losses to the Sentry that would have got them. Counts those for mirrors apart. */
 
-import type { FinalOutcome, FinalOutcomeReason } from 'contract/admin-api'
-import type { Counters } from '../../observe/counters.ts'
-import type { Receipts } from '../../observe/receipts.ts'
-import { isMirrorKey, type Projects } from '../../pipeline/projects.ts'
-import type { SpoolEntry } from '../../pipeline/spool.ts'
-import type { ClientReports } from '../../policy/client-reports.ts'
+import type { FinalOutcome } from 'contract/admin-api'
+import type { ClientReports } from '../pipeline/client-reports.ts'
+import { isMirrorKey, type Projects } from '../pipeline/projects.ts'
+import type { OnFinalOutcome } from '../pipeline/spool.ts'
+import type { Counters } from './counters.ts'
+import type { Receipts } from './receipts.ts'
 
 type FinalOutcomesDeps = {
   projects: Projects
@@ -23,15 +23,6 @@ const LOST: { [outcome in FinalOutcome]?: string } = {
   evicted: 'cache_overflow',
   purged: 'purged',
 }
-
-/** Receives the final outcome of each entry, once. `status` and `message` are those of the last response. */
-export type OnFinalOutcome = (
-  entry: SpoolEntry,
-  finalOutcome: FinalOutcome,
-  status: number | undefined,
-  reason?: FinalOutcomeReason,
-  message?: string,
-) => void
 
 export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   const { projects, receipts, counters, reports, replica, now } = deps

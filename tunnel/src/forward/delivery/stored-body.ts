@@ -2,9 +2,9 @@
 
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import type { OutgoingBody } from '../envelope/body/outgoing.ts'
-import { moveSentAt } from '../envelope/sent-at.ts'
-import type { StoredBody } from '../pipeline/spool.ts'
+import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
+import { moveSentAt } from '../../envelope/sent-at.ts'
+import type { StoredBody } from '../../pipeline/spool.ts'
 
 /** Builds the outgoing body of `bytes` stored bytes. `ageMs` is the time since the envelope arrived, `dsn` the one to name instead of its own. */
 export async function buildStoredBody(
@@ -48,14 +48,5 @@ async function* replaceHead(
   for await (const chunk of open()) {
     if (chunk.length > skip) yield chunk.subarray(skip)
     skip = Math.max(0, skip - chunk.length)
-  }
-}
-
-/** Error for a stored body that was cut: it must not be sent, since its server would be blamed. */
-export class WrongSize extends Error {
-  constructor(name: string, found: number, expected: number) {
-    super(
-      `${name} of a spool entry has ${found} instead of ${expected} bytes, and is not sent. Restore it from a backup, or purge the entry on the page Spool`,
-    )
   }
 }

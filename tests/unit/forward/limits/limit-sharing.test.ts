@@ -1,12 +1,12 @@
 /** Sharing of Sentry's rate limits by replicas of one spool, with an injected clock. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { parseDsn } from '../../../contract/dsn.ts'
-import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
-import { LimitSharing, type LimitSharingDeps } from '../../../tunnel/src/policy/limit-sharing.ts'
-import { UpstreamLimits } from '../../../tunnel/src/policy/upstream-limits.ts'
-import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
-import { OTHER_PROJECT, PROJECT } from '../../support/spool/entries.ts'
+import { parseDsn } from '../../../../contract/dsn.ts'
+import { LimitSharing, type LimitSharingDeps } from '../../../../tunnel/src/forward/limits/limit-sharing.ts'
+import { UpstreamLimits } from '../../../../tunnel/src/forward/limits/upstream-limits.ts'
+import { createProjects } from '../../../../tunnel/src/pipeline/projects.ts'
+import { envelopeWith, typesOf } from '../../../support/read-envelope.ts'
+import { OTHER_PROJECT, PROJECT } from '../../../support/spool/entries.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

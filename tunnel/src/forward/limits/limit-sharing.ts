@@ -1,7 +1,7 @@
 /** Sharing of Sentry's rate limits among the replicas of one spool, so that a limit costs one request and not one per replica. */
 
-import type { Projects } from '../pipeline/projects.ts'
-import type { SharedState } from '../pipeline/shared-state.ts'
+import type { Projects } from '../../pipeline/projects.ts'
+import type { SharedState } from '../../pipeline/shared-state.ts'
 import { MAX_LIMIT_SECONDS } from './rate-limits.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 

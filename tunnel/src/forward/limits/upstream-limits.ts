@@ -3,10 +3,10 @@
 import type { LimitInForce, RateLimitedReason } from 'contract/admin-api'
 import { CATEGORY_NAMES } from 'contract/categories'
 import type { RateLimit } from 'contract/rate-limits'
-import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
-import type { Envelope } from '../envelope/reader.ts'
-import type { Stage } from '../pipeline/pipeline.ts'
-import type { Project } from '../pipeline/projects.ts'
+import { addDependants, categoriesOf, type Item } from '../../envelope/items.ts'
+import type { Envelope } from '../../envelope/reader.ts'
+import type { Stage } from '../../pipeline/pipeline.ts'
+import type { Project } from '../../pipeline/projects.ts'
 import { type RateLimitHeaders, readRateLimits } from './rate-limits.ts'
 
 /** Removes the items that Sentry's rate limits hold back. */

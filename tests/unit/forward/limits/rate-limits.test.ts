@@ -1,8 +1,8 @@
 /** Parser of Sentry's rate limit headers, by the rules of the SDKs. */
 
 import { describe, expect, it } from 'vitest'
-import { formatRateLimits } from '../../../contract/rate-limits.ts'
-import { type RateLimitHeaders, readRateLimits } from '../../../tunnel/src/policy/rate-limits.ts'
+import { formatRateLimits } from '../../../../contract/rate-limits.ts'
+import { type RateLimitHeaders, readRateLimits } from '../../../../tunnel/src/forward/limits/rate-limits.ts'
 
 const NOW = Date.parse('2026-06-01T12:00:00Z')
 const DAY = 86_400
