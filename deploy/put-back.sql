@@ -11,8 +11,9 @@ CREATE TEMP TABLE added AS
   WHERE id IN (SELECT id FROM chosen) AND key NOT IN (SELECT key FROM main.envelopes);
 -- Without its network: the shares of networks are counted by the tunnels only.
 INSERT INTO main.envelopes
-  (key, project, category, priority, network, received, due, attempts, bytes, receipt, headers, file, body)
-  SELECT key, project, category, priority, '', received, 0, attempts, bytes, receipt, headers, file, body FROM added;
+  (key, project, category, priority, network, received, due, attempts, bytes, receipt, headers, file, body, event_id, arrived)
+  SELECT key, project, category, priority, '', received, 0, attempts, bytes, receipt, headers, file, body,
+    event_id, arrived FROM added;
 INSERT INTO main.totals (kind, name, category, envelopes, bytes)
   SELECT 'all', '', '', count(*), sum(bytes) FROM added HAVING count(*) > 0
   UNION ALL SELECT 'lane', project, category, count(*), sum(bytes) FROM added GROUP BY project, category

@@ -45,6 +45,9 @@ it('A damaged spool file is shown in status and metrics, and put-back.sql has it
   await putBack(folder.path)
   await expect.poll(status).toMatchObject({ spool: { damaged_files: [damaged], envelopes: ENVELOPES } }) // totals may be late
 
+  const { entries } = await (await tunnel.admin(`/store/events/${idOf(3)}`)).json()
+  expect(entries).toMatchObject([{ state: 'pending', event_id: idOf(3) }])
+
   await sentry.back()
   await until(async () => (await depthOf([tunnel])) === 0)
   const arrived = sentry.requests.map(({ header }) => header.event_id)
