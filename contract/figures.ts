@@ -6,7 +6,7 @@
 /** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
 export type DurationCounts = Record<string, number>
 
-/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations and upstreams, and nothing unknown. */
+/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations, upstreams and mirrors, and nothing unknown. */
 export type FigureCounts = {
   /** Envelopes that got an outcome. With `resent`, they are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
   received: number
@@ -26,6 +26,8 @@ export type FigureCounts = {
   durations: DurationCounts
   /** By origin. */
   upstreams: Record<string, UpstreamCounts>
+  /** Envelopes for mirrors, which have no outcome, by result, a colon and `host/project` of the mirror: `delivered:sentry.example/7`. */
+  mirrored: Record<string, number>
   /** Acknowledged entries that the store lost. */
   vanished: number
   /** Reach tests of browsers by result. */

@@ -18,7 +18,15 @@ export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): Figu
       outcomes: {},
       bytes: 0,
     },
-    ...{ categories: {}, items: {}, final_outcomes: {}, durations: {}, upstreams: {}, vanished: 0 },
+    ...{
+      categories: {},
+      items: {},
+      final_outcomes: {},
+      durations: {},
+      upstreams: {},
+      mirrored: {},
+      vanished: 0,
+    },
     ...{ reach: {}, browser_errors: 0, ...parts },
   }
 }

@@ -2,6 +2,7 @@
 
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Figures } from '../../../contract/figures.ts'
 import { isMirrorKey } from '../../../tunnel/src/pipeline/projects.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
@@ -62,6 +63,23 @@ describe('An envelope of a project with a mirror', () => {
     expect(String(its.decoded)).toBe(String(own.decoded).replace(sentry.dsn(), mirror.dsn()))
     expect(its.headers['x-forwarded-for']).toBe('203.0.113.7')
     expect([sentry.requests.length, mirror.requests.length]).toEqual([1, 1])
+  })
+
+  it('is counted in the figures, apart from the outcome of its project', async () => {
+    const tunnel = await open()
+    await post(tunnel.url, { body: error(1) })
+    await mirror.next()
+    await until(async () => (await pendingOf(tunnel)).mirror === 0)
+    const now = Date.now()
+    const range = `from=${now - 600_000}&to=${now + 60_000}&step=60000`
+    const figures = async () => {
+      const { points } = (await (await tunnel.admin(`/figures?${range}`)).json()) as Figures
+      return points.map(({ received, outcomes, mirrored }) => ({ received, outcomes, mirrored }))
+    }
+    const name = `127.0.0.1:${mirror.port}/77`
+    await expect
+      .poll(figures)
+      .toEqual([{ received: 1, outcomes: { delivered: 1 }, mirrored: { [`delivered:${name}`]: 1 } }])
   })
 
   it('reaches the mirror scrubbed while a limit of the Sentry of the project holds it back', async () => {

@@ -131,14 +131,14 @@ describe('SnapshotRecorder', () => {
           vanished: 0,
           reach: {},
         },
-        ...{ browser_errors: 0, upstreams: {}, pending: 1, unknown: 0 },
+        ...{ browser_errors: 0, upstreams: {}, mirrored: {}, pending: 1, unknown: 0 },
         durations: expect.objectContaining({ 0.05: 1, '+Inf': 1 }),
       },
       {
         ...{ time: START + MINUTE, replicas: 1, received: 1, outcomes: { 'rejected:spool-full': 1 } },
         ...{ categories: { error: 1 }, items: { 'event:rejected': 1 }, final_outcomes: { expired: 1 } },
         ...{ resent: 0, bytes: 700, vanished: 0, reach: {}, browser_errors: 0, upstreams: {}, pending: 0 },
-        unknown: 0,
+        ...{ mirrored: {}, unknown: 0 },
         durations: { 5: 1, 10: 1, '+Inf': 1 },
       },
     ])

@@ -172,7 +172,7 @@ export class Counters {
     return series
   }
 
-  /** Returns all counts since the start, or those of a project, which has no items, durations and upstreams. */
+  /** Returns all counts since the start, or those of a project, which has no items, durations, upstreams and mirrors. */
   figures(project?: string): FigureCounts {
     const isIts = (each: { project: string }) => project === undefined || each.project === project
     const figures = noCounts()
@@ -197,6 +197,8 @@ export class Counters {
     for (const durations of this.durations.values())
       for (const [bound, count] of durations.cumulative())
         figures.durations[bound] = (figures.durations[bound] ?? 0) + count
+    for (const { labels, count } of this.mirrored.all())
+      if (count > 0) figures.mirrored[`${labels.result}:${labels.mirror}`] = count
     for (const [origin, { delivered, durations }] of this.upstreams)
       figures.upstreams[origin] = { delivered, durations: Object.fromEntries(durations.cumulative()) }
     return figures

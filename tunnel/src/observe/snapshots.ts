@@ -20,7 +20,7 @@ export type Snapshot = FigureCounts & {
 export function noCounts(): FigureCounts {
   return {
     ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
-    ...{ durations: {}, upstreams: {}, vanished: 0, reach: {}, browser_errors: 0 },
+    ...{ durations: {}, upstreams: {}, mirrored: {}, vanished: 0, reach: {}, browser_errors: 0 },
   }
 }
 
@@ -41,6 +41,7 @@ export function combine(a: FigureCounts, b: FigureCounts, sign: 1 | -1): FigureC
     bytes: a.bytes + sign * b.bytes,
     durations: each(a.durations, b.durations),
     upstreams: combineUpstreams(a.upstreams, b.upstreams, sign),
+    mirrored: each(a.mirrored, b.mirrored),
     vanished: a.vanished + sign * b.vanished,
     reach: each(a.reach, b.reach),
     browser_errors: a.browser_errors + sign * b.browser_errors,
@@ -63,8 +64,8 @@ export function combineProjects(
 
 /** Returns `true` when nothing was counted. */
 export function isEmpty({ received, vanished, resent, ...counts }: FigureCounts): boolean {
-  const { outcomes, final_outcomes, reach } = counts
-  const names = [outcomes, final_outcomes, reach].flatMap(Object.keys)
+  const { outcomes, final_outcomes, mirrored, reach } = counts
+  const names = [outcomes, final_outcomes, mirrored, reach].flatMap(Object.keys)
   return received === 0 && vanished === 0 && resent === 0 && names.length === 0
 }
 
@@ -133,6 +134,7 @@ function readCounts(value: Record<string, unknown>): FigureCounts {
       const { delivered, durations } = isRecord(counts) ? counts : {}
       return { delivered: readNumber(delivered), durations: readNumbers(durations) }
     }),
+    mirrored: readNumbers(value.mirrored),
     vanished: readNumber(value.vanished),
     reach: readNumbers(value.reach),
     browser_errors: readNumber(value.browser_errors),

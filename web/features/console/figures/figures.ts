@@ -19,7 +19,7 @@ export const NO_COUNTS: FigureCounts = {
     bytes: 0,
     durations: {},
   },
-  ...{ upstreams: {}, vanished: 0, reach: {}, browser_errors: 0 },
+  ...{ upstreams: {}, mirrored: {}, vanished: 0, reach: {}, browser_errors: 0 },
 }
 
 /** Adds up the figures of stores that share no replica. Returns `undefined` without any. */
@@ -73,6 +73,7 @@ export function sumFigures(all: readonly FigureCounts[]): FigureCounts {
     bytes: number(({ bytes }) => bytes),
     durations: counts(({ durations }) => durations),
     upstreams: sumUpstreams(all.flatMap(({ upstreams }) => Object.entries(upstreams))),
+    mirrored: counts(({ mirrored }) => mirrored ?? {}), // a tunnel of the release before has none
     vanished: number(({ vanished }) => vanished),
     reach: counts(({ reach }) => reach),
     browser_errors: number((each) => each.browser_errors),
