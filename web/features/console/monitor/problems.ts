@@ -6,7 +6,7 @@ import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
 import { type LossCounts, recentLosses, sumLosses } from '../figures/losses.ts'
 import type { FiguresReading } from '../figures/read-figures.ts'
 import type { ReplicaView } from './replicas.ts'
-import type { UpstreamView } from './upstreams.ts'
+import { hostOf, type UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
 export type Problem =
@@ -27,6 +27,15 @@ export type Problem =
   /** `project` is absent when everything is paused. */
   | { kind: 'paused'; project?: string; others: number; since: number }
   | { kind: 'rate-limited'; limits: CategoryLimit[] }
+  /** Servers of mirrors that are not reached, or refuse envelopes; the first of them. */
+  | {
+      kind: 'mirror'
+      host: string
+      others: number
+      since?: number
+      error?: LastUpstreamError
+      status?: number
+    }
 
 /** Category that Sentry rate-limits, `all` included: the latest end in all projects. */
 export type CategoryLimit = { category: string; until: number }
@@ -51,6 +60,8 @@ export type UpstreamProblem = {
 type ReplicaSet = {
   replicas: readonly ReplicaView[]
   upstreams: readonly UpstreamView[]
+  /** Servers of mirrors only. */
+  mirrors: readonly UpstreamView[]
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
   /** Of the last minutes. */
@@ -63,7 +74,7 @@ const PROBE_DELAY_MS = 15_000
 
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { replicas, upstreams, spools, limits, figures, now } = set
+  const { replicas, upstreams, mirrors, spools, limits, figures, now } = set
   if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
   const losses = figures.figures && recentLosses(figures.figures)
   const upstream = findUpstreamProblem(upstreams, now)
@@ -78,6 +89,7 @@ export function findProblems(set: ReplicaSet): Problem[] {
     ...(figures.missing === undefined ? [] : [{ kind: 'figures-missing', text: figures.missing } as const]),
     ...findPauses(spools),
     ...findLimits(limits),
+    ...findMirrorProblem(mirrors, now),
   ]
 }
 
@@ -105,12 +117,31 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): U
 const MIN_REFUSALS = 3 // a firewall may refuse a single envelope
 const REFUSED_MS = 60 * 60_000 // pending envelopes are sent again within this
 
-function findRefusals(upstreams: readonly UpstreamView[], now: number): Problem[] {
+function listRefusals(upstreams: readonly UpstreamView[], now: number): ProjectRefusal[] {
   const refusals = upstreams
     .flatMap((upstream) => upstream.refusals)
     .filter(({ count, last }) => count >= MIN_REFUSALS && last > now - REFUSED_MS)
-  const [refusal] = refusals.toSorted((a, b) => b.count - a.count)
+  return refusals.toSorted((a, b) => b.count - a.count)
+}
+
+function findRefusals(upstreams: readonly UpstreamView[], now: number): Problem[] {
+  const refusals = listRefusals(upstreams, now)
+  const [refusal] = refusals
   return refusal ? [{ kind: 'refused', refusal, others: refusals.length - 1 }] : []
+}
+
+function findMirrorProblem(mirrors: readonly UpstreamView[], now: number): Problem[] {
+  const away = findUpstreamProblem(mirrors, now)
+  if (away) {
+    const { origin, servers, since, error } = away
+    const known = { ...(since !== undefined && { since }), ...(error && { error }) }
+    return [{ kind: 'mirror', host: hostOf(origin), others: servers - 1, ...known }]
+  }
+  const refusals = listRefusals(mirrors, now)
+  const [refusal] = refusals
+  if (!refusal) return []
+  const { project, status, first } = refusal
+  return [{ kind: 'mirror', host: hostOf(project), others: refusals.length - 1, since: first, status }]
 }
 
 /** Reports whether another replica reaches the server, and those with an open breaker have had nothing to send since. */

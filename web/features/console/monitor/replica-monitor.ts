@@ -8,7 +8,13 @@ import { describeAction } from './operator-actions.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
 import { simulatedOutageOf } from './simulated-outage.ts'
-import { groupUpstreams, type UpstreamGroup, type UpstreamView, upstreamsOf } from './upstreams.ts'
+import {
+  groupUpstreams,
+  mirrorServersOf,
+  type UpstreamGroup,
+  type UpstreamView,
+  upstreamsOf,
+} from './upstreams.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
 export type Change = { time: number; text: string }
@@ -111,9 +117,12 @@ export class Monitor {
     const spools = spoolsOf(responding)
     const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
     const upstreams = upstreamsOf(responding)
+    const mirrors = mirrorServersOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     const limits = latestLimits(responding.flatMap(({ status }) => status?.limits ?? []))
-    const problems = findProblems({ replicas, upstreams, spools, limits, figures: recent, now: time })
+    const problems = findProblems({
+      ...{ replicas, upstreams, mirrors, spools, limits, figures: recent, now: time },
+    })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
       ...{ time, replicas, spools, upstreams, upstreamGroups, limits, problems, recent },

@@ -55,6 +55,22 @@ export function upstreamsOf(replicas: readonly { name?: string; status?: Replica
   return [...byOrigin.values()]
 }
 
+/** Returns the servers of mirrors, without those that are also the servers of projects. */
+export function mirrorServersOf(
+  replicas: readonly { name?: string; status?: ReplicaStatus }[],
+): UpstreamView[] {
+  return upstreamsOf(
+    replicas.map(({ status, ...replica }) => {
+      if (!status) return replica
+      const own = new Set(status.upstreams.map(({ origin }) => origin))
+      const servers = (status.mirrors ?? []).flatMap(({ upstream }) =>
+        own.has(upstream.origin) ? [] : [[upstream.origin, upstream] as const],
+      )
+      return { ...replica, status: { ...status, upstreams: [...new Map(servers).values()] } }
+    }),
+  )
+}
+
 function mergeErrors(a: LastUpstreamError, b: LastUpstreamError | undefined): LastUpstreamError {
   if (!b) return a
   const newest = a.last > b.last ? a : b

@@ -108,6 +108,7 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'replicas-away': 'CulvertReplicaDown',
   paused: 'CulvertSpoolPaused',
   'rate-limited': undefined,
+  mirror: 'CulvertMirrorBehind',
 }
 const LOST_BY_STORE = 'CulvertSpoolLost'
 
@@ -203,6 +204,14 @@ function describeProblem(problem: Problem, { format }: Clock): string {
     }
     case 'rate-limited':
       return describeLimits(problem.limits, format)
+    case 'mirror': {
+      const { host, others, since, error, status } = problem
+      const more = others > 0 ? ` and ${formatCount(others)} more` : ''
+      const start = since === undefined ? '' : ` since ${format(since)}`
+      return status === undefined
+        ? `Mirror ${host}${more} unreachable${start} (${nameUpstreamError(error)}).`
+        : `Mirror ${host}${more} refuses envelopes${start} (HTTP ${status}).`
+    }
   }
 }
 
@@ -259,6 +268,10 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return problem.limits.some(concernsErrors)
         ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set DAILY_QUOTA or STORM_LIMIT.'
         : 'No action needed. Check the quota in Sentry if it lasts.'
+    case 'mirror':
+      return problem.status === undefined
+        ? 'Its envelopes stay in the spool; nothing of the project waits for it. Act if it lasts: check the server of the mirror.'
+        : `Act within an hour of their arrival, or they are declined for the mirror: ${remedyOfStatus(problem.status)}`
   }
 }
 

@@ -5,6 +5,7 @@ import type { OperatorAction } from '../../../../../contract/admin-api.ts'
 import type { Figures } from '../../../../../contract/figures.ts'
 import { WEEK } from '../../../../../web/features/console/figures/range.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
+import { mirrorServersOf } from '../../../../../web/features/console/monitor/upstreams.ts'
 import { figuresOf, MINUTE, pointAt, quietStatus } from '../../../../support/web/figures.ts'
 
 /** Replicas by their names, with the CPU seconds of each; `dead` for no response. All share a store. */
@@ -133,5 +134,21 @@ describe('Monitor', () => {
     const [one, other] = await Promise.all([monitor.figures(WEEK), monitor.figures(WEEK)])
     expect(one).toBe(other)
     expect(asked.filter((path) => path.includes(`step=${WEEK.stepMs}`))).toHaveLength(1)
+  })
+})
+
+describe('mirrorServersOf', () => {
+  it('lists each server of mirrors once, without those of projects', () => {
+    const serverOf = (origin: string) => ({
+      ...{ origin, has_responded: true, refusals: [], breaker: { open: false, since: 0 } as const },
+    })
+    const mirrorOf = (mirror: string, origin: string) => ({
+      ...{ mirror, project: 's/1', results: {}, limits: [], upstream: serverOf(origin) },
+    })
+    const mirrors = [mirrorOf('m/1', 'https://m'), mirrorOf('m/2', 'https://m'), mirrorOf('s/2', 'https://s')]
+    const status = quietStatus('a', { upstreams: [serverOf('https://s')], mirrors })
+    expect(mirrorServersOf([{ name: 'a', status }, { name: 'b' }])).toMatchObject([
+      { origin: 'https://m', closed: ['a'] },
+    ])
   })
 })

@@ -342,11 +342,30 @@ describe('describeDisconnection', () => {
   })
 })
 
+describe('describeSituation of a mirror', () => {
+  const mirror = { kind: 'mirror', host: 'm.example', others: 0, since: SEVEN } as const
+
+  it('says that nothing of the project waits for it', () => {
+    const { state, text } = describeFor([mirror])
+    expect(state).toBe('degraded')
+    expect(text).toContain('Mirror m.example unreachable since 07:09')
+    expect(text).toContain('nothing of the project waits for it')
+  })
+
+  it('asks to act when it refuses envelopes, which are declined after an hour', () => {
+    const { text } = describeFor([{ ...mirror, status: 403 }])
+    expect(text).toMatch(
+      /Mirror m\.example refuses envelopes since 07:09 \(HTTP 403\)\..* Act within an hour/,
+    )
+  })
+})
+
 describe('findProblems', () => {
   const replica = { name: 'a', origin: 'http://a', state: 'responding' } as const
   const none = {
     replicas: [replica],
     upstreams: [],
+    mirrors: [],
     spools: [],
     limits: [],
     figures: { figures: figuresOf() },
@@ -396,6 +415,20 @@ describe('findProblems', () => {
       { kind: 'refused', refusal: { ...refusal, project: 't/2', count: 4 }, others: 1 },
     ])
     expect(refused({ ...refusal, count: 2 }, { ...refusal, last: NOW - 2 * HOUR })).toEqual([])
+  })
+
+  it('reports a mirror that is away, or refuses envelopes, after the problems of projects', () => {
+    const mirror = { ...open, origin: 'https://m.example' }
+    const away = { kind: 'mirror', host: 'm.example', others: 0, since: 5 }
+    expect(findProblems({ ...none, mirrors: [closed, mirror] })).toEqual([away])
+    expect(findProblems({ ...none, upstreams: [open], mirrors: [mirror] })).toMatchObject([
+      { kind: 'upstream' },
+      away,
+    ])
+    const refusal = { project: 'm.example/7', status: 403, first: 1, last: NOW - 1, count: 3 }
+    expect(findProblems({ ...none, mirrors: [{ ...closed, refusals: [refusal] }] })).toEqual([
+      { kind: 'mirror', host: 'm.example', others: 0, since: 1, status: 403 },
+    ])
   })
 
   it('finds none on a site that works', () => {
