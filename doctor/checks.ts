@@ -8,6 +8,7 @@ import { adblock } from './checks/adblock.ts'
 import { bodyTooLarge, compression, error, keepalive, largeBody, replay } from './checks/bodies.ts'
 import { browserReports } from './checks/browser-reports.ts'
 import { crossOrigin, foreignDsn, foreignOrigin, otherQuery } from './checks/foreign-requests.ts'
+import { mirrors } from './checks/mirrors.ts'
 import { adminPort } from './checks/ports.ts'
 import { proxy } from './checks/proxy.ts'
 import {
@@ -49,6 +50,7 @@ export const CHECKS: readonly Check[] = [
   credentials,
   proxyHeaders,
   delivery,
+  mirrors,
   replicas,
   burst,
   headers,

@@ -117,7 +117,7 @@ describe('npm run doctor', requires('nginx'), () => {
       const { code, text } = await doctor(url)
       expect(text).toMatch(/^ {2}– {3}Clients cannot forge their address: Not checkable from outside: /m)
       expect(text).toMatch(/pass {2}The start page loads: 200 after \d+ ms\.\n {6}Checks: The proxy \(nginx/)
-      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 8 not checkable from here\n$/)
+      expect(text).toMatch(/23 passed, 0 warned, 0 failed, 9 not checkable from here\n$/)
       expect(code).toBe(0)
     })
 
@@ -527,6 +527,24 @@ describe('npm run doctor', requires('nginx'), () => {
       { result: 'warn', message: expect.stringContaining('(HTTP 403: “403 Forbidden Project not found') },
     ])
     expect(code).toBe(1)
+  })
+
+  it.each<[string, Answering, RegExp]>([
+    ['declines', { status: 403, body: { detail: 'ProjectId' } }, /has declined all envelopes/],
+    ['refuses', { status: 403, body: '<html>Forbidden</html>' }, /refuses envelopes \(HTTP 403\)/],
+  ])('names a mirror that %s all envelopes, until it accepts them', async (_, answer, message) => {
+    await using mirror = await startSentry({ projects: { 77: 'a'.repeat(32) } })
+    const pair = `${sentry.dsn()}->${mirror.dsn('77')}`
+    await using tunnel = await startOurTunnel({ MIRROR_DSN: pair, UPSTREAM_LATE_MS: '100' })
+    await using nginx = await startNginx({ tunnels: addresses([tunnel]), web: page.address, env: ROUTES })
+    const found = async () => {
+      const { checks } = await doctor(nginx.url, '--json', ...insideOf([tunnel]))
+      return checks.find(({ name }) => name === 'mirrors')
+    }
+    mirror.answer(answer)
+    expect(await found()).toMatchObject({ result: 'fail', message: expect.stringMatching(message) })
+    mirror.answer({})
+    await expect.poll(found, { timeout: 30_000 }).toMatchObject({ result: 'pass' })
   })
 
   it('finds no problem when it does not know all replicas, and names what it cannot check', async () => {
