@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs'
 import type { Setting } from './settings/declarations.ts'
-import { CHECK_BESIDE_APP } from './settings/parsers.ts'
 import { type Environment, rowOf, type SettingName, type SettingValue } from './settings.ts'
 
 /** Settings in force by name, as an operator writes them and without secrets. */
@@ -64,9 +63,10 @@ export type SharedSettings = {
 
 /** Reads the settings that nginx, web and the tunnel share. */
 export function readSharedSettings(settings: SettingsReader): SharedSettings {
+  const { paths, derived } = settings.read('TUNNEL_PATHS')
   return {
-    tunnelPaths: settings.read('TUNNEL_PATHS'),
-    derivedPaths: settings.read('DERIVED_PATHS'),
+    tunnelPaths: paths,
+    derivedPaths: derived,
     trustedProxies: settings.read('TRUSTED_PROXIES'),
     maxEnvelopeBytes: settings.read('MAX_ENVELOPE_BYTES'),
   }
@@ -79,17 +79,10 @@ export type PageSettings = {
   checkPath: string
 }
 
-/** Reads the settings by which nginx and web divide the paths other than `tunnelPaths` between web and an app. */
-export function readPageSettings(settings: SettingsReader, tunnelPaths: readonly string[]): PageSettings {
+/** Reads the setting by which nginx and web divide the paths other than those of the tunnel between web and an app. */
+export function readPageSettings(settings: SettingsReader): PageSettings {
   const app = settings.read('APP_URL')
-  const checkPath = settings.read('CHECK_PATH', app ? CHECK_BESIDE_APP : undefined)
-  if (app && checkPath === '/')
-    settings.problems.push(
-      `CHECK_PATH: "/" is the start page of the app at APP_URL; choose another path, like ${CHECK_BESIDE_APP}`,
-    )
-  else if (checkPath !== '/' && tunnelPaths.includes(checkPath))
-    settings.problems.push(`CHECK_PATH: "${checkPath}" is one of TUNNEL_PATHS; choose another path`)
-  return { app, checkPath }
+  return { app, checkPath: app ? '/console/check' : '/' }
 }
 
 /** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */

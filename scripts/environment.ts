@@ -131,15 +131,14 @@ function isPasswordSet(env: Environment): boolean {
 export function readConfig(env: Environment): Config {
   rejectWrongSettings(env, 'cannot start')
   const settings = new SettingsReader(env, [])
-  const tunnelPaths = settings.read('TUNNEL_PATHS')
   return {
     root: ROOT,
     stateFolder: STATE_FOLDER,
     httpHost: settings.read('HTTP_HOST'),
     httpPort: settings.read('HTTP_PORT'),
     tunnelOriginPort: settings.read('TUNNEL_ORIGIN_PORT'),
-    tunnelPath: tunnelPaths[0] ?? '',
-    ...readPageSettings(settings, tunnelPaths),
+    tunnelPath: settings.read('TUNNEL_PATHS').paths[0] ?? '',
+    ...readPageSettings(settings),
     env,
   }
 }

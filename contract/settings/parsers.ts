@@ -25,7 +25,8 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
-const PATH = /^\/[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
+/** Word in TUNNEL_PATHS that stands for the paths that SDKs derive. */
+const DERIVED = 'derived'
 
 /** Segments may have dots, but `.` and `..` are none: browsers resolve them. */
 const TUNNEL_PATH = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.~-]+)+$/
@@ -194,37 +195,31 @@ export const appUrl: Kind<string> = {
   },
 }
 
-/** Path of the connection check with an app at the root. */
-export const CHECK_BESIDE_APP = '/console/check'
-
-export const checkPath: Kind<string> = {
-  parse(given, name, problems) {
-    const isPath = given === '/' || PATH.test(given)
-    if (isPath && (given === CHECK_BESIDE_APP || !WEB_PATH.test(given))) return given
-    problems.push(
-      isPath
-        ? `${name}: "${given}" is another page of the web app; choose a path outside /_next, /console, /healthz and /lab, or ${CHECK_BESIDE_APP}`
-        : `${name}: "${given}" is not a path; write / or one like /check (letters, digits, - and _ between slashes)`,
-    )
-    return undefined
-  },
+/** Paths that accept envelopes. */
+export type TunnelPaths = {
+  /** The one for new pages first, with a leading slash and no trailing one. */
+  paths: string[]
+  /** Also the paths that v11 SDKs derive from a DSN. */
+  derived: boolean
 }
 
-export const tunnelPaths: Kind<string[]> = {
-  format: (paths) => paths.join('|'),
+export const tunnelPaths: Kind<TunnelPaths> = {
+  format: ({ paths, derived }) => [...paths, ...(derived ? [DERIVED] : [])].join('|'),
   parse(given, name, problems) {
-    const paths = given.split('|')
+    const words = given.split('|')
+    const paths = words.filter((word) => word !== DERIVED)
+    const derived = paths.length < words.length
     for (const path of paths) {
       if (!TUNNEL_PATH.test(path))
         problems.push(
-          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes), several separated by |`,
+          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes) or derived, several separated by |`,
         )
       else if (WEB_PATH.test(path))
         problems.push(
           `${name}: "${path}" is served by the web app; choose one outside /_next, /console, /healthz and /lab`,
         )
     }
-    return [...new Set(paths)]
+    return { paths: paths.length > 0 ? [...new Set(paths)] : ['/monitoring'], derived }
   },
 }
 

@@ -3,13 +3,17 @@
 const IMAGES = 'Name the image in docker-compose.override.yml.'
 const NEW_NGINX = 'It is on with RESOLVER.'
 const TLS = 'Set TLS_FOLDER to a folder with fullchain.pem and privkey.pem.'
+const OWN_SIGNALS = "Of Culvert's own pages, only the error lab sends logs and metrics."
 const SOURCE_MAPS = "Source maps of Culvert's own pages are no longer uploaded."
 
 export const REMOVED: { readonly [name: string]: string | undefined } = {
   ACCESS_LOG: 'It is access.log in the folder NGINX_TEMP. Link that to /dev/stdout for a stream.',
   ADDRESS_BURST: 'The burst is ten seconds of ADDRESS_RATE: set that.',
   ADDRESS_BYTES: 'The limit is 100 kB for each envelope of ADDRESS_RATE: set that.',
+  BROWSER_REPORTS: "Set LAB=on for reports about Culvert's own pages.",
+  CHECK_PATH: 'The connection check is at /, and with APP_URL at /console/check.',
   CULVERT_VERSION: 'Check out the tag of the release: its deploy/released.yml names the version.',
+  DERIVED_PATHS: 'Add derived to TUNNEL_PATHS, such as /monitoring|derived.',
   GRAFANA_IMAGE: IMAGES,
   GRAFANA_PORT: 'Publish another port in docker-compose.override.yml.',
   HEADER_BYTES: 'A header line may have 64 KiB. Put the data into the payload of an item.',
@@ -30,8 +34,11 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   PROJECT_BURST: 'The burst is ten seconds of PROJECT_RATE: set that.',
   PROMETHEUS_IMAGE: IMAGES,
   SENTRY_AUTH_TOKEN: SOURCE_MAPS,
+  SENTRY_LOGS: OWN_SIGNALS,
+  SENTRY_METRICS: OWN_SIGNALS,
   SENTRY_ORG: SOURCE_MAPS,
   SENTRY_PROJECT: SOURCE_MAPS,
+  SENTRY_TRACEPARENT: "Culvert's own pages send Sentry's trace headers only.",
   SENTRY_URL: SOURCE_MAPS,
   TLS_CERTIFICATE: TLS,
   TLS_KEY: TLS,

@@ -22,13 +22,8 @@ export const SHARED = {
     ),
     TUNNEL_PATHS: setting(
       is.tunnelPaths,
-      ['/monitoring'],
-      "Paths that accept envelopes, separated by `|`. Culvert's own pages use the first one; the others stay available.",
-    ),
-    DERIVED_PATHS: setting(
-      is.onOff,
-      false,
-      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.',
+      { paths: ['/monitoring'], derived: false },
+      "Paths that accept envelopes, separated by `|`. Culvert's own pages use the first one; the others stay available. `/monitoring|derived` also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.",
     ),
     TRUSTED_PROXIES: setting(
       is.networks,
@@ -53,12 +48,9 @@ export const SHARED = {
     APP_URL: setting(
       is.appUrl,
       undefined,
-      'Address of your app, like `http://127.0.0.1:5173` for `npm start -- --plain` or `http://shop:3000` for a service of Compose. nginx sends it every path except those of the tunnel, `/console`, `/lab` and `CHECK_PATH`.',
+      'Address of your app, like `http://127.0.0.1:5173` for `npm start -- --plain` or `http://shop:3000` for a service of Compose. nginx sends it every path except those of the tunnel, `/console` and `/lab`. The connection check moves from `/` to `/console/check`.',
       { defaultText: 'none: web serves all other paths' },
     ),
-    CHECK_PATH: setting(is.checkPath, '/', 'Path of the connection check.', {
-      defaultText: `\`/\`; with \`APP_URL\`: \`${is.CHECK_BESIDE_APP}\``,
-    }),
   }),
   ...section(CONSOLE, ['tunnel', 'web', 'compose'], {
     OPERATOR_PASSWORD: setting(
@@ -75,18 +67,10 @@ export const SHARED = {
     }),
   }),
   ...section(CONSOLE, ['nginx', 'web'], {
-    BROWSER_REPORTS: setting(
-      is.onOff,
-      true,
-      "Asks browsers for [reports](browser-reports.md) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
-      { defaultText: '`on` without `SENTRY_DSN`' },
-    ),
-  }),
-  ...section(CONSOLE, ['web'], {
     LAB: setting(
       is.onOff,
       true,
-      'Opens the error lab at `/lab`, where any visitor can trigger test errors.',
+      "Opens the error lab at `/lab`, where any visitor can trigger test errors. It also asks browsers for [reports](browser-reports.md) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
       { defaultText: '`on` without `SENTRY_DSN`' },
     ),
   }),

@@ -37,17 +37,6 @@ export const WEB = {
       'Share of page loads in which the browser [tests whether it reaches Sentry](console.md#reach) itself. Each test connects to Sentry.',
     ),
     SENTRY_FEEDBACK: setting(is.onOff, false, 'Shows visitors a feedback button.'),
-  }),
-  ...section(REPORTS, ['web'], {
-    SENTRY_LOGS: setting(is.onOff, false, "Sends the lines of the browser's console as logs."),
-    SENTRY_METRICS: setting(is.onOff, false, 'Sends metrics.'),
-    SENTRY_TRACEPARENT: setting(
-      is.onOff,
-      false,
-      "Sends the W3C's `traceparent` beside Sentry's trace headers.",
-    ),
-  }),
-  ...section(REPORTS, ['tunnel', 'web'], {
     SENTRY_RELEASE: setting(
       // docs.sentry.io/product/releases/naming-releases
       is.textWhere(

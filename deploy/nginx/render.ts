@@ -12,7 +12,6 @@ import { findOwnDsns } from 'contract/own-dsns'
 import { BURST_SECONDS, formatRateLimits, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
 import type { Environment } from 'contract/settings'
-import { CHECK_BESIDE_APP } from 'contract/settings/parsers'
 import { readPageSettings, readSharedSettings, SettingsReader } from 'contract/settings-reader'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -48,12 +47,12 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   const derived = hasDerivedPaths ? (dsns.length > 0 ? dsns : [INBOX]).flatMap(derivedPaths) : []
   const config = {
     ...shared,
-    ...readPageSettings(settings, tunnelPaths),
+    app: readPageSettings(settings).app,
     tunnelPaths,
     /** Paths that SDKs derive from the DSNs. They may stand below a base path (`tunnel: { basePath }`). */
     derivedPaths: [...new Set(derived)],
     /** URL of the reports that browsers are asked for; absent: they are not. */
-    reportsUrl: settings.read('BROWSER_REPORTS', dsns.length === 0)
+    reportsUrl: settings.read('LAB', dsns.length === 0)
       ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
       : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
@@ -209,15 +208,14 @@ function valuesOf(config: NginxConfig): Values {
 
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */
 function pageValues(config: NginxConfig, server: (authority: string) => string): Values {
-  const { app, checkPath, tempFolder } = config
+  const { app, tempFolder } = config
   if (!app) return { APP: [], APP_AWAY: [], APP_LOG: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
-  const checkPaths = checkPath === CHECK_BESIDE_APP ? [] : [`= ${checkPath}`]
   return {
     APP: [server(app)],
     APP_AWAY: [describeAppAway(app)],
     APP_LOG: [`${tempFolder}/app-away.log`],
     NO_APP: [],
-    WEB_PATHS: ['~ ^/(console|lab)(/|\\z)', ...checkPaths],
+    WEB_PATHS: ['~ ^/(console|lab)(/|\\z)'],
   }
 }
 

@@ -12,7 +12,6 @@ const EVERYTHING = {
   SENTRY_TRACES_SAMPLE_RATE: '1',
   SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1',
   SENTRY_FEEDBACK: 'on',
-  SENTRY_LOGS: 'on',
 }
 
 const it = base.extend('siteOptions', perFile, {})
@@ -24,7 +23,7 @@ describe('The first load of the start page', requires('chromium', 'nginx'), () =
   }) => {
     await using full = await startWeb(EVERYTHING)
     const ofPlain = await scriptsOf(chromium, site.web.url, 0)
-    const ofFull = await scriptsOf(chromium, full.url, 4) // traces, replays, the console and feedback
+    const ofFull = await scriptsOf(chromium, full.url, 3) // traces, replays and feedback
     expect(ofPlain.before.length).toBeGreaterThan(3)
     expect(ofPlain.after).toEqual([])
     expect(ofFull.before).toEqual(ofPlain.before)

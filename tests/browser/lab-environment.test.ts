@@ -26,8 +26,6 @@ const it = base.extend('siteOptions', perFile, ({ sentry }) =>
     SENTRY_ENVIRONMENT: 'staging',
     SENTRY_RELEASE: 'shop@1.2.3', // without one there are no sessions
     SENTRY_TRACES_SAMPLE_RATE: '1',
-    SENTRY_LOGS: 'on',
-    SENTRY_METRICS: 'on',
   }),
 )
 

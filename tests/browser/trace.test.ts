@@ -33,7 +33,6 @@ const it = base.extend('siteOptions', perFile, async ({ sentry }, { onCleanup })
     NODE_OPTIONS: CALLING,
     TEST_CALL: `http://${service.address}/prices`,
     SENTRY_TRACES_SAMPLE_RATE: '1',
-    SENTRY_TRACEPARENT: 'on',
   })
 })
 
@@ -62,7 +61,6 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     for (const headers of [clicked, called?.headers]) {
       expect(headers?.['sentry-trace']).toMatch(new RegExp(`^${trace}-[0-9a-f]{16}-1$`))
       expect(headers?.baggage).toContain(`sentry-trace_id=${trace}`)
-      expect(headers?.traceparent).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`))
     }
 
     const ofClick = () => transactionsOf(sentry).find(isChildOf(clicked))

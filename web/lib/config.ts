@@ -54,13 +54,11 @@ export function readConfig(
   problems: string[],
   settings = new SettingsReader(env, problems),
 ): Config {
-  const tunnelPaths = settings.read('TUNNEL_PATHS')
-  const [tunnelPath = ''] = tunnelPaths
+  const [tunnelPath = ''] = settings.read('TUNNEL_PATHS').paths
   const [configured] = settings.read('SENTRY_DSN')
   const dsn = configured ?? INBOX
   // nginx and the tunnel read these; Next's standalone server reads PORT, and takes 3000 where it cannot. A bad value is reported by all.
-  for (const name of ['DERIVED_PATHS', 'TRUSTED_PROXIES', 'MAX_ENVELOPE_BYTES', 'PORT'] as const)
-    settings.read(name)
+  for (const name of ['TRUSTED_PROXIES', 'MAX_ENVELOPE_BYTES', 'PORT'] as const) settings.read(name)
   const release = settings.read('SENTRY_RELEASE')
   const tracesSampleRate = settings.read('SENTRY_TRACES_SAMPLE_RATE')
   const tunnel = tunnelUrl(tunnelPath, dsn)
@@ -69,6 +67,7 @@ export function readConfig(
   const operatorPassword = readOperatorPassword(settings)
   const caFile = settings.read('CA_FILE')
   const reachSampleRate = settings.read('REACH_SAMPLE_RATE')
+  const lab = settings.read('LAB', configured === undefined)
   return {
     browser: {
       dsn: formatDsn(dsn),
@@ -82,17 +81,12 @@ export function readConfig(
         onError: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
       },
       feedback: settings.read('SENTRY_FEEDBACK'),
-      logs: settings.read('SENTRY_LOGS'),
-      metrics: settings.read('SENTRY_METRICS'),
-      traceparent: settings.read('SENTRY_TRACEPARENT'),
     },
     privacySignal: settings.read('PRIVACY_SIGNAL'),
     ...(tunnelOrigin && { serverTunnel: tunnelOrigin + tunnel }),
     tunnelPath,
-    ...(settings.read('BROWSER_REPORTS', configured === undefined) && {
-      reportsUrl: reportsUrl(tunnelPath, dsn),
-    }),
-    checkPath: readPageSettings(settings, tunnelPaths).checkPath,
+    ...(lab && { reportsUrl: reportsUrl(tunnelPath, dsn) }),
+    checkPath: readPageSettings(settings).checkPath,
     dsnPlace: settings.fromFile.includes('SENTRY_DSN') ? 'SENTRY_DSN_FILE' : '.env',
     ...(configured && {
       sentryHost: configured.host,
@@ -100,7 +94,7 @@ export function readConfig(
       directUrl: envelopeUrl(configured),
       ...(reachSampleRate > 0 && { reachTestUrl: tunnelUrl(`${tunnelPath}/sdk/reach.js`, configured) }),
     }),
-    lab: settings.read('LAB', configured === undefined),
+    lab,
     tunnelAdmins: settings.read('TUNNEL_ADMIN'),
     ...(adminToken && { adminToken }),
     ...(operatorPassword && { operatorPassword }),

@@ -109,11 +109,11 @@ describe('The chart', requires('helm'), () => {
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
     [
-      'settings.DERIVED_PATHS needs nginx.enabled',
+      'derived in settings.TUNNEL_PATHS needs nginx.enabled',
       {
         ...TUNNEL_ONLY,
         ingress: { enabled: true, host: 'a.example' },
-        settings: { ...WITHOUT_NGINX.settings, DERIVED_PATHS: 'on' },
+        settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/monitoring|derived' },
       },
     ],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],

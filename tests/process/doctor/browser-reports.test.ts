@@ -30,7 +30,7 @@ describe('The check of browser reports', requires('nginx'), () => {
     await using nginx = await startNginx({
       tunnels: [`127.0.0.1:${tunnel.port}`],
       web: web.address,
-      env: { BROWSER_REPORTS: 'off' },
+      env: { LAB: 'off' },
       change,
     })
     const unset = { dsn: undefined, path: undefined, admin: undefined, json: false }

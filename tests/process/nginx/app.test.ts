@@ -11,7 +11,6 @@ import { post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
-const CHECK_PATH = '/is-it-on'
 const LARGE = 2 * 1024 * 1024 // bytes; nginx's own default limit is 1 MiB
 
 describe('nginx in front of an app', requires('nginx'), () => {
@@ -35,7 +34,7 @@ describe('nginx in front of an app', requires('nginx'), () => {
       await startNginx({
         tunnels: [tunnel.address],
         web: web.address,
-        env: { APP_URL: `http://${app.address}`, CHECK_PATH },
+        env: { APP_URL: `http://${app.address}` },
       }),
     )
   })
@@ -54,7 +53,6 @@ describe('nginx in front of an app', requires('nginx'), () => {
     '/healthz',
     '/consoles',
     '/labs',
-    `${CHECK_PATH}/more`,
     '/metrics',
     '/node_modules/.vite/deps/react.js',
   ])('sends %s to the app, unmodified', async (path) => {
@@ -70,7 +68,6 @@ describe('nginx in front of an app', requires('nginx'), () => {
     '/console/public/settings.json',
     '/lab',
     '/lab/report.json',
-    CHECK_PATH,
   ])('sends %s to web, unmodified', async (path) => {
     const answer = await post(nginx.url, { path, method: 'GET' })
     expect([answer.status, answer.text]).toEqual([200, 'web'])
@@ -93,7 +90,7 @@ describe('nginx in front of an app', requires('nginx'), () => {
   )
 
   it('serves neither the app nor web at the inner address, only envelopes', async () => {
-    for (const path of ['/', '/console/sign-in', '/console/_next/static/main.js', '/lab', CHECK_PATH])
+    for (const path of ['/', '/console/sign-in', '/console/_next/static/main.js', '/lab'])
       expect((await post(nginx.innerUrl, { path, method: 'GET' })).status).toBe(404)
     expect((await post(nginx.innerUrl, { body: '{}' })).text).toBe('tunnel')
     expect([...app.asked, ...web.asked]).toEqual([])

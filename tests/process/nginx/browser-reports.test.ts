@@ -36,7 +36,7 @@ describe('nginx', requires('nginx'), () => {
           TUNNEL_PATHS: '/errors/in-here|/monitoring',
           TRUSTED_PROXIES: '127.0.0.1',
           SENTRY_DSN: 'https://abc@o123.ingest.us.sentry.io/456',
-          BROWSER_REPORTS: 'on',
+          LAB: 'on',
         },
       }),
     )
@@ -90,7 +90,7 @@ describe('nginx', requires('nginx'), () => {
     await using other = await startNginx({
       tunnels: [tunnel.address],
       web: web.address,
-      env: { BROWSER_REPORTS: 'off' },
+      env: { LAB: 'off' },
       change: (config) => config.replace('server_tokens off;', () => `server_tokens off;\n${snippet}`),
     })
     const { headers } = await post(other.url, { method: 'GET', path: '/' })

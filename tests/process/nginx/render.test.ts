@@ -20,8 +20,7 @@ const TLS = {
   TLS_FOLDER: join(ROOT, 'tests/fixtures/tls'),
 }
 const LISTS = {
-  TUNNEL_PATHS: '/monitoring|/errors/in-here',
-  DERIVED_PATHS: 'on',
+  TUNNEL_PATHS: '/monitoring|/errors/in-here|derived',
   TRUSTED_PROXIES: '10.0.0.0/8 172.16.0.1 2001:db8::/32 ::ffff:192.0.2.0/120',
   TUNNELS: '127.0.0.1:9090 127.0.0.1:9190',
 }
@@ -51,7 +50,7 @@ describe('The installed nginx', requires('nginx'), () => {
     ['lists, paths and derived paths', LISTS],
     ['no limits', { ADDRESS_RATE: '0' }],
     ['a certificate', TLS],
-    ['an app', { APP_URL: 'http://localhost:5173', CHECK_PATH: '/check' }],
+    ['an app', { APP_URL: 'http://localhost:5173' }],
   ])('accepts the rendered file with %s', (_, env) => {
     const file = render({ NGINX_TEMP: folder.path, ...env })
     const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {

@@ -22,7 +22,6 @@ describe('An error of the server of web', requires('nginx'), () => {
       SENTRY_ENVIRONMENT: 'staging',
       SENTRY_RELEASE: 'shop@1.2.3',
       SENTRY_TRACES_SAMPLE_RATE: '1',
-      SENTRY_LOGS: 'on',
     }
     site = started.use(await startSite({ env: settings, reroute, replicas: 2 }))
     url = `http://127.0.0.1:${site.port}`
@@ -77,23 +76,12 @@ describe('An error of the server of web', requires('nginx'), () => {
     while (missing.size > 0) missing.delete(numberOf(await sentry.next(hasItem('event'))))
   })
 
-  it('is not lost when web is stopped right after it, and neither is the last line of its log', async () => {
+  it('is not lost when web is stopped right after it', async () => {
     await breakServer(2000)
     await site.web.stop()
     await sentry.next((received) => hasItem('event')(received) && numberOf(received) === 2000)
-    const lines = () => {
-      const told = sentry.requests.filter(hasItem('log')).map(itemsOf)
-      const logged = new Set(told) // envelopes in flight at the killed tunnel arrive twice
-      return [...logged].join().match(/"body":"⨯[^}]*broken for a test/g)
-    }
-    await expect.poll(lines).toHaveLength(1 + 1 + 120 + 1)
   })
 })
-
-/** Returns the envelope without its header, which contains the time of sending. */
-function itemsOf({ decoded }: Received): string {
-  return String(decoded.subarray(decoded.indexOf('\n')))
-}
 
 function numberOf(received: Received): number {
   return Number(/number=(\d+)/.exec(eventOf(received).contexts.nextjs.request_path)?.[1])

@@ -144,14 +144,14 @@ describe('The configuration', () => {
       PORT: 'x',
       ADMIN_PORT: 'y',
       EDGE: 'z',
-      DERIVED_PATHS: '?',
+      TUNNEL_PATHS: '?',
       ALLOWED_ORIGINS: '*',
       LOG_LEVEL: 'loud',
       OPERATOR_PASSWORD: 'hush',
       ADMIN_TOKEN: 'hush',
     })
     expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
-      ['SENTRY_DSN', 'PORT', 'ADMIN_PORT', 'EDGE', 'DERIVED_PATHS', 'ALLOWED_ORIGINS', 'LOG_LEVEL'].sort(),
+      ['SENTRY_DSN', 'PORT', 'ADMIN_PORT', 'EDGE', 'TUNNEL_PATHS', 'ALLOWED_ORIGINS', 'LOG_LEVEL'].sort(),
     )
     expect(problems.join()).not.toContain('hush')
   })

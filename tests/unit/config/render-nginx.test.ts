@@ -52,11 +52,11 @@ describe('TUNNEL_PATHS', () => {
   })
 })
 
-describe('BROWSER_REPORTS', () => {
+describe('LAB', () => {
   const DSN = 'https://abc@o123.ingest.us.sentry.io/456'
 
   it('adds headers with the URL of the first path and project', () => {
-    const env = { SENTRY_DSN: `${DSN} https://def@sentry.example/7`, BROWSER_REPORTS: 'on' }
+    const env = { SENTRY_DSN: `${DSN} https://def@sentry.example/7`, LAB: 'on' }
     expect(lines(env, '/reports?p=')).toEqual([
       'map $reported $reporting_endpoints { default ""; 1 \'default="/monitoring/reports?p=456&o=123&r=us"\'; }',
       expect.stringContaining('"endpoints":[{"url":"/monitoring/reports?p=456&o=123&r=us"}]'),
@@ -67,13 +67,13 @@ describe('BROWSER_REPORTS', () => {
   it('is on without SENTRY_DSN, and off with it', () => {
     expect(lines({}, '/reports?p=1"')).toHaveLength(2)
     expect(lines({ SENTRY_DSN: DSN }, 'report')).toEqual([expect.stringContaining('location')])
-    expect(lines({ BROWSER_REPORTS: 'off' }, 'reported')).toEqual([])
+    expect(lines({ LAB: 'off' }, 'reported')).toEqual([])
   })
 })
 
-describe('DERIVED_PATHS', () => {
+describe('TUNNEL_PATHS with derived', () => {
   const BASE = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
-  const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
+  const location = (env: Env) => lines({ TUNNEL_PATHS: '/monitoring|derived', ...env }, 'location ~ ^(')[0]
 
   it.each([
     'https://public@o1.ingest.us.sentry.io/2',
@@ -106,7 +106,7 @@ describe('DERIVED_PATHS', () => {
   })
 
   it('adds no path unless it is on', () => {
-    const env = { SENTRY_DSN: 'https://public@o1.ingest.us.sentry.io/2', DERIVED_PATHS: 'off' }
+    const env = { SENTRY_DSN: 'https://public@o1.ingest.us.sentry.io/2' }
     expect(lines(env, '7y54ph')).toEqual([])
   })
 })
@@ -207,7 +207,6 @@ describe('APP_URL', () => {
 
   it('routes the console, the lab and the connection check to web, and all else to the app', () => {
     expect(lines(env, 'location ~ ^/')).toEqual(['location ~ ^/(console|lab)(/|\\z) {'])
-    expect(lines({ ...env, CHECK_PATH: '/check' }, 'location = /check')).toEqual(['location = /check {'])
     expect(lines(env, 'proxy_pass http://app')).toHaveLength(1)
     expect(lines(env, 'location / {')).toHaveLength(1)
   })
@@ -254,11 +253,7 @@ describe('APP_URL', () => {
     [{ APP_URL: 'http://shop:3000/basket' }, 'APP_URL: "http://shop:3000/basket" is not the address'],
     [{ APP_URL: 'http://user:secret@shop' }, 'APP_URL: "http://…@shop" is not the address of an app'],
     [{ APP_URL: 'http://shop:65536' }, 'APP_URL: "http://shop:65536" is not the address of an app'],
-    [{ CHECK_PATH: '/lab' }, 'CHECK_PATH: "/lab" is another page of the web app'],
-    [{ CHECK_PATH: 'check' }, 'CHECK_PATH: "check" is not a path'],
-    [{ CHECK_PATH: '/monitoring' }, 'CHECK_PATH: "/monitoring" is one of TUNNEL_PATHS'],
-    [{ ...env, CHECK_PATH: '/' }, 'CHECK_PATH: "/" is the start page of the app at APP_URL'],
-  ])('and CHECK_PATH are checked: %j', (wrong, problem) => {
+  ])('is checked: %j', (wrong, problem) => {
     expect(problemsOf(wrong)).toEqual([expect.stringContaining(problem)])
   })
 })

@@ -5,7 +5,7 @@ import type { Environment } from '../../../contract/settings.ts'
 import { readSharedSettings, SettingsReader } from '../../../contract/settings-reader.ts'
 
 describe('The shared settings', () => {
-  it.each([{}, { TUNNEL_PATHS: '', DERIVED_PATHS: ' ', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(
+  it.each([{}, { TUNNEL_PATHS: '', TRUSTED_PROXIES: '', MAX_ENVELOPE_BYTES: '' }])(
     'have their defaults for %j',
     (env) => {
       expect(read(env)).toEqual({
@@ -25,8 +25,8 @@ describe('The shared settings', () => {
     [{ TUNNEL_PATHS: '/a|/b_c/d-e|/a' }, { tunnelPaths: ['/a', '/b_c/d-e'] }],
     [{ TUNNEL_PATHS: '/.tunnel|/v1.0/~t' }, { tunnelPaths: ['/.tunnel', '/v1.0/~t'] }],
     [{ TUNNEL_PATHS: '/labs|/consoles' }, { tunnelPaths: ['/labs', '/consoles'] }],
-    [{ DERIVED_PATHS: 'on' }, { derivedPaths: true }],
-    [{ DERIVED_PATHS: 'off' }, { derivedPaths: false }],
+    [{ TUNNEL_PATHS: 'derived' }, { tunnelPaths: ['/monitoring'], derivedPaths: true }],
+    [{ TUNNEL_PATHS: '/a|derived' }, { tunnelPaths: ['/a'], derivedPaths: true }],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1\n2001:db8::/32' },
       { trustedProxies: ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'] },
@@ -53,8 +53,7 @@ describe('The shared settings', () => {
     ['TUNNEL_PATHS', '/_next', 'is served by the web app; choose one outside'],
     ['TUNNEL_PATHS', '/console/x', 'is served by the web app'],
     ['TUNNEL_PATHS', '/lab', 'is served by the web app'],
-    ['DERIVED_PATHS', 'yes', 'is neither on nor off; write one of the two'],
-    ['DERIVED_PATHS', 'ON', 'is neither on nor off'],
+    ['TUNNEL_PATHS', 'DERIVED', 'is not a path'],
     ['TRUSTED_PROXIES', 'localhost', 'is not a network; write addresses or CIDRs'],
     ['TRUSTED_PROXIES', '10.0.0.0/33', 'is not a network'],
     ['TRUSTED_PROXIES', '10.0.0.0/', 'is not a network'],
@@ -82,12 +81,10 @@ describe('The shared settings', () => {
     const { problems } = read({
       TUNNEL_PATHS: '/ok|x|/lab',
       TRUSTED_PROXIES: 'a,10.0.0.1,b',
-      DERIVED_PATHS: '1',
     })
     expect(problems.map((problem) => problem.split('" ')[0])).toEqual([
       'TUNNEL_PATHS: "x',
       'TUNNEL_PATHS: "/lab',
-      'DERIVED_PATHS: "1',
       'TRUSTED_PROXIES: "a',
       'TRUSTED_PROXIES: "b',
     ])

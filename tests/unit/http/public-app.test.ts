@@ -27,8 +27,7 @@ describe('The tunnel', () => {
     sentry = started.use(await startSentry({ projects: { 456: KEY, [LIMITED]: KEY } }))
     const env = {
       SENTRY_DSN: [sentry.dsn(), sentry.dsn(LIMITED), ...Object.keys(VECTORS)].join(' '),
-      TUNNEL_PATHS: '/monitoring|/other/path',
-      DERIVED_PATHS: 'on',
+      TUNNEL_PATHS: '/monitoring|/other/path|derived',
       ALLOWED_ORIGINS: FRIEND,
     }
     tunnel = started.use(await openTunnel({ env }))

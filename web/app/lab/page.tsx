@@ -15,7 +15,7 @@ export const metadata: Metadata = { title: 'Error lab' }
 export default async function LabPage() {
   await connection()
   const settings = config()
-  const { lab, sentryHost, reportsUrl } = settings
+  const { lab, sentryHost } = settings
   if (!lab) notFound()
   return (
     <Shell at="lab">
@@ -34,11 +34,7 @@ export default async function LabPage() {
           reported.
         </p>
       </noscript>
-      <Lab
-        pass={issuePass()}
-        hasBrowserReports={reportsUrl !== undefined}
-        hasOutage={canSimulateOutage(settings)}
-      />
+      <Lab pass={issuePass()} hasOutage={canSimulateOutage(settings)} />
       <ReachTest />
     </Shell>
   )

@@ -20,12 +20,11 @@ const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
 type Props = {
   pass: string
   /** The browser reports violations of the page's policy, without the SDK. */
-  hasBrowserReports: boolean
   /** An outage can be simulated here. */
   hasOutage: boolean
 }
 
-export function Lab({ pass, hasBrowserReports, hasOutage }: Props) {
+export function Lab({ pass, hasOutage }: Props) {
   useLabClient()
   const server = usePass(pass)
   return (
@@ -35,7 +34,7 @@ export function Lab({ pass, hasBrowserReports, hasOutage }: Props) {
       <BrowserErrors />
       <ServerErrors server={server} />
       <OtherReports />
-      {hasBrowserReports && <BrowserReports />}
+      <BrowserReports />
       <DiscardedReports server={server} />
     </div>
   )

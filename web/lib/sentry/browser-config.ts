@@ -14,11 +14,8 @@ export type BrowserSettings = {
   replays: { session: number; onError: number }
   /** Shows a feedback button. */
   feedback: boolean
-  /** Sends console output as logs, and metrics. */
-  logs: boolean
-  metrics: boolean
-  /** Adds the W3C header `traceparent` to requests. */
-  traceparent: boolean
+  /** Sends console output as logs, and metrics. Set in the lab, whose buttons write them. */
+  hasLogsAndMetrics?: boolean
   /** Set when the visitor sends `Sec-GPC`. */
   asksForPrivacy?: boolean
 }
@@ -52,9 +49,9 @@ function fetchSettings(): string | undefined {
   return request.status === 200 ? request.responseText : undefined
 }
 
-/** Adapts the settings to a page: the lab has an environment of its own, and the console reports errors only. */
+/** Adapts the settings to a page: the lab has an environment of its own with logs and metrics, and the console reports errors only. */
 export function settingsAt(path: string, settings: BrowserSettings): BrowserSettings {
-  if (isLabPath(path)) return { ...settings, environment: LAB_ENVIRONMENT }
+  if (isLabPath(path)) return { ...settings, environment: LAB_ENVIRONMENT, hasLogsAndMetrics: true }
   if (!/^\/console(\/|$)/.test(path)) return settings
   const { tracesSampleRate: _, ...others } = settings
   return { ...others, replays: { session: 0, onError: 0 }, feedback: false }

@@ -15,7 +15,7 @@ import { IGNORED_ERRORS, withoutHost } from './late-sdk/event-rules.ts'
 import { addConsoleLogs, addFeedback, addReplay, addTracing } from './lazy-integrations.ts'
 import { PRIVACY_TAG } from './privacy.ts'
 import { observedFetch } from './response-events.ts'
-import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
+import { DATA_COLLECTION, NO_LOGS_AND_METRICS } from './shared-options.ts'
 
 export { captureException } from '@sentry/react'
 export { onRouterTransitionStart } from './lazy-integrations.ts'
@@ -44,7 +44,7 @@ function reportEarly(report: EarlyReport): void {
  */
 function init(settings: BrowserSettings): void {
   const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
-  const { replays, traceparent } = settings
+  const { replays, hasLogsAndMetrics } = settings
   const options: ConstructorParameters<typeof Sentry.BrowserClient>[0] = {
     dsn,
     tunnel,
@@ -54,8 +54,7 @@ function init(settings: BrowserSettings): void {
     ...(tracesSampleRate !== undefined && { tracesSampleRate }),
     replaysSessionSampleRate: replays.session,
     replaysOnErrorSampleRate: replays.onError,
-    ...signalOptions(settings),
-    propagateTraceparent: traceparent,
+    ...(!hasLogsAndMetrics && NO_LOGS_AND_METRICS),
     ignoreErrors: IGNORED_ERRORS,
     ignoreSpans: IGNORED_SPANS,
     beforeBreadcrumb: (breadcrumb) => (isOwnRequest(String(breadcrumb.data?.url ?? '')) ? null : breadcrumb),
@@ -70,10 +69,10 @@ function init(settings: BrowserSettings): void {
 }
 
 /** Adds the integrations that the settings enable. Requests before that are not traced. */
-function addIntegrations({ tracesSampleRate, replays, logs, feedback }: BrowserSettings): void {
+function addIntegrations({ tracesSampleRate, replays, hasLogsAndMetrics, feedback }: BrowserSettings): void {
   if (tracesSampleRate !== undefined) addTracing()
   if (replays.session + replays.onError > 0) addReplay()
-  if (logs) addConsoleLogs()
+  if (hasLogsAndMetrics) addConsoleLogs()
   if (feedback) addFeedback()
 }
 

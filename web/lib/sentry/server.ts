@@ -8,7 +8,7 @@ import { mapFrames } from '../source-maps/source-frames.ts'
 import { followLab } from './lab-reports.ts'
 import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
 import { createSampler } from './sampling.ts'
-import { DATA_COLLECTION, signalOptions } from './shared-options.ts'
+import { DATA_COLLECTION, NO_LOGS_AND_METRICS } from './shared-options.ts'
 
 /** Folder of the build; the server runs beside it. */
 const BUILD_FOLDER = join(/* turbopackIgnore: true */ process.cwd(), '.next')
@@ -18,7 +18,7 @@ const WAITING = 1024
 
 export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Config): void {
   if (!serverTunnel) return
-  const { dsn, environment, release, sampleRate, tracesSampleRate, logs, traceparent } = browser
+  const { dsn, environment, release, sampleRate, tracesSampleRate } = browser
   const client = Sentry.init({
     dsn,
     tunnel: serverTunnel,
@@ -30,15 +30,13 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
     }),
     beforeSend: (event) => honour(mapFrames(event, BUILD_FOLDER), privacySignal),
     beforeBreadcrumb: (breadcrumb) => (isInRequest() ? breadcrumb : null),
-    ...signalOptions(browser),
+    ...NO_LOGS_AND_METRICS,
     traceLifecycle: 'static', // streamed spans are sent before a page is known to be not found
-    propagateTraceparent: traceparent,
     ignoreSpans: IGNORED_SPANS,
     integrations: (usual) => [
       ...usual.filter(({ name }) => !REPLACED.includes(name)),
       Sentry.httpIntegration({ disableIncomingRequestSpans: true, sessions: false }),
       Sentry.nativeNodeFetchIntegration({ breadcrumbs: false }),
-      ...(logs ? [Sentry.consoleLoggingIntegration()] : []),
     ],
     transportOptions: { bufferSize: WAITING },
     dataCollection: DATA_COLLECTION,

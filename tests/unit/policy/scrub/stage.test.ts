@@ -214,7 +214,7 @@ describe('Scrubbing with other settings', () => {
     ['strict', 'event', '203.0.113.77'],
     ['default', 'raw_security', '203.0.113.77'],
   ])('with SCRUB=%s sends the client address of an item of type %s as %s', async (SCRUB, type, address) => {
-    const { send, arrived } = await open({ SCRUB, BROWSER_REPORTS: 'on' })
+    const { send, arrived } = await open({ SCRUB })
     const headers = { 'x-forwarded-for': '203.0.113.77' }
     await send(
       [{ header: { type }, payload: '{"csp-report":{"blocked-uri":"https://a.example"}}' }],

@@ -20,9 +20,6 @@ describe('The settings of web', () => {
         sampleRate: 1,
         replays: { session: 0, onError: 0 },
         feedback: false,
-        logs: false,
-        metrics: false,
-        traceparent: false,
       },
       privacySignal: 'errors',
       tunnelPath: '/monitoring',
@@ -44,10 +41,10 @@ describe('The settings of web', () => {
     expect(sentryHost).toBe('o123.ingest.us.sentry.io')
   })
 
-  it('ask browsers for reports without a Sentry, or with BROWSER_REPORTS=on', () => {
+  it('ask browsers for reports without a Sentry, or with LAB=on', () => {
     expect(read({ SENTRY_DSN: CLOUD_DSN })).not.toHaveProperty('reportsUrl')
-    expect(read({ BROWSER_REPORTS: 'off' })).not.toHaveProperty('reportsUrl')
-    const { reportsUrl } = read({ SENTRY_DSN: CLOUD_DSN, BROWSER_REPORTS: 'on' })
+    expect(read({ LAB: 'off' })).not.toHaveProperty('reportsUrl')
+    const { reportsUrl } = read({ SENTRY_DSN: CLOUD_DSN, LAB: 'on' })
     expect(reportsUrl).toBe('/monitoring/reports?p=456&o=123&r=us')
   })
 
@@ -83,7 +80,6 @@ describe('The settings of web', () => {
 
   it('move the connection check off the root when an app is there', () => {
     expect(read({ APP_URL: 'http://shop:3000' })).toMatchObject({ checkPath: '/console/check' })
-    expect(read({ APP_URL: 'http://shop:3000', CHECK_PATH: '/check' })).toMatchObject({ checkPath: '/check' })
   })
 
   it('give the server the same tunnel path as browsers, at the internal address', () => {
@@ -93,17 +89,13 @@ describe('The settings of web', () => {
     })
   })
 
-  it('enable replays, feedback, logs, metrics and traceparent', () => {
+  it('enable replays and feedback', () => {
     const { browser, problems } = read({
       SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '0.1',
       SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
       SENTRY_FEEDBACK: 'on',
-      SENTRY_LOGS: 'on',
-      SENTRY_METRICS: 'on',
-      SENTRY_TRACEPARENT: 'on',
     })
-    const on = { feedback: true, logs: true, metrics: true, traceparent: true }
-    expect(browser).toMatchObject({ replays: { session: 0.1, onError: 1 }, ...on })
+    expect(browser).toMatchObject({ replays: { session: 0.1, onError: 1 }, feedback: true })
     expect(problems).toEqual([])
   })
 

@@ -18,9 +18,6 @@ const SETTINGS: BrowserSettings = {
   sampleRate: 1,
   replays: { session: 0, onError: 0 },
   feedback: false,
-  logs: false,
-  metrics: false,
-  traceparent: false,
 }
 
 /** SDK that notes what it gets. */
