@@ -35,7 +35,7 @@ export type FilterReason =
   | 'error-message'
   | 'release-version'
 
-/** Items that scrubbing removes: those that it cannot scrub, and with `SCRUB_ATTACHMENTS=drop` those that are not JSON. */
+/** Items that scrubbing removes: those that it cannot scrub, and with `drop-attachments` those that are not JSON. */
 export type ScrubReason = 'unscrubbable' | 'attachments-dropped'
 
 /** Reason of the outcome `filtered`. */

@@ -162,12 +162,12 @@ export const REJECTIONS = {
   'rate-limited': {
     status: 429,
     sentence: 'A rate limit of Sentry or a quota of this tunnel was reached.',
-    fix: 'Wait as X-Sentry-Rate-Limits says; categories that it does not name may be sent. DAILY_QUOTA and HOURLY_QUOTA set the quotas.',
+    fix: 'Wait as X-Sentry-Rate-Limits says; categories that it does not name may be sent. QUOTA sets the quotas.',
   },
   throttled: {
     status: 429,
-    sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
-    fix: 'Send it again later. ADDRESS_RATE and PROJECT_RATE set the limits. If many visitors share one address, set TRUSTED_PROXIES.',
+    sentence: 'Its client address exceeded the rate limit of this tunnel.',
+    fix: 'Send it again later. ADDRESS_RATE sets the limit. If many visitors share one address, set TRUSTED_PROXIES.',
   },
   'request-malformed': {
     status: 400,

@@ -24,9 +24,8 @@ function createStorms(): Storms {
 }
 
 function createQuotas(): Quotas {
-  const day = parseQuota('error=1000000000,span=1000000000,replay=1000000000').limits
+  const settings = parseQuota('error=1000000000/day,span=1000000000/day,replay=1000000000/day')
   const deps = { now: Date.now, random: Math.random, isFirstOccurrence: () => false }
-  const settings = { limits: { day, hour: [] }, mode: 'enforce' } as const
   return new Quotas(settings, { ...deps, onRemoved: ignore, onCounted: ignore })
 }
 

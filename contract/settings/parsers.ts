@@ -2,10 +2,13 @@
 
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { CSP_FILTERS } from '../admin-api.ts'
 import { type Dsn, formatDsn, readDsns } from '../dsn.ts'
 import { formatMirror, type Mirror, readMirrors } from '../mirrors.ts'
 import { describeNats, type NatsAddress, parseNatsUrl } from '../nats-url.ts'
 import { isOriginEntry } from '../origins.ts'
+import type { PolicyMode } from '../policies.ts'
+import { REPORT_TYPES } from '../report-types.ts'
 
 export type Kind<T> = {
   /**
@@ -95,31 +98,6 @@ export function oneOf<Word extends string>(...known: Word[]): Kind<Word> {
       if (!match) problems.push(`${name}: "${given}" is not known; write one of ${known.join(', ')}`)
       return match
     },
-  }
-}
-
-/** Some of a closed set of words. */
-export function someOf<Word extends string>(...known: Word[]): Kind<Word[]> {
-  return {
-    ...FORMAT_LIST,
-    values: known.map((word) => `\`${word}\``).join(', '),
-    parse(given, name, problems) {
-      const words = splitList(given)
-      for (const word of words)
-        if (!known.some((candidate) => candidate === word))
-          problems.push(`${name}: "${word}" is not known; write some of ${known.join(', ')}`)
-      return known.filter((word) => words.includes(word))
-    },
-  }
-}
-
-/** Some of a closed set of words, or the word `none`. */
-export function someOrNone<Word extends string>(...known: Word[]): Kind<Word[]> {
-  const some = someOf(...known)
-  return {
-    ...some,
-    values: `${some.values}; or \`none\``,
-    parse: (given, name, problems) => (given === 'none' ? [] : some.parse(given, name, problems)),
   }
 }
 
@@ -223,14 +201,117 @@ export const tunnelPaths: Kind<TunnelPaths> = {
   },
 }
 
-/** Values one per line, or separated by `|`: they may hold spaces and commas. */
-export const lines: Kind<string[]> = {
-  format: (values) => values.join('|'),
-  parse: (given) =>
-    given
-      .split(/[\n|]/)
-      .map((value) => value.trim())
-      .filter(Boolean),
+/** Filters that FILTERS names, beside those with values. */
+export type FilterChoice = {
+  on: ReadonlySet<string>
+  messages: readonly string[]
+  releases: readonly string[]
+  addresses: readonly string[]
+}
+
+const FILTER_NAMES = [
+  ...['browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks'],
+  ...CSP_FILTERS.map((name) => `csp-${name}`),
+  ...REPORT_TYPES.map((type) => `report-${type}`),
+]
+const DEFAULT_ON = new Set(FILTER_NAMES.filter((name) => /^csp-(?!localhost)/.test(name)))
+
+export const DEFAULT_FILTERS: FilterChoice = { on: DEFAULT_ON, messages: [], releases: [], addresses: [] }
+
+export const filters: Kind<FilterChoice> = {
+  values: FILTER_NAMES.map((name) => `\`${name}\`${DEFAULT_ON.has(name) ? ' (on)' : ''}`).join(', '),
+  format: ({ on, messages, releases, addresses }) =>
+    [
+      [
+        ...[...on].filter((name) => !DEFAULT_ON.has(name)),
+        ...[...DEFAULT_ON].filter((name) => !on.has(name)).map((name) => `-${name}`),
+      ].join(' '),
+      ...messages.map((glob) => `message: ${glob}`),
+      ...releases.map((glob) => `release: ${glob}`),
+      addresses.length > 0 ? `address: ${addresses.join(' ')}` : '',
+    ]
+      .filter(Boolean)
+      .join(' | '),
+  parse(given, name, problems) {
+    const on = new Set(DEFAULT_ON)
+    const lists = { message: [] as string[], release: [] as string[], address: [] as string[] }
+    for (const entry of given.split(/[\n|]/)) {
+      const [, list, value = ''] = /^\s*(message|release|address):\s*(.*?)\s*$/.exec(entry) ?? []
+      if (list === 'address') lists.address.push(...(networks.parse(value, name, problems) ?? []))
+      else if (list === 'message' || list === 'release') lists[list].push(value)
+      else
+        for (const word of splitList(entry)) {
+          const filter = word.replace(/^-/, '')
+          if (!FILTER_NAMES.includes(filter))
+            problems.push(
+              `${name}: "${word}" is not known; write some of ${FILTER_NAMES.join(', ')}, and after a | message:, release: or address: with a value`,
+            )
+          else if (word.startsWith('-')) on.delete(filter)
+          else on.add(filter)
+        }
+    }
+    return { on, messages: lists.message, releases: lists.release, addresses: lists.address }
+  },
+}
+
+export type ScrubChoice = {
+  level: 'off' | 'default' | 'strict'
+  mode: PolicyMode
+  attachments: 'pass' | 'drop'
+  users: 'remove' | 'pseudonym'
+}
+
+export const NO_SCRUBBING: ScrubChoice = {
+  level: 'off',
+  mode: 'enforce',
+  attachments: 'pass',
+  users: 'remove',
+}
+
+export const scrub: Kind<ScrubChoice> = {
+  values: '`off`, `default`, `strict`; after it `observe`, `drop-attachments`, `pseudonyms`',
+  format: ({ level, mode, attachments, users }) =>
+    [
+      level,
+      ...(mode === 'observe' ? ['observe'] : []),
+      ...(attachments === 'drop' ? ['drop-attachments'] : []),
+      ...(users === 'pseudonym' ? ['pseudonyms'] : []),
+    ].join(' '),
+  parse(given, name, problems) {
+    const [level = '', ...words] = splitList(given)
+    const wrong = words.find((word) => !['observe', 'drop-attachments', 'pseudonyms'].includes(word))
+    if ((level === 'off' && words.length === 0) || (/^(default|strict)$/.test(level) && wrong === undefined))
+      return {
+        level: level as ScrubChoice['level'],
+        mode: words.includes('observe') ? 'observe' : 'enforce',
+        attachments: words.includes('drop-attachments') ? 'drop' : 'pass',
+        users: words.includes('pseudonyms') ? 'pseudonym' : 'remove',
+      }
+    problems.push(
+      `${name}: "${given}" is not known; write off, or default or strict, followed by some of observe, drop-attachments, pseudonyms`,
+    )
+    return undefined
+  },
+}
+
+export type StormLimit = { limit: number; mode: PolicyMode }
+
+export const DEFAULT_STORM_LIMIT: StormLimit = { limit: 100, mode: 'observe' }
+
+/** Number of identical errors a minute, and the word `enforce` or `observe`. */
+export const stormLimit: Kind<StormLimit> = {
+  values: '0 to 1000000; after it `enforce`',
+  format: ({ limit, mode }) => `${limit} ${mode}`,
+  parse(given, name, problems) {
+    const [number = '', mode = 'observe', ...more] = splitList(given)
+    const limit = integer('number', 0, 1_000_000).parse(number, name, [])
+    if (limit !== undefined && (mode === 'observe' || mode === 'enforce') && more.length === 0)
+      return { limit, mode }
+    problems.push(
+      `${name}: "${given}" is not a number of identical errors a minute; write a whole number from 0 to 1000000, followed by enforce or observe`,
+    )
+    return undefined
+  },
 }
 
 /** Proxy on the way to Sentry; `host:port` without a scheme means http. */

@@ -4,20 +4,28 @@ const IMAGES = 'Name the image in docker-compose.override.yml.'
 const NEW_NGINX = 'It is on with RESOLVER.'
 const TLS = 'Set TLS_FOLDER to a folder with fullchain.pem and privkey.pem.'
 const OWN_SIGNALS = "Of Culvert's own pages, only the error lab sends logs and metrics."
+const PROJECT = 'Bound a project by QUOTA, such as 456:error=1000/hour.'
 const SOURCE_MAPS = "Source maps of Culvert's own pages are no longer uploaded."
 
 export const REMOVED: { readonly [name: string]: string | undefined } = {
   ACCESS_LOG: 'It is access.log in the folder NGINX_TEMP. Link that to /dev/stdout for a stream.',
   ADDRESS_BURST: 'The burst is ten seconds of ADDRESS_RATE: set that.',
   ADDRESS_BYTES: 'The limit is 100 kB for each envelope of ADDRESS_RATE: set that.',
+  BROWSER_REPORT_TYPES: 'Add those to drop to FILTERS, such as report-deprecation.',
   BROWSER_REPORTS: "Set LAB=on for reports about Culvert's own pages.",
   CHECK_PATH: 'The connection check is at /, and with APP_URL at /console/check.',
+  CSP_FILTERS: 'Write into FILTERS what differs from the default, such as -csp-blob or csp-localhost.',
   CULVERT_VERSION: 'Check out the tag of the release: its deploy/released.yml names the version.',
+  DAILY_QUOTA: 'Set QUOTA, such as error=50000/day,error=10000/hour.',
   DERIVED_PATHS: 'Add derived to TUNNEL_PATHS, such as /monitoring|derived.',
+  FILTER_ADDRESSES: 'Write into FILTERS: address: 198.51.100.0/24, after a |.',
+  FILTER_ERROR_MESSAGES: 'Write each glob into FILTERS: message: *ChunkLoadError*, after a |.',
+  FILTER_RELEASES: 'Write each glob into FILTERS: release: shop@1.*, after a |.',
   GRAFANA_IMAGE: IMAGES,
   GRAFANA_PORT: 'Publish another port in docker-compose.override.yml.',
   HEADER_BYTES: 'A header line may have 64 KiB. Put the data into the payload of an item.',
   HTTP_PORT_2: 'Publish another port of nginx-2 in docker-compose.override.yml.',
+  HOURLY_QUOTA: 'Set QUOTA, such as error=50000/day,error=10000/hour.',
   HTTP2: NEW_NGINX,
   INBOX: 'Set KEEP_HOURS above 0 to keep errors and feedback beside a real DSN.',
   INBOX_FILE:
@@ -31,8 +39,13 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   NATS_IMAGE: IMAGES,
   NGINX_IMAGE: IMAGES,
   NODE_IMAGE: 'Set build.args.NODE_IMAGE of tunnel and web in docker-compose.override.yml.',
-  PROJECT_BURST: 'The burst is ten seconds of PROJECT_RATE: set that.',
+  PROJECT_BURST: PROJECT,
+  PROJECT_RATE: PROJECT,
   PROMETHEUS_IMAGE: IMAGES,
+  QUOTA_MODE: 'Add observe to QUOTA, or leave it out.',
+  SCRUB_ATTACHMENTS: 'Add drop-attachments to SCRUB.',
+  SCRUB_MODE: 'Add observe to SCRUB, or leave it out.',
+  SCRUB_USERS: 'Add pseudonyms to SCRUB.',
   SENTRY_AUTH_TOKEN: SOURCE_MAPS,
   SENTRY_LOGS: OWN_SIGNALS,
   SENTRY_METRICS: OWN_SIGNALS,
@@ -40,6 +53,7 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   SENTRY_PROJECT: SOURCE_MAPS,
   SENTRY_TRACEPARENT: "Culvert's own pages send Sentry's trace headers only.",
   SENTRY_URL: SOURCE_MAPS,
+  STORM_MODE: 'Add enforce to STORM_LIMIT, such as 100 enforce, or leave it out.',
   TLS_CERTIFICATE: TLS,
   TLS_KEY: TLS,
   TOTAL_HEADER_BYTES: 'All header lines together may have 1 MiB. Put the data into the payloads of items.',

@@ -1,8 +1,6 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
-import { CSP_FILTERS } from '../admin-api.ts'
 import { certificateFile } from '../certificates.ts'
-import { REPORT_TYPES } from '../report-types.ts'
 import { section, setting } from './declarations.ts'
 import * as is from './parsers.ts'
 
@@ -38,63 +36,27 @@ export const TUNNEL = {
       [],
       'Other origins whose pages may post envelopes, like `https://shop.example`, separated by spaces or commas. `https://*.shop.example` allows all subdomains. Apps and extensions have origins like `capacitor://localhost`, `app://shop` and `chrome-extension://<ID>`. Pages from files have the origin `null`, seldom `file://`; `null` also allows every sandboxed frame.',
     ),
-    BROWSER_REPORT_TYPES: setting(
-      is.someOrNone(...REPORT_TYPES),
-      [...REPORT_TYPES],
-      'Types of [browser reports](browser-reports.md) that the tunnel forwards, separated by spaces or commas.',
-    ),
-    CSP_FILTERS: setting(
-      is.someOrNone(...CSP_FILTERS),
-      CSP_FILTERS.filter((name) => name !== 'localhost'),
-      'CSP reports that the tunnel drops, by what was blocked or wanted to load it, separated by spaces or commas.',
-    ),
     DROP_NEXT_NOISE: setting(
       is.onOff,
       true,
       "Drops what Next.js raises internally: Next.js's not-found page, incomplete page loads, and its redirect and not-found signals.",
     ),
     FILTERS: setting(
-      is.someOf('browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks'),
-      [],
-      "Sentry's inbound filters that the tunnel applies, separated by spaces or commas.",
+      is.filters,
+      is.DEFAULT_FILTERS,
+      'Items and CSP reports to drop, and types of [browser reports](browser-reports.md). Words separated by spaces or commas add a filter, and with a hyphen remove one that is on: `web-crawlers -csp-blob`. Error messages and releases to drop are globs, addresses are networks of clients, each after a `|` or a line break: `web-crawlers | message: *ChunkLoadError* | release: shop@1.* | address: 198.51.100.0/24`. See [filters](filters.md).',
     ),
-    FILTER_ADDRESSES: setting(
-      is.networks,
-      [],
-      'Client addresses and networks like `198.51.100.0/24` whose items are dropped, separated by spaces or commas.',
-    ),
-    FILTER_ERROR_MESSAGES: setting(
-      is.lines,
-      [],
-      'Globs of error messages to drop, separated by `|` or newlines.',
-    ),
-    FILTER_RELEASES: setting(is.lines, [], 'Globs of releases to drop, separated by `|` or newlines.'),
   }),
   ...section(PRIVACY, ['tunnel'], {
     SCRUB: setting(
-      is.oneOf('off', 'default', 'strict'),
-      'off',
-      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths, and items of types that Culvert does not know.',
-    ),
-    SCRUB_MODE: setting(
-      is.oneOf('enforce', 'observe'),
-      'enforce',
-      '`observe` changes nothing, and counts in `culvert_scrubbed_values_total` what would have been removed.',
+      is.scrub,
+      is.NO_SCRUBBING,
+      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths, and items of types that Culvert does not know. Further words: `observe` changes nothing, and counts in `culvert_scrubbed_values_total` what would be removed; `drop-attachments` removes what scrubbing cannot read, such as attachments and replay recordings; with `pseudonyms`, a user who is named by an email address or the like gets a value that is the same for the same user, derived from `OPERATOR_PASSWORD` or `ADMIN_TOKEN`, instead of nothing.',
     ),
     SCRUB_RULES: setting(
       is.text,
       undefined,
       "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
-    ),
-    SCRUB_USERS: setting(
-      is.oneOf('remove', 'pseudonym'),
-      'remove',
-      'What stands in the place of a user who is named by an email address or the like: nothing, or a value that is the same for the same user. Its key is derived from `OPERATOR_PASSWORD` or `ADMIN_TOKEN`.',
-    ),
-    SCRUB_ATTACHMENTS: setting(
-      is.oneOf('pass', 'drop'),
-      'pass',
-      'Items that scrubbing cannot read: attachments, replay recordings and profiles.',
     ),
     CLIENT_ADDRESS: setting(
       is.oneOf('forward', 'truncate', 'omit'),
@@ -115,31 +77,15 @@ export const TUNNEL = {
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
-    PROJECT_RATE: setting(
-      rate,
-      0,
-      'Envelopes that a tunnel accepts for one project; those of ten seconds may come at once. 0: no limit.',
-    ),
-    DAILY_QUOTA: setting(
+    QUOTA: setting(
       is.text,
       undefined,
-      'Items that are forwarded in a day (UTC), by data category, for each project: `error=50000,replay=500`. `456:error=1000` is for project 456 alone. See [quota](quota.md).',
-    ),
-    HOURLY_QUOTA: setting(is.text, undefined, 'The same for an hour. Both may be set.'),
-    QUOTA_MODE: setting(
-      is.oneOf('enforce', 'observe'),
-      'enforce',
-      '`observe` removes no item, and counts in `culvert_policy_items_total` what `enforce` would remove.',
+      'Items that are forwarded in a day or an hour (UTC), by data category, for each project: `error=50000/day,error=10000/hour,replay=500/day`. `456:error=1000/day` is for project 456 alone. With the word `observe`, no item is removed, and `culvert_policy_items_total` counts what would be. See [quota](quota.md).',
     ),
     STORM_LIMIT: setting(
-      is.integer('number of identical errors a minute', 0, MILLION),
-      100,
-      'Identical errors a minute that a tunnel forwards for one project, see [quota](quota.md#storms). Beyond it, 1 in 100 passes. 0: any number.',
-    ),
-    STORM_MODE: setting(
-      is.oneOf('enforce', 'observe'),
-      'observe',
-      '`observe` removes no error, and counts in `culvert_policy_items_total` what `enforce` would remove.',
+      is.stormLimit,
+      is.DEFAULT_STORM_LIMIT,
+      'Identical errors a minute that a tunnel forwards for one project, see [quota](quota.md#storms). Beyond it, `100 enforce` lets 1 in 100 pass; without `enforce`, `culvert_policy_items_total` counts what that would remove. 0: any number.',
     ),
     MAX_EVENT_BYTES: setting(
       bytes(KIB, GIB),

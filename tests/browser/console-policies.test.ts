@@ -10,11 +10,9 @@ import { requires } from '../support/requirements.ts'
 
 const ERRORS = 12
 const SETTINGS = {
-  DAILY_QUOTA: 'error=40,replay=500',
-  QUOTA_MODE: 'observe',
+  QUOTA: 'error=40/day,replay=500/day observe',
   STORM_LIMIT: '2',
-  SCRUB: 'default',
-  SCRUB_MODE: 'observe',
+  SCRUB: 'default observe',
 }
 
 const it = base.extend('policySite', perFile, async ({ chromium }, lifetime) =>

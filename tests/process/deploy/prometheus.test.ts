@@ -34,7 +34,7 @@ const ALERTS = namesIn(RULES, /- alert: (\w+)/g)
 const it = base
   .extend('tunnelOptions', perFile, ({ sentry }) => ({
     env: {
-      ...{ SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=1000', STORM_LIMIT: '1' },
+      ...{ SENTRY_DSN: sentry.dsn(), QUOTA: 'error=1000/day', STORM_LIMIT: '1' },
       MIRROR_DSN: `${sentry.dsn()}->http://key@127.0.0.1:9/1`,
     },
   }))

@@ -48,10 +48,8 @@ describe('docs/openapi.yaml', () => {
   beforeAll(async () => {
     const sentry = started.use(await startSentry())
     await sentry.away()
-    spooling = started.use(
-      await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), DAILY_QUOTA: 'error=50000' } }),
-    )
-    inbox = started.use(await startTunnel({ env: { SCRUB: 'default', SCRUB_MODE: 'observe' } }))
+    spooling = started.use(await startTunnel({ env: { SENTRY_DSN: sentry.dsn(), QUOTA: 'error=50000/day' } }))
+    inbox = started.use(await startTunnel({ env: { SCRUB: 'default observe' } }))
     for (let n = 0; n < 3; n++)
       await post(spooling.url, { body: errorOf(sentry.dsn(), { event_id: String(n).repeat(32) }) })
     await post(spooling.url, { body: errorOf('https://stranger@elsewhere.example/1') })

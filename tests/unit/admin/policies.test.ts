@@ -29,7 +29,7 @@ describe('The status', () => {
 
   it('shows rules, quotas and storms, and never a message', async () => {
     const secret = 'mail of jane@mail.example'
-    const env = { SCRUB: 'default', DAILY_QUOTA: 'error=1000,replay=5', STORM_LIMIT: '2' }
+    const env = { SCRUB: 'default', QUOTA: 'error=1000/day,replay=5/day', STORM_LIMIT: '2' }
     const { project, policies, metrics, text } = await statusOf(env, Array(5).fill(secret))
     expect(policies).toMatchObject({
       scrub: { level: 'default', mode: 'enforce' },
@@ -58,7 +58,7 @@ describe('The status', () => {
   })
 
   it('has no storm protection with STORM_LIMIT=0, although an error quota needs fingerprints', async () => {
-    const { policies } = await statusOf({ STORM_LIMIT: '0', DAILY_QUOTA: 'error=10' })
+    const { policies } = await statusOf({ STORM_LIMIT: '0', QUOTA: 'error=10/day' })
     expect(policies).not.toHaveProperty('storm')
   })
 })

@@ -8,7 +8,7 @@ import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
-const OBSERVE = { SCRUB: 'default', SCRUB_MODE: 'observe' }
+const OBSERVE = { SCRUB: 'default observe' }
 const PLAIN = { message: 'hello' }
 
 async function send(tunnel: Tunnel, event: object, dsn = INBOX_DSN): Promise<void> {
@@ -101,8 +101,8 @@ describe('GET /policies/example', () => {
   })
 
   it.each([
-    [{}, 'Set SCRUB=default and SCRUB_MODE=observe'],
-    [{ SCRUB: 'default' }, 'Set SCRUB=default and SCRUB_MODE=observe'],
+    [{}, 'Set SCRUB to default observe'],
+    [{ SCRUB: 'default' }, 'Set SCRUB to default observe'],
   ])('returns 404 with %j, and says what to set', async (env, detail) => {
     expect(await exampleOf([], env)).toEqual({ detail: expect.stringContaining(detail) })
   })

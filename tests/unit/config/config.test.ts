@@ -98,7 +98,7 @@ describe('The configuration', () => {
     ['ALLOWED_ORIGINS', 'https://*.example', 'ALLOWED_ORIGINS: "https://*.example" is not an origin'],
     ['ALLOWED_ORIGINS', 'https://A.example', 'ALLOWED_ORIGINS: "https://A.example" is not an origin'],
     ['SENTRY_DSN', 'hello', 'SENTRY_DSN: "hello" is not a DSN'],
-    ['SCRUB', 'on', 'SCRUB: "on" is not known; write one of off, default, strict'],
+    ['SCRUB', 'on', 'SCRUB: "on" is not known; write off, or default or strict'],
   ])('rejects %s=%s and says what to write', (name, value, words) => {
     const problems = problemsOf({ [name]: value })
     expect(problems).toHaveLength(1)
@@ -117,8 +117,8 @@ describe('The configuration', () => {
     expect(problemsOf({ SCRUB_RULES: rules })).toEqual([
       `SCRUB_RULES: "${rules}" needs scrubbing; set SCRUB to default or strict`,
     ])
-    expect(problemsOf({ SCRUB_USERS: 'pseudonym', ADMIN_TOKEN: 'a'.repeat(20) })).toEqual([
-      'SCRUB_USERS: "pseudonym" needs scrubbing; set SCRUB to default or strict',
+    expect(problemsOf({ SCRUB: 'off pseudonyms', ADMIN_TOKEN: 'a'.repeat(20) })).toEqual([
+      'SCRUB: "off pseudonyms" is not known; write off, or default or strict, followed by some of observe, drop-attachments, pseudonyms',
     ])
     expect(readConfig({ SCRUB: 'strict', SCRUB_RULES: rules }).scrub).toMatchObject({
       level: 'strict',
@@ -126,15 +126,48 @@ describe('The configuration', () => {
     })
   })
 
+  it.each([
+    ['', '–'],
+    ['localhost, web-crawlers -csp-blob', 'localhost web-crawlers -csp-blob'],
+    [
+      'report-crash | message: a, b c |release:x\naddress: 10.0.0.0/8, ::1 | localhost',
+      'report-crash localhost | message: a, b c | release: x | address: 10.0.0.0/8 ::1',
+    ],
+  ])('reads filters from one setting: %j', (FILTERS, shown) => {
+    const config = readConfig({ FILTERS })
+    expect(config.shown.FILTERS).toBe(shown)
+    expect(readConfig({ FILTERS: shown.replace('–', '') }).filters).toEqual(config.filters)
+  })
+
+  it.each([
+    ['FILTERS', 'spiders', 'FILTERS: "spiders" is not known; write some of browser-extensions,'],
+    ['FILTERS', '-message', 'FILTERS: "-message" is not known'],
+    ['FILTERS', 'address: here', 'FILTERS: "here" is not a network'],
+    ['SCRUB', 'observe', 'SCRUB: "observe" is not known; write off, or default or strict, followed by'],
+    ['SCRUB', 'strict enforce', 'SCRUB: "strict enforce" is not known'],
+    ['STORM_LIMIT', 'enforce', 'STORM_LIMIT: "enforce" is not a number of identical errors a minute'],
+    ['STORM_LIMIT', '100 off', 'STORM_LIMIT: "100 off" is not a number'],
+  ])('rejects %s=%s', (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)])
+  })
+
+  it('reads the mode of scrubbing and of storms beside their values', () => {
+    expect(readConfig({ SCRUB: 'strict observe drop-attachments' }).scrub).toMatchObject({
+      ...{ level: 'strict', mode: 'observe', attachments: 'drop', users: { kind: 'remove' } },
+    })
+    expect(readConfig({}).storm).toMatchObject({ limit: 100, mode: 'observe' })
+    expect(readConfig({ STORM_LIMIT: '5 enforce' }).storm).toMatchObject({ limit: 5, mode: 'enforce' })
+  })
+
   it('derives the key of pseudonyms from the secret that the replicas share', () => {
     const keyOf = (env: Record<string, string>) =>
-      readConfig({ SCRUB: 'default', SCRUB_USERS: 'pseudonym', ...env }).scrub?.users
+      readConfig({ SCRUB: 'default pseudonyms', ...env }).scrub?.users
     const ofPassword = keyOf({ OPERATOR_PASSWORD: 'correct-horse-battery' })
     expect(ofPassword).toEqual({ kind: 'hash', key: expect.stringMatching(/^[0-9a-f]{64}$/) })
     expect(keyOf({ OPERATOR_PASSWORD: 'correct-horse-battery' })).toEqual(ofPassword)
     expect(keyOf({ ADMIN_TOKEN: 'a'.repeat(32) })).not.toEqual(ofPassword)
-    expect(problemsOf({ SCRUB: 'default', SCRUB_USERS: 'pseudonym' })).toEqual([
-      'SCRUB_USERS: "pseudonym" needs a secret that all replicas share; set OPERATOR_PASSWORD or ADMIN_TOKEN',
+    expect(problemsOf({ SCRUB: 'default pseudonyms' })).toEqual([
+      'SCRUB: "pseudonyms" need a secret that all replicas share; set OPERATOR_PASSWORD or ADMIN_TOKEN',
     ])
   })
 

@@ -53,7 +53,7 @@ describe('An envelope of a project with a mirror', () => {
   }
 
   it('is delivered to both without removed items and with scrubbed payloads', async () => {
-    const tunnel = await open({ SCRUB: 'default', FILTER_ERROR_MESSAGES: 'noise*' })
+    const tunnel = await open({ SCRUB: 'default', FILTERS: 'message: noise*' })
     const parts = [event({ message: 'mail to jane@mail.example' }), session()]
     const body = envelopeOf({ event_id: idOf(1), dsn: sentry.dsn() }, parts)
     await post(tunnel.url, { body: gzipSync(body), headers: { 'content-encoding': 'gzip', ...ADDRESS } })
@@ -93,7 +93,7 @@ describe('An envelope of a project with a mirror', () => {
   })
 
   it.each<[string, Record<string, string>, Buffer]>([
-    ['filtered', { FILTER_ERROR_MESSAGES: 'hello*' }, Buffer.from('')],
+    ['filtered', { FILTERS: 'message: hello*' }, Buffer.from('')],
     ['rejected', {}, Buffer.from('no envelope')],
   ])('is not put into the spool if it is %s', async (_, env, body) => {
     const tunnel = await open(env)
@@ -103,7 +103,7 @@ describe('An envelope of a project with a mirror', () => {
   })
 
   it('is not put into the spool if a quota of the project is used up', async () => {
-    const tunnel = await open({ DAILY_QUOTA: 'error=1' })
+    const tunnel = await open({ QUOTA: 'error=1/day' })
     const { puts, release } = watchPuts(tunnel)
     release()
     const statuses = []

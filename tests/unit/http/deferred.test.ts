@@ -189,21 +189,10 @@ describe('An error that exceeds a rate limit', () => {
 
   const throttled = { status: 429, json: { code: 'throttled' }, reason: 'throttled' }
 
-  it.each([
-    ['of a project', { PROJECT_RATE: '1' }],
-    ['of a client address', { ADDRESS_RATE: '1' }],
-  ])('%s of the tunnel is deferred if its sender keeps it, and no loss is reported', async (_, env) => {
-    expect(await exceed(env, KEPT)).toMatchObject({
+  it('of a client address is deferred if its sender keeps it, and no loss is reported', async () => {
+    expect(await exceed({ ADDRESS_RATE: '1' }, KEPT)).toMatchObject({
       ...throttled,
       ...{ json: { reported: false }, outcome: 'deferred', reports: 0 },
-    })
-  })
-
-  it('of a project of the tunnel is reported to Sentry if its sender does not keep it', async () => {
-    const env = { PROJECT_RATE: '1' }
-    expect(await exceed(env, '/monitoring')).toMatchObject({
-      ...throttled,
-      ...{ json: { reported: true }, outcome: 'rate_limited', reports: 1 },
     })
   })
 

@@ -34,7 +34,9 @@ const LONG_HEADER = { sdk: { name: 'x', packages: 'y'.repeat(10_000) } }
 
 /** Builds a request with its whole body, or with a part of it when `isCut`. */
 function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut = false): IncomingMessage {
-  const incoming = new IncomingMessage(new Socket())
+  const incoming = new IncomingMessage(
+    Object.defineProperty(new Socket(), 'remoteAddress', { value: '203.0.113.7' }),
+  )
   incoming.url = '/monitoring'
   incoming.headers = headers
   incoming.push(body)
@@ -72,7 +74,7 @@ async function createIngest(folder: string) {
     releases: [],
     addresses: [],
   })
-  const noRates = { addressRate: 0, projectRate: 1e-9, addressBurst: 1, projectBurst: 1, addressBytes: 0 }
+  const oneEnvelope = { addressRate: 1e-9, addressBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const bodies = new Bodies(limits, memory)
   const upstreamLimits = new UpstreamLimits(Date.now)
@@ -96,7 +98,7 @@ async function createIngest(folder: string) {
     openBodies: new OpenBodies(),
     filters,
     limits: upstreamLimits,
-    throttle: new Throttle(noRates, () => performance.now()),
+    throttle: new Throttle(oneEnvelope, () => performance.now()),
     reports: new ClientReports(async () => true, Date.now),
     storms: undefined,
     quotas: undefined,
@@ -177,12 +179,12 @@ describe('Ingest', () => {
     expect(memory.usedBytes()).toBe(0)
   })
 
-  it('records rate_limited when the limit of the project is used up, and releases all memory', async () => {
+  it('records rate_limited when the limit of the client address is used up, and releases all memory', async () => {
     const { ingest, memory, recorded } = await open()
     await ingest.handle(requestOf(errorOf(DSN)))
     const response = await ingest.handle(requestOf(errorOf(DSN)))
     expect(response.status).toBe(429)
-    expect(response.headers['x-sentry-rate-limits']).toBe('10:error:key:tunnel')
+    expect(response.headers['x-sentry-rate-limits']).toMatch(/^10:/)
     expect(recorded[1]).toMatchObject({ outcome: 'rate_limited', reason: 'throttled' })
     expect(memory.usedBytes()).toBe(0)
   })
@@ -197,7 +199,7 @@ describe('Ingest', () => {
     expect(memory.usedBytes()).toBe(others)
   })
 
-  it('charges the project for an envelope of which a filter removes all items', async () => {
+  it('charges the client address for an envelope of which a filter removes all items', async () => {
     const { ingest, recorded } = await open()
     await ingest.handle(requestOf(noise))
     await ingest.handle(requestOf(errorOf(DSN)))

@@ -33,7 +33,7 @@ describe('The size of an item', () => {
 
   it('of an event that filters read grows with MAX_EVENT_BYTES', async () => {
     await using sentry = await startSentry()
-    const env = { SENTRY_DSN: sentry.dsn(), MAX_EVENT_BYTES: '5000000', FILTER_ERROR_MESSAGES: '*noise*' }
+    const env = { SENTRY_DSN: sentry.dsn(), MAX_EVENT_BYTES: '5000000', FILTERS: 'message: *noise*' }
     await using tunnel = await openTunnel({ env })
     const event = JSON.stringify({ message: 'noise', extra: 'x'.repeat(4_000_000) })
     await post(tunnel.url, {

@@ -113,8 +113,7 @@ describe('Browser reports', () => {
     env = {
       SENTRY_DSN: sentry.dsn(),
       ALLOWED_ORIGINS: FRIEND,
-      BROWSER_REPORT_TYPES:
-        'csp-violation network-error crash integrity-violation permissions-policy-violation coop coep deprecation',
+      FILTERS: 'report-intervention',
       SENTRY_RELEASE: 'shop@1',
       SENTRY_ENVIRONMENT: 'staging',
     }
@@ -557,9 +556,9 @@ describe('Browser reports', () => {
     expect(JSON.stringify(payload)).not.toContain('jane@mail.example')
   })
 
-  it('are filtered as CSP_FILTERS says', async () => {
+  it('are filtered as FILTERS says', async () => {
     const body = { ...violation().body, blockedURL: 'chrome-extension://abc/a.js' }
-    await using own = await openTunnel({ env: { ...env, CSP_FILTERS: 'extensions' } })
+    await using own = await openTunnel({ env: { ...env, FILTERS: '-csp-about -csp-blob' } })
     const posting = {
       path: '/monitoring/reports',
       headers: BATCH,

@@ -47,7 +47,7 @@ async function sendAll(env: Record<string, string>, envelopes: Part[][], limits?
 
 describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
   it('counts as an error for quotas', async () => {
-    const { arrived, statuses } = await sendAll({ DAILY_QUOTA: 'error=2' }, Array(4).fill([attachment(type)]))
+    const { arrived, statuses } = await sendAll({ QUOTA: 'error=2/day' }, Array(4).fill([attachment(type)]))
     expect(arrived).toEqual(Array(2).fill([`attachment ${type}`]))
     expect(statuses).toEqual([200, 200, 429, 429])
   })
@@ -64,7 +64,7 @@ describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
 
   it('is sampled in a storm, and reported as an error', async () => {
     const { arrived, reports } = await sendAll(
-      { STORM_LIMIT: '2', STORM_MODE: 'enforce' },
+      { STORM_LIMIT: '2 enforce' },
       Array(5).fill([attachment(type)]),
     )
     expect(arrived).toHaveLength(2)
@@ -78,7 +78,7 @@ describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
   })
 
   it('beside an event is not a second error', async () => {
-    const { arrived } = await sendAll({ DAILY_QUOTA: 'error=2' }, Array(2).fill([event, attachment(type)]))
+    const { arrived } = await sendAll({ QUOTA: 'error=2/day' }, Array(2).fill([event, attachment(type)]))
     expect(arrived).toHaveLength(2)
   })
 })
@@ -86,7 +86,7 @@ describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
 it.each([undefined, 'event.attachment', 'event.view_hierarchy', 'unreal.context', 'invented'])(
   'an attachment with the type %s is no error',
   async (type) => {
-    const { arrived } = await sendAll({ DAILY_QUOTA: 'error=1' }, Array(3).fill([attachment(type)]))
+    const { arrived } = await sendAll({ QUOTA: 'error=1/day' }, Array(3).fill([attachment(type)]))
     expect(arrived).toHaveLength(3)
   },
 )
@@ -115,11 +115,11 @@ describe('With SCRUB', () => {
 
   const unknown: Part = { header: { type: 'tomorrow' }, payload: 'x' }
   it.each([
-    ['off', {}, [['event', 'tomorrow']]],
-    ['default', { SCRUB_ATTACHMENTS: 'drop' }, [['event', 'tomorrow']]],
-    ['strict', {}, [['event']]],
-  ])('of %s, %j treats an unknown type as documented', async (SCRUB, env, expected) => {
-    const { arrived } = await sendAll({ SCRUB, ...env }, [[event, unknown]])
+    ['off', [['event', 'tomorrow']]],
+    ['default drop-attachments', [['event', 'tomorrow']]],
+    ['strict', [['event']]],
+  ])('of %s treats an unknown type as documented', async (SCRUB, expected) => {
+    const { arrived } = await sendAll({ SCRUB }, [[event, unknown]])
     expect(arrived).toEqual(expected)
   })
 })
@@ -152,7 +152,7 @@ describe.each([
   const item: Part = { header: { type, ...header }, payload: '{}' }
 
   it(`counts for the quota of ${category}`, async () => {
-    const { arrived } = await sendAll({ DAILY_QUOTA: `${category}=1` }, [[item], [item]])
+    const { arrived } = await sendAll({ QUOTA: `${category}=1/day` }, [[item], [item]])
     expect(arrived).toEqual([[type]])
   })
 

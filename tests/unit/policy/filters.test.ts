@@ -200,7 +200,7 @@ describe('legacy-browsers', () => {
   })
 })
 
-describe('FILTER_ADDRESSES', () => {
+describe('Addresses', () => {
   const addresses = { addresses: ['198.51.100.0/24', '2001:db8::/48'] }
 
   it.each(['198.51.100.7', '2001:db8::1'])('filters everything of %s that Relay filters', (address) => {
@@ -365,7 +365,7 @@ describe('health-checks', () => {
   })
 })
 
-describe('FILTER_ERROR_MESSAGES', () => {
+describe('Error messages', () => {
   const errorMessages = { errorMessages: ['ChunkLoadError: Loading chunk *', '*ResizeObserver*', 'Lonely'] }
 
   it.each([
@@ -397,7 +397,7 @@ describe('FILTER_ERROR_MESSAGES', () => {
   })
 })
 
-describe('FILTER_RELEASES', () => {
+describe('Releases', () => {
   const releases = { releases: ['shop@1.*'] }
 
   it.each([event({ release: 'shop@1.2.3' }), transaction({ transaction: '/', release: 'SHOP@1.0' })])(
@@ -623,7 +623,7 @@ describe('A payload', () => {
   })
 })
 
-describe('CSP_FILTERS', () => {
+describe('Filters of CSP reports', () => {
   const cspReport = (blocked: string, source = ''): Part => ({
     header: { type: 'raw_security' },
     payload: JSON.stringify({ 'csp-report': { 'blocked-uri': blocked, 'source-file': source } }),

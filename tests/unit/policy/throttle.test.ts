@@ -1,17 +1,14 @@
-/** Rate limits by client address and by project, and the order in which they remove items. */
+/** Rate limits by client address, and the order in which they remove items. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Throttle, type ThrottleSettings } from '../../../tunnel/src/policy/throttle.ts'
 import { envelopeWith, typesOf } from '../../support/read-envelope.ts'
 
 const VISITOR = '203.0.113.7'
-const PROJECT = 'sentry.example/1'
 const SETTINGS: ThrottleSettings = {
   addressRate: 1,
   addressBurst: 100,
   addressBytes: 0,
-  projectRate: 0,
-  projectBurst: 100,
 }
 
 /** Item types from the least to the most important; those in one row are removed together. */
@@ -38,9 +35,7 @@ describe('Throttle', () => {
   })
 
   const shed = (types: string[] = ['event'], address: string | undefined = VISITOR, bytes = 100) =>
-    typesOf(
-      throttle.throttle(throttle.charge(address, bytes, 'shop.example'), PROJECT, envelopeWith(...types)),
-    )
+    typesOf(throttle.throttle(throttle.charge(address, bytes, 'shop.example'), envelopeWith(...types)))
 
   /** Posts errors until the bucket has `left` of 100. */
   const drainTo = (left: number) => {
@@ -173,9 +168,7 @@ describe('Throttle', () => {
   it('does not limit requests without a client address', () => {
     set({ addressBurst: 1 })
     for (let i = 0; i < 5; i++)
-      expect(
-        typesOf(throttle.throttle(throttle.charge(undefined, 1), PROJECT, envelopeWith('event'))),
-      ).toEqual([])
+      expect(typesOf(throttle.throttle(throttle.charge(undefined, 1), envelopeWith('event')))).toEqual([])
     expect(throttle.proxyAddress()).toBeUndefined()
   })
 
@@ -217,29 +210,5 @@ describe('Throttle', () => {
     expect(throttle.chargeDecompressed(VISITOR, 15_000, 10_000)).toBe(false)
     expect(throttle.chargeDecompressed('203.0.113.8', 5_000, 10_000)).toBe(true)
     expect(throttle.chargeDecompressed('10.0.0.1', 1_000_000, 10_000)).toBe(true)
-  })
-
-  it('limits each project over all addresses', () => {
-    set({ addressRate: 0, projectRate: 1, projectBurst: 2 })
-    expect(shed(['event'], '203.0.113.1')).toEqual([])
-    expect(shed(['event'], '203.0.113.2')).toEqual([])
-    expect(shed(['event'], '203.0.113.3')).toEqual(['event'])
-    expect(
-      typesOf(throttle.throttle(throttle.charge(VISITOR, 1), 'sentry.example/2', envelopeWith('event'))),
-    ).toEqual([])
-    time += 1_000
-    expect(shed(['event'], '203.0.113.3')).toEqual([])
-  })
-
-  it('removes items in the same order for the limit of a project', () => {
-    set({ addressRate: 0, projectRate: 1 })
-    drainTo(30)
-    expect(shed(['replay_event', 'transaction', 'log', 'event'])).toEqual(['replay_event', 'transaction'])
-  })
-
-  it('does not charge the project for items that the limit of an address removed', () => {
-    set({ addressBurst: 1, projectRate: 1, projectBurst: 3 })
-    for (let i = 0; i < 10; i++) shed(['event'], '203.0.113.1')
-    expect(shed(['event'], '203.0.113.2')).toEqual([])
   })
 })

@@ -40,7 +40,7 @@ export class PolicyExamples {
   async read(c: Context): Promise<ScrubExample> {
     const scrubbing = this.#scrubbing
     if (scrubbing?.mode !== 'observe')
-      throw new RequestError(404, 'Scrubbing does not observe. Set SCRUB=default and SCRUB_MODE=observe.')
+      throw new RequestError(404, 'Scrubbing does not observe. Set SCRUB to default observe.')
     const inbox = this.#inbox()
     if (!inbox) throw new RequestError(404, NO_INBOX)
     const { entries } = await inbox.list(MAX_ENVELOPES)

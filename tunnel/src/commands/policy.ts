@@ -15,8 +15,8 @@ import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,
-  and the group of its error in the inbox and for storm protection. FILE is an envelope as the inbox has it. SCRUB, SCRUB_RULES,
-  SCRUB_USERS and SCRUB_ATTACHMENTS apply; with SCRUB=off the command uses SCRUB=default.
+  and the group of its error in the inbox and for storm protection. FILE is an envelope as the inbox has it. SCRUB and SCRUB_RULES
+  apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/commands/policy.ts try FILE`
 
 const DEFAULT: ScrubSettings = {

@@ -1,6 +1,7 @@
 /** Settings of the tunnel, read once from the environment. */
 
 import { readFileSync } from 'node:fs'
+import { CSP_FILTERS } from 'contract/admin-api'
 import { readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
 import { findWrongMirrors } from 'contract/mirrors'
@@ -8,9 +9,9 @@ import { type NatsAddress, parseNatsCredentials } from 'contract/nats-url'
 import { AllowedOrigins } from 'contract/origins'
 import { findOwnDsns } from 'contract/own-dsns'
 import { BURST_SECONDS } from 'contract/rate-limits'
-import type { ReportSettings } from 'contract/report-types'
+import { REPORT_TYPES, type ReportSettings } from 'contract/report-types'
 import type { Environment } from 'contract/settings'
-import type { SpoolPlace } from 'contract/settings/parsers'
+import type { FilterChoice, SpoolPlace } from 'contract/settings/parsers'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
@@ -54,6 +55,7 @@ export function readConfig(env: Environment) {
   const shared = readSharedSettings(settings)
   const cspReports = settings.read('CSP_REPORTS')
   const upstreamEncoding = readUpstreamEncoding(settings)
+  const filters = settings.read('FILTERS')
   const config = {
     ...shared,
     /** Public port, for browsers. */
@@ -80,14 +82,14 @@ export function readConfig(env: Environment) {
     ...readAllowed(settings),
     /** Settings of the SDK that browsers get from the tunnel. */
     sdk: readSdkSettings(settings, forward),
-    browserReports: readReportSettings(settings),
-    filters: readFilters(settings),
+    browserReports: readReportSettings(settings, filters),
+    filters: readFilters(settings, filters),
     /** Absent: payloads are forwarded unmodified. */
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
     storm: readStorm(settings),
     quota: readQuota(settings, dsns),
-    throttle: throttleOf(settings.read('ADDRESS_RATE'), settings.read('PROJECT_RATE')),
+    throttle: throttleOf(settings.read('ADDRESS_RATE')),
     upstream: {
       connectMs: Math.max(CONNECT_MS, settings.read('UPSTREAM_LATE_MS') / 2),
       connections: MAX_CONNECTIONS,
@@ -130,12 +132,9 @@ export function readConfig(env: Environment) {
 /** Bytes that an envelope may have on average, for the limit of a client address. */
 const MEAN_BYTES = 100_000
 
-/** A client address and a project may send the envelopes of ten seconds at once. */
-function throttleOf(addressRate: number, projectRate: number): ThrottleSettings {
-  return {
-    ...{ addressRate, addressBurst: addressRate * BURST_SECONDS, addressBytes: addressRate * MEAN_BYTES },
-    ...{ projectRate, projectBurst: projectRate * BURST_SECONDS },
-  }
+/** A client address may send the envelopes of ten seconds at once. */
+function throttleOf(addressRate: number): ThrottleSettings {
+  return { addressRate, addressBurst: addressRate * BURST_SECONDS, addressBytes: addressRate * MEAN_BYTES }
 }
 
 function listenersOf({ host, port, adminHost, adminPort }: Config): string[] {
@@ -259,36 +258,33 @@ function readSdkSettings(settings: SettingsReader, forward: boolean): SdkSetting
   }
 }
 
-function readReportSettings(settings: SettingsReader): ReportSettings {
+function readReportSettings(settings: SettingsReader, { on }: FilterChoice): ReportSettings {
   return {
-    types: new Set(settings.read('BROWSER_REPORT_TYPES')),
+    types: new Set(REPORT_TYPES.filter((type) => !on.has(`report-${type}`))),
     release: settings.read('SENTRY_RELEASE'),
     environment: settings.read('SENTRY_ENVIRONMENT'),
   }
 }
 
-function readFilters(settings: SettingsReader): FilterSettings {
-  const on = settings.read('FILTERS')
+function readFilters(
+  settings: SettingsReader,
+  { on, messages, releases, addresses }: FilterChoice,
+): FilterSettings {
+  for (const glob of [...messages, ...releases])
+    if (!compiles(glob))
+      settings.problems.push(`FILTERS: "${glob}" is not a glob; write one like *ChunkLoadError*`)
   return {
     nextNoise: settings.read('DROP_NEXT_NOISE'),
-    browserExtensions: on.includes('browser-extensions'),
-    webCrawlers: on.includes('web-crawlers'),
-    legacyBrowsers: on.includes('legacy-browsers'),
-    localhost: on.includes('localhost'),
-    healthChecks: on.includes('health-checks'),
-    csp: settings.read('CSP_FILTERS'),
-    errorMessages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
-    releases: readGlobs(settings, 'FILTER_RELEASES'),
-    addresses: settings.read('FILTER_ADDRESSES'),
+    browserExtensions: on.has('browser-extensions'),
+    webCrawlers: on.has('web-crawlers'),
+    legacyBrowsers: on.has('legacy-browsers'),
+    localhost: on.has('localhost'),
+    healthChecks: on.has('health-checks'),
+    csp: CSP_FILTERS.filter((name) => on.has(`csp-${name}`)),
+    errorMessages: messages,
+    releases,
+    addresses,
   }
-}
-
-function readGlobs(settings: SettingsReader, name: 'FILTER_ERROR_MESSAGES' | 'FILTER_RELEASES'): string[] {
-  const globs = settings.read(name)
-  for (const glob of globs)
-    if (!compiles(glob))
-      settings.problems.push(`${name}: "${glob}" is not a glob; write one like *ChunkLoadError*`)
-  return globs
 }
 
 function compiles(glob: string): boolean {

@@ -175,7 +175,7 @@ export class Metrics {
     )
     this.#counter(
       'culvert_scrubbed_values_total',
-      'Values that a scrubbing rule redacted, or would redact with `SCRUB_MODE=enforce`, and items removed as a whole.',
+      'Values that a scrubbing rule redacted, or with `observe` in `SCRUB` would redact, and items removed as a whole.',
       ['rule', 'mode'],
       () => counters.scrubbed.all(),
     )

@@ -1,4 +1,4 @@
-/** Our own rate limits, by client address and by project. The least important kinds of items are removed first. */
+/** Our own rate limits by client address. The least important kinds of items are removed first. */
 
 import type { RateLimitedReason } from 'contract/admin-api'
 import { CATEGORY_NAMES } from 'contract/categories'
@@ -12,12 +12,10 @@ import { ProxyDetection } from './proxy-detection.ts'
 import { rateLimited } from './rate-limited.ts'
 
 export type ThrottleSettings = {
-  /** Sustained envelopes per second of one client address, and of one project; 0 for no limit. */
+  /** Sustained envelopes per second of one client address; 0 for no limit. */
   addressRate: number
-  projectRate: number
   /** Envelopes that may arrive at once. */
   addressBurst: number
-  projectBurst: number
   /** Body bytes per second of one client address; 0 for no limit. */
   addressBytes: number
 }
@@ -35,10 +33,10 @@ export function chargeAddressStage(throttle: Throttle, reserved = 0): Stage {
   }
 }
 
-/** Charges the envelope to its project, and removes the items that exceed the limits. */
+/** Removes the items that exceed the limit of the client address. */
 export function throttleStage(throttle: Throttle): Stage {
   return function throttleItems(ctx) {
-    const throttled = throttle.throttle(ctx.addressBudget, ctx.project.name, ctx.remaining())
+    const throttled = throttle.throttle(ctx.addressBudget, ctx.remaining())
     ctx.remove(throttled, 'throttled' satisfies RateLimitedReason)
     return undefined
   }
@@ -54,7 +52,6 @@ export function addressLimited(
 }
 
 const NETWORKS = 25_000
-const PROJECTS = 5_000
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
 /** Share of the limit that must be left for an item to pass. Errors, feedback and check-ins pass until it is used up. */
@@ -72,23 +69,21 @@ const RESERVED: Readonly<Record<string, number>> = {
   session: 0.1,
 }
 
-/** Token buckets of client networks and projects. An address counts for each network around it. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
+/** Token buckets of client networks. An address counts for each network around it. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
 export class Throttle {
   readonly #settings: ThrottleSettings
   readonly #byteBurst: number
   readonly #envelopes: LimitCounters
   readonly #bytes: LimitCounters
-  readonly #byProject: LimitCounters
   readonly #proxyDetection = new ProxyDetection()
 
   /** `now` is in milliseconds of a monotonic clock. */
   constructor(settings: ThrottleSettings, now: () => number) {
-    const { addressRate, addressBytes, projectRate } = settings
+    const { addressRate, addressBytes } = settings
     this.#settings = settings
     this.#byteBurst = addressBytes * 10
     this.#envelopes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressRate })
     this.#bytes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressBytes })
-    this.#byProject = new LimitCounters({ now, keys: PROJECTS, perSecond: projectRate })
   }
 
   /**
@@ -121,10 +116,8 @@ export class Throttle {
     return used < this.#byteBurst + overdraftBytes
   }
 
-  /** Charges an envelope to its project and returns the items to remove. `addressLeft` is the result of `charge`. */
-  throttle(addressLeft: number, project: string, { items }: Envelope): ReadonlySet<Item> {
-    // An address over its limit does not use up the project's.
-    const left = addressLeft < 0 ? addressLeft : Math.min(addressLeft, this.#chargeProject(project))
+  /** Returns the items to remove. `left` is the result of `charge`. */
+  throttle(left: number, { items }: Envelope): ReadonlySet<Item> {
     if (left >= 0.5) return NO_ITEMS
     const throttled = new Set(items.filter((item) => !passes(item, left)))
     addDependants(items, throttled)
@@ -139,13 +132,6 @@ export class Throttle {
   /** Address of a proxy that hides the visitors: the sign of a missing `TRUSTED_PROXIES`. */
   proxyAddress(): string | undefined {
     return this.#proxyDetection.proxyAddress()
-  }
-
-  #chargeProject(project: string): number {
-    const { projectRate, projectBurst } = this.#settings
-    if (projectRate === 0) return 1
-    if ((this.#byProject.read(project) ?? 0) + 1 > projectBurst) return -1
-    return shareLeft(this.#byProject.add(project, 1), projectBurst)
   }
 
   #chargeEnvelope(networks: readonly CountedNetwork[], reserved: number): number {

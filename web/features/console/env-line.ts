@@ -10,7 +10,7 @@ type Rejected = {
   settings: readonly SettingInForce[]
 }
 
-/** Entries of FILTERS, by the reason that they cause. */
+/** Words of FILTERS, by the reason that they cause. Those of CSP reports are the reasons. */
 const FILTERS: Readonly<Record<string, string>> = {
   'browser-extensions': 'browser-extensions',
   'web-crawlers': 'web-crawlers',
@@ -26,7 +26,7 @@ const NUMBER = /^\d+$/
 
 /** Returns `undefined` when no line can be named. */
 export function envLine({ reason, sample, settings }: Rejected): string | undefined {
-  const filter = FILTERS[reason]
+  const filter = reason.startsWith('csp-') ? reason : FILTERS[reason]
   if (reason === 'dsn-unknown')
     return (
       sample?.dsn && settingLine('SENTRY_DSN', [...valuesOf('SENTRY_DSN', settings), sample.dsn], settings)
@@ -38,14 +38,18 @@ export function envLine({ reason, sample, settings }: Rejected): string | undefi
       : undefined
   }
   if (reason === 'next-noise') return 'DROP_NEXT_NOISE=off'
-  if (filter)
-    return settingLine(
-      'FILTERS',
-      valuesOf('FILTERS', settings).filter((name) => name !== filter),
-      settings,
-    )
+  if (filter) return filterLine(filter, settings.find(({ name }) => name === 'FILTERS')?.value ?? '')
   const limit = settings.find(({ name, value }) => LIMITS.includes(name) && NUMBER.test(value))
   return limit && raisedLimit(limit)
+}
+
+/** Returns the line that switches a filter off. `value` is the present one, in the format of `filters` in `contract/settings/parsers.ts`. */
+function filterLine(filter: string, value: string): string {
+  const entries = value.split(' | ').filter((entry) => entry !== '' && entry !== '–')
+  const lists = entries.filter((entry) => /^\w+: /.test(entry))
+  const words = entries.filter((entry) => !lists.includes(entry)).flatMap((entry) => entry.split(' '))
+  const others = words.includes(filter) ? words.filter((word) => word !== filter) : [...words, `-${filter}`]
+  return `FILTERS=${[others.join(' '), ...lists].filter(Boolean).join(' | ')}`
 }
 
 export function headerOf(name: string, sample: RejectionSample | undefined): string | undefined {

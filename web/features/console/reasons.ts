@@ -12,12 +12,12 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'The overview shows when the limit ends, or that the server does not store the category. Raise the quota on the server, or lower the SDK’s sample rates.',
   },
   throttled: {
-    sentence: 'Its client address or its project exceeded a rate limit of this tunnel.',
-    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise ADDRESS_RATE or PROJECT_RATE.',
+    sentence: 'Its client address exceeded the rate limit of this tunnel.',
+    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise ADDRESS_RATE.',
   },
   quota: {
     sentence: 'A quota of this tunnel for its category was used up.',
-    fix: 'Raise DAILY_QUOTA or HOURLY_QUOTA, or wait for the next period. The page Policies shows the use.',
+    fix: 'Raise QUOTA, or wait for the next period. The page Policies shows the use.',
   },
   'quota-address': {
     sentence: 'Its client address had used 5 % of a quota of this tunnel.',
@@ -33,7 +33,7 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   'report-type': {
     sentence: 'A browser sent this report without an SDK. This tunnel does not forward its type.',
-    fix: 'Add the type to BROWSER_REPORT_TYPES, or stop sending the header that asks browsers for it.',
+    fix: 'Remove it from FILTERS, or stop sending the header that asks browsers for it.',
   },
   'report-own-path': {
     sentence:
@@ -42,23 +42,23 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   },
   'csp-extensions': {
     sentence: 'The content security policy blocked an extension of the visitor’s browser.',
-    fix: 'Remove extensions from CSP_FILTERS to receive such reports.',
+    fix: 'Add -csp-extensions to FILTERS to receive such reports.',
   },
   'csp-about': {
     sentence: 'The content security policy blocked a page of the browser itself.',
-    fix: 'Remove about from CSP_FILTERS to receive such reports.',
+    fix: 'Add -csp-about to FILTERS to receive such reports.',
   },
   'csp-blob': {
     sentence: 'The content security policy blocked a blob, which is mostly that of an extension.',
-    fix: 'Remove blob from CSP_FILTERS if the site creates blobs, for example for workers.',
+    fix: 'Add -csp-blob to FILTERS if the site creates blobs, for example for workers.',
   },
   'csp-injected-scripts': {
     sentence: 'The content security policy blocked a host known for scripts that are injected into pages.',
-    fix: 'Remove injected-scripts from CSP_FILTERS to receive such reports.',
+    fix: 'Add -csp-injected-scripts to FILTERS to receive such reports.',
   },
   'csp-localhost': {
     sentence: 'The content security policy blocked something of localhost.',
-    fix: 'Remove localhost from CSP_FILTERS to receive such reports.',
+    fix: 'Remove csp-localhost from FILTERS to receive such reports.',
   },
   'next-noise': {
     sentence: 'Next.js raised it internally: a redirect, a missing page or an unfinished page load.',
@@ -77,8 +77,8 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Remove legacy-browsers from FILTERS to receive such events.',
   },
   'ip-address': {
-    sentence: 'Its client address is in FILTER_ADDRESSES.',
-    fix: 'Remove the address or network from FILTER_ADDRESSES to receive such events.',
+    sentence: 'Its client address is in FILTERS.',
+    fix: 'Remove the address or network from FILTERS to receive such events.',
   },
   localhost: {
     sentence: 'It was sent from a page on localhost.',
@@ -89,20 +89,20 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Remove health-checks from FILTERS to receive such transactions.',
   },
   'error-message': {
-    sentence: 'Its message matches a pattern in FILTER_ERROR_MESSAGES.',
+    sentence: 'Its message matches a pattern in FILTERS.',
     fix: 'Narrow the patterns if they match too much.',
   },
   'release-version': {
-    sentence: 'Its release matches a pattern in FILTER_RELEASES.',
+    sentence: 'Its release matches a pattern in FILTERS.',
     fix: 'Narrow the patterns if they match too much.',
   },
   storm: {
     sentence: 'More identical errors arrived within a minute than STORM_LIMIT allows. One in 100 was sent.',
-    fix: 'Fix the error, or raise STORM_LIMIT. STORM_MODE=observe lets all of them pass.',
+    fix: 'Fix the error, or raise STORM_LIMIT. Without enforce in it, all of them pass.',
   },
   'quota-sampled': {
     sentence: 'More than 80 % of a quota of this tunnel was used up, so only a part of the items was sent.',
-    fix: 'Raise DAILY_QUOTA or HOURLY_QUOTA, or lower the SDK’s sample rates. The page Policies shows the use.',
+    fix: 'Raise QUOTA, or lower the SDK’s sample rates. The page Policies shows the use.',
   },
   unscrubbable: {
     sentence:
@@ -110,8 +110,8 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Send smaller items. SCRUB=off lets them pass, unscrubbed.',
   },
   'attachments-dropped': {
-    sentence: 'It is not JSON, and SCRUB_ATTACHMENTS is drop.',
-    fix: 'Set SCRUB_ATTACHMENTS to pass to forward attachments, recordings and profiles unscrubbed.',
+    sentence: 'It is not JSON, and SCRUB names drop-attachments.',
+    fix: 'Remove drop-attachments from SCRUB to forward attachments, recordings and profiles unscrubbed.',
   },
 }
 

@@ -149,8 +149,8 @@ describe('With UPSTREAM_LATE_MS=50, a compressed envelope', () => {
   })
 })
 
-describe('With SCRUB_ATTACHMENTS=drop', () => {
-  it.override('settings', { SCRUB: 'default', SCRUB_ATTACHMENTS: 'drop' })
+describe('With drop-attachments', () => {
+  it.override('settings', { SCRUB: 'default drop-attachments' })
 
   it.for(PACKED)(
     'an envelope in %s leaves uncompressed, since scrubbing and a filter have changed it',

@@ -36,9 +36,9 @@ export class QuotaTest {
   #ids = 0
 
   constructor(daily: string, { hourly = '', mode = 'enforce' as 'enforce' | 'observe' } = {}) {
-    const limits = { day: parseQuota(daily).limits, hour: parseQuota(hourly).limits }
+    const per = (limits: string, period: string) => limits.replaceAll(/=\d+/g, `$&/${period}`)
     this.quotas = new Quotas(
-      { limits, mode },
+      { ...parseQuota(`${per(daily, 'day')} ${per(hourly, 'hour')}`), mode },
       {
         now: () => this.time,
         random: () => 0.5,

@@ -18,7 +18,7 @@ function atNoon(tunnel: Tunnel): Tunnel {
   return tunnel
 }
 
-describe('DAILY_QUOTA', () => {
+describe('QUOTA', () => {
   let started: AsyncDisposableStack
   let folder: string
   let sentry: Sentry
@@ -33,7 +33,7 @@ describe('DAILY_QUOTA', () => {
 
   async function open(env: Record<string, string> = {}): Promise<Tunnel> {
     const SPOOL_URL = pathToFileURL(join(folder, 'spool.db')).href
-    const settings = { SENTRY_DSN: sentry.dsn(), SPOOL_URL, DAILY_QUOTA: 'error=2', ...env }
+    const settings = { SENTRY_DSN: sentry.dsn(), SPOOL_URL, QUOTA: 'error=2/day', ...env }
     return started.use(atNoon(await openTunnel({ env: settings })))
   }
 
@@ -75,9 +75,8 @@ describe('DAILY_QUOTA', () => {
 
   it('gives each post one outcome, and never removes other categories', async () => {
     const tunnel = await open({
-      DAILY_QUOTA: 'error=5,transaction=5',
-      STORM_LIMIT: '2',
-      STORM_MODE: 'enforce',
+      QUOTA: 'error=5/day,transaction=5/day',
+      STORM_LIMIT: '2 enforce',
     })
     const types = ['event', 'session', 'event', 'transaction', 'feedback']
     const posts = Array.from({ length: 100 }, (_, n) => types[n % types.length] ?? '')
@@ -110,7 +109,7 @@ describe('DAILY_QUOTA', () => {
   })
 
   it('counts a spooled envelope once', async () => {
-    const tunnel = await open({ DAILY_QUOTA: 'error=100' })
+    const tunnel = await open({ QUOTA: 'error=100/day' })
     sentry.once({ status: 503 })
     expect(await send(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
     const headers = { authorization: `Bearer ${tunnel.token}` }
@@ -122,14 +121,14 @@ describe('DAILY_QUOTA', () => {
   })
 
   it('does not count what Sentry has declined', async () => {
-    const tunnel = await open({ DAILY_QUOTA: 'error=100' })
+    const tunnel = await open({ QUOTA: 'error=100/day' })
     sentry.once({ status: 400 })
     expect(await statuses(tunnel, 1)).toEqual([400])
     expect(await used(tunnel)).toBe(0)
   })
 
   it('counts on without a spool in inbox mode', async () => {
-    const tunnel = started.use(atNoon(await openTunnel({ env: { DAILY_QUOTA: 'error=2' } })))
+    const tunnel = started.use(atNoon(await openTunnel({ env: { QUOTA: 'error=2/day' } })))
     const body = envelopeOf({ dsn: tunnel.services.projects.all[0]?.key }, [
       { header: { type: 'event' }, payload: '{"message":"a"}' },
     ])

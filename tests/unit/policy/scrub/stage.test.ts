@@ -177,7 +177,7 @@ describe('Scrubbing with other settings', () => {
   })
 
   it('scrubs what a filter has left of a container', async () => {
-    const { send, arrived } = await open({ FILTER_RELEASES: 'old' })
+    const { send, arrived } = await open({ FILTERS: 'release: old' })
     const log = (release: string) => ({
       body: SECRET,
       attributes: { 'sentry.release': { value: release, type: 'string' } },
@@ -197,8 +197,8 @@ describe('Scrubbing with other settings', () => {
     ])
   })
 
-  it('drops items that are not JSON with SCRUB_ATTACHMENTS=drop', async () => {
-    const { send, arrived } = await open({ SCRUB_ATTACHMENTS: 'drop' })
+  it('drops items that are not JSON with drop-attachments', async () => {
+    const { send, arrived } = await open({ SCRUB: 'default drop-attachments' })
     await send([
       event(),
       attachment,
@@ -276,8 +276,8 @@ describe('Scrubbing with other settings', () => {
     expect(await tunnel.receipt(({ reason }) => reason === 'duplicate')).toMatchObject({ status: 200 })
   })
 
-  it('changes nothing and counts with SCRUB_MODE=observe', async () => {
-    const { send, arrived, sentry, tunnel } = await open({ SCRUB_MODE: 'observe', SCRUB_ATTACHMENTS: 'drop' })
+  it('changes nothing and counts with observe', async () => {
+    const { send, arrived, sentry, tunnel } = await open({ SCRUB: 'default observe drop-attachments' })
     const parts = [event(), { header: { type: 'user_report' }, payload: '[' }, attachment]
     await send(parts, {}, { headers: { referer: `https://shop.example/${SECRET}` } })
     expect(arrived().body).toEqual(envelopeOf({ dsn: sentry.dsn() }, parts))

@@ -49,6 +49,13 @@ it.each<[string, Record<string, string>, Partial<RejectionSample>, string | unde
   ['envelope-too-large', { SENTRY_DSN: KNOWN }, {}, 'MAX_ENVELOPE_BYTES=209715200'],
   ['envelope-too-large', {}, {}, 'KEEP_BYTES=536870912'],
   ['localhost', { FILTERS: 'localhost web-crawlers' }, {}, 'FILTERS=web-crawlers'],
+  ['csp-blob', {}, {}, 'FILTERS=-csp-blob'],
+  [
+    'csp-localhost',
+    { FILTERS: 'csp-localhost -csp-blob|message: a, b|release: x' },
+    {},
+    'FILTERS=-csp-blob | message: a, b | release: x',
+  ],
   ['filtered-transaction', { FILTERS: 'health-checks' }, {}, 'FILTERS='],
   ['next-noise', {}, {}, 'DROP_NEXT_NOISE=off'],
   ['not-an-envelope', {}, {}, undefined],

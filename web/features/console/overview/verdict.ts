@@ -266,7 +266,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     }
     case 'rate-limited':
       return problem.limits.some(concernsErrors)
-        ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set DAILY_QUOTA or STORM_LIMIT.'
+        ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.'
         : 'No action needed. Check the quota in Sentry if it lasts.'
     case 'mirror':
       return problem.status === undefined

@@ -34,15 +34,15 @@ function Reason({ example }: { example: Exclude<Example, { state: 'found' }> }) 
     case 'off':
       return (
         <>
-          Set <code>SCRUB=default</code>, <code>SCRUB_MODE=observe</code> and <code>KEEP_HOURS=24</code> to
-          see an envelope before and after scrubbing.
+          Set <code>SCRUB=default observe</code> and <code>KEEP_HOURS=24</code> to see an envelope before and
+          after scrubbing.
         </>
       )
     case 'enforced':
       return (
         <>
           Scrubbing is enforced, and the inbox stores envelopes after it: there is nothing to compare. With{' '}
-          <code>SCRUB_MODE=observe</code> this panel shows what scrubbing would change.
+          <code>observe</code> in <code>SCRUB</code> this panel shows what scrubbing would change.
         </>
       )
     case 'no-inbox':

@@ -10,33 +10,33 @@ export function PolicyList({ policies: { scrub, storm, quota } }: { policies: Po
   return (
     <Panel title="Policies">
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-3">
-        <Policy name="Scrubbing" mode={scrub?.mode} setting="SCRUB_MODE">
+        <Policy name="Scrubbing" mode={scrub?.mode} enforce="Remove observe from SCRUB">
           {scrub ? (
             <>Removes personal data and secrets, level {scrub.level}.</>
           ) : (
             <>
               Personal data is forwarded as browsers send it. Set <Setting line="SCRUB=default" /> to remove
-              it, and <Setting line="SCRUB_MODE=observe" /> to see first what would be removed.
+              it, and <Setting line="SCRUB=default observe" /> to see first what would be removed.
             </>
           )}
         </Policy>
-        <Policy name="Quotas" mode={quota?.mode} setting="QUOTA_MODE">
+        <Policy name="Quotas" mode={quota?.mode} enforce="Remove observe from QUOTA">
           {quota ? (
             <>{formatQuantity(quota.quotas.length, 'quota')} by project, category and period.</>
           ) : (
             <>
-              Everything is forwarded. Set <Setting line="DAILY_QUOTA=error=50000" /> to bound the errors of a
-              day, and <Setting line="QUOTA_MODE=observe" /> to see first what would be dropped.
+              Everything is forwarded. Set <Setting line="QUOTA=error=50000/day" /> to bound the errors of a
+              day, and add <Setting line="observe" /> to see first what would be dropped.
             </>
           )}
         </Policy>
-        <Policy name="Storm protection" mode={storm?.mode} setting="STORM_MODE">
+        <Policy name="Storm protection" mode={storm?.mode} enforce="Add enforce to STORM_LIMIT">
           {storm ? (
             <>Of identical errors, {storm.limit} a minute are forwarded, and one in 100 of the others.</>
           ) : (
             <>
-              Identical errors are not counted. Set <Setting line="STORM_LIMIT=100" /> to sample those beyond
-              100 a minute.
+              Identical errors are not counted. Set <Setting line="STORM_LIMIT=100 enforce" /> to sample those
+              beyond 100 a minute.
             </>
           )}
         </Policy>
@@ -45,9 +45,9 @@ export function PolicyList({ policies: { scrub, storm, quota } }: { policies: Po
   )
 }
 
-type PolicyProps = { name: string; mode: PolicyMode | undefined; setting: string; children: ReactNode }
+type PolicyProps = { name: string; mode: PolicyMode | undefined; enforce: string; children: ReactNode }
 
-function Policy({ name, mode, setting, children }: PolicyProps) {
+function Policy({ name, mode, enforce, children }: PolicyProps) {
   return (
     <li className="min-w-0 text-note">
       <div className="mb-1 flex flex-wrap items-center gap-2">
@@ -57,7 +57,7 @@ function Policy({ name, mode, setting, children }: PolicyProps) {
       <p className="max-w-prose text-quiet">{children}</p>
       {mode === 'observe' && (
         <p className="mt-1 max-w-prose text-quiet">
-          It changes nothing and only counts. <Setting line={`${setting}=enforce`} /> makes it take effect.
+          It changes nothing and only counts. {enforce} to make it take effect.
         </p>
       )}
     </li>

@@ -29,9 +29,8 @@ export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
         </>
       ) : (
         <Empty>
-          No quota is set. <code>DAILY_QUOTA</code> and <code>HOURLY_QUOTA</code> bound what is forwarded by
-          data category, like <code className="wrap-anywhere">error=50000,transaction=100000,replay=500</code>
-          .
+          No quota is set. <code>QUOTA</code> bounds what is forwarded by data category, like{' '}
+          <code className="wrap-anywhere">error=50000/day,transaction=10000/hour</code>.
         </Empty>
       )}
     </Panel>
