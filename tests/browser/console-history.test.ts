@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { SNAPSHOT_TABLE, SnapshotTable } from '../../tunnel/src/store/sqlite/snapshot-table.ts'
+import { SHARED_TABLES, SharedTables } from '../../tunnel/src/store/sqlite/shared-tables.ts'
 import { press } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { requires } from '../support/requirements.ts'
@@ -21,7 +21,7 @@ const DELIVERED = 1_000
 describe('The time ranges of the overview', requires('chromium', 'nginx'), () => {
   it.beforeAll(async ({ consoleSite }) => {
     using db = new DatabaseSync(fileURLToPath(consoleSite.env.SPOOL_URL), { timeout: 10_000 })
-    db.exec(SNAPSHOT_TABLE)
+    db.exec(SHARED_TABLES)
     const durations = { 0.1: 900, 0.5: 960, 1: DELIVERED, '+Inf': DELIVERED }
     const data = JSON.stringify({
       outcomes: { delivered: DELIVERED },
@@ -29,7 +29,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
       durations,
     })
     const row = { replica: 'stopped', data }
-    new SnapshotTable(db).addSnapshots([
+    new SharedTables(db).addSnapshots([
       ...SPANS.map((minutes) => ({ ...row, step: STEP, time: END - minutes * MINUTE })),
       { ...row, step: MINUTE, time: Math.floor(Date.now() / MINUTE - 10) * MINUTE },
     ])

@@ -5,11 +5,10 @@ import { isDamage } from './damaged-files.ts'
 import type { EndedEntries } from './ended-entries.ts'
 import type { FormerInbox } from './former-inbox.ts'
 import { hasErrorCode, LockHeld } from './locks.ts'
-import type { SnapshotTable } from './snapshot-table.ts'
+import type { SharedTables } from './shared-tables.ts'
 import type { Reserve } from './space.ts'
 import type { SqliteStore } from './sqlite-store.ts'
 import type { Summaries } from './summaries.ts'
-import type { ValueTable } from './value-table.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
 
 /** Methods that other threads may call. */
@@ -24,8 +23,7 @@ export type Calls = Pick<
   Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
   Pick<FormerInbox, 'adoptFormer'> &
   Omit<EntryAdmin, 'paused'> &
-  ValueTable &
-  SnapshotTable
+  SharedTables
 
 export type Call = { number: number; name: keyof Calls; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
@@ -246,8 +244,8 @@ export class CallRunner {
 }
 
 function methodOf(store: SqliteStore, name: string): (...args: unknown[]) => unknown {
-  const { admin, values, snapshots, ended, summaries, formerInbox } = store
-  const owners = [store, admin, values, snapshots, ended, summaries, formerInbox]
+  const { admin, shared, ended, summaries, formerInbox } = store
+  const owners = [store, admin, shared, ended, summaries, formerInbox]
   const owner = owners.find((each) => name in each) ?? store
   return Reflect.get(owner, name).bind(owner)
 }

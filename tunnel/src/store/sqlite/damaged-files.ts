@@ -14,9 +14,9 @@ const MAX_NAMED = 20
 
 /** Damage that a running tunnel has found. Entries are no longer accepted into such a file. */
 export class DamagedFile extends Error {
-  constructor(file: string, unreadable: readonly number[]) {
-    const rows = unreadable.slice(0, MAX_NAMED).join(', ')
-    const named = unreadable.length > 0 ? ` (${unreadable.length} entries cannot be read: rows ${rows})` : ''
+  constructor(file: string, unreadable: ReadonlySet<number>) {
+    const rows = [...unreadable].slice(0, MAX_NAMED).join(', ')
+    const named = unreadable.size > 0 ? ` (${unreadable.size} entries cannot be read: rows ${rows})` : ''
     super(
       `"${file}" is damaged${named}; stop all tunnels and start them again: the first one checks it, and sets it aside if it is`,
     )
@@ -84,7 +84,8 @@ export function isMarkedDamaged(file: string): boolean {
 /** Renames the file with its log. Returns its new name. */
 export function setAside(file: string): string {
   const name = `${file}${DAMAGED}${new Date().toISOString().replaceAll(':', '')}`
-  renameWithLog(file, name)
+  for (const suffix of [...LOG_FILES, ''])
+    if (existsSync(file + suffix)) renameSync(file + suffix, name + suffix)
   removeMark(file)
   return name
 }
@@ -95,9 +96,4 @@ export function listDamaged(spoolFile: string): string[] {
   return readdirSync(dirname(spoolFile))
     .filter((name) => name.startsWith(prefix) && !LOG_FILES.some((suffix) => name.endsWith(suffix)))
     .map((name) => join(dirname(spoolFile), name))
-}
-
-function renameWithLog(file: string, name: string): void {
-  for (const suffix of [...LOG_FILES, ''])
-    if (existsSync(file + suffix)) renameSync(file + suffix, name + suffix)
 }

@@ -3,9 +3,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { ENTRIES_TABLE } from './ended-entries.ts'
 import { retryWhileBusy } from './locks.ts'
-import { SNAPSHOT_TABLE } from './snapshot-table.ts'
+import { SHARED_TABLES } from './shared-tables.ts'
 import { SUMMARIES_TABLE } from './summaries.ts'
-import { VALUES_TABLE } from './value-table.ts'
 
 // Additive only: two releases share the file during a deploy, and an older one opens it after a rollback.
 const MIGRATIONS: readonly string[] = [
@@ -49,7 +48,7 @@ const NULLABLE_COLUMNS: Readonly<Record<string, string>> = {
   arrived: 'INTEGER',
 }
 // Tables that the previous release ignores, without a version of their own.
-const ADDED_TABLES = [SNAPSHOT_TABLE, VALUES_TABLE, ENTRIES_TABLE, SUMMARIES_TABLE]
+const ADDED_TABLES = [SHARED_TABLES, ENTRIES_TABLE, SUMMARIES_TABLE]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -59,9 +59,9 @@ export class SpoolFile {
     if (missing !== undefined) this.#runner.fault = new FileDeleted(missing)
     const results = this.#runner.run(calls)
     if (missing !== undefined) this.#store.log.checkpoint('RESTART') // what only a deleted log has would be lost with this process
-    if (this.#store.hasFoundDamage() || results.some(({ error }) => isDamage(error))) {
+    if (this.#store.hasFoundDamage || results.some(({ error }) => isDamage(error))) {
       if (!isMarkedDamaged(file)) markDamaged(file)
-      this.#runner.fault ??= new DamagedFile(file, this.#store.unreadable())
+      this.#runner.fault ??= new DamagedFile(file, this.#store.unreadable)
     }
     return results
   }
@@ -71,7 +71,7 @@ export class SpoolFile {
     const { file } = this.#options
     const isDue = performance.now() - this.#checkedAt >= CHECK_MS
     if (!(this.#runner.fault instanceof DamagedFile) || !isDue) return
-    const intact = this.#store.isIntact()
+    const intact = isIntact(file)
     this.#checkedAt = performance.now()
     if (!intact) return
     this.#runner.fault = undefined

@@ -32,7 +32,7 @@ import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { formerInboxOf } from './former-inbox.ts'
 import { LockHeld, rejectSpecialFile } from './locks.ts'
-import { divideSpace } from './space.ts'
+import { divideSpace, type Space } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { describeDisk } from './sqlite-durability.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
@@ -69,9 +69,8 @@ export async function openSqliteSpool(
   })
   if (notice) onNotice(notice)
   const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
-  const { entryBytes: maxBytes, rowBytes } = space
   const isKeeping = bounds.kept !== undefined
-  const spool = new SqliteSpool({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping })
+  const spool = new SqliteSpool({ id, file, space, worker, checkpoints, isKeeping })
   const former = formerInboxOf(file)
   if (isKeeping) void spool.adoptFormerInbox(onNotice)
   else if (existsSync(former))
@@ -81,10 +80,8 @@ export async function openSqliteSpool(
 
 type SqliteSpoolParts = {
   id: string
-  maxBytes: number
   file: string
-  rowBytes: number
-  folder: string
+  space: Space
   worker: SpoolFileCaller
   checkpoints: Checkpoints
   isKeeping: boolean
@@ -102,7 +99,12 @@ class SqliteSpool implements Spool {
   readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
   readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
   readonly entries: Entries = {
-    keep: (entry, body, ending) => this.#keep(entry, body, ending),
+    keep: (entry, body, ending) =>
+      this.#withBody(
+        ...[this.#endedFolder, entry, body],
+        (stored, bytes) => this.#worker.call('keep', stored, bytes, ending),
+        (result) => result === 'stored',
+      ),
     list: (filter, page) => this.#worker.call('listEnded', filter, page),
     count: (...args) => this.#worker.call('countEnded', ...args),
     read: async ({ id, key, file, bytes }) =>
@@ -133,14 +135,14 @@ class SqliteSpool implements Spool {
   readonly #checkpoints: Checkpoints
   readonly #closing = new AbortController()
 
-  constructor({ id, file, maxBytes, rowBytes, folder, worker, checkpoints, isKeeping }: SqliteSpoolParts) {
+  constructor({ id, file, space, worker, checkpoints, isKeeping }: SqliteSpoolParts) {
     this.id = id
-    this.#maxBytes = maxBytes
-    this.#durability = describeDisk(folder)
+    this.#maxBytes = space.entryBytes
+    this.#rowBytes = space.rowBytes
     this.#file = file
     this.#openFiles = new OpenFiles(file)
-    this.#rowBytes = rowBytes
-    this.#folder = folder
+    this.#folder = pendingFolderOf(file)
+    this.#durability = describeDisk(this.#folder)
     this.#endedFolder = endedFolderOf(file)
     this.#worker = worker
     this.#checkpoints = checkpoints
@@ -159,10 +161,11 @@ class SqliteSpool implements Spool {
   }
 
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const result =
-      entry.bytes > this.#rowBytes
-        ? await this.#putFile(entry, body, leaseMs)
-        : await this.#worker.call('put', entry, await copyBytes(body, entry.bytes), leaseMs)
+    const result = await this.#withBody(
+      ...[this.#folder, entry, body],
+      (stored, bytes) => this.#worker.call('put', stored, bytes, leaseMs),
+      ({ kind }) => kind === 'stored',
+    )
     if (result.kind === 'stored') await this.#removeFiles(result.evicted)
     return result
   }
@@ -221,7 +224,7 @@ class SqliteSpool implements Spool {
   #problem(): Error | undefined {
     const missing = this.#openFiles.missing()
     if (missing !== undefined) return new FileDeleted(missing)
-    return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, []) : undefined
+    return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, new Set()) : undefined
   }
 
   retry(filter: EntryFilter): Promise<number> {
@@ -255,41 +258,29 @@ class SqliteSpool implements Spool {
     await this.#worker.close()
   }
 
-  async #putFile(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const withFile = { ...entry, file: bodyName(entry.key) }
-    return this.#withBodyFile(this.#folder, withFile, body, async () => {
-      const result = await this.#worker.call('put', withFile, undefined, leaseMs)
-      return { result, isStored: result.kind === 'stored' }
-    })
-  }
-
-  async #keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): ReturnType<Entries['keep']> {
-    if (entry.bytes <= this.#rowBytes)
-      return this.#worker.call('keep', entry, await copyBytes(body, entry.bytes), ending)
-    const withFile = { ...entry, file: bodyName(entry.key) }
-    return this.#withBodyFile(this.#endedFolder, withFile, body, async () => {
-      const result = await this.#worker.call('keep', withFile, undefined, ending)
-      return { result, isStored: result === 'stored' }
-    })
-  }
-
-  /** Writes the file before the row, under a unique name, so that no row is without its file. Removes it when no row is stored. */
-  async #withBodyFile<T>(
+  /**
+   * Stores an entry with the bytes of a small body. Writes a large one to a file before that, under a unique name, so that no row is without
+   * its file, and removes it when no row is stored.
+   */
+  async #withBody<T>(
     folder: string,
-    { file, bytes }: { file: string; bytes: number },
+    entry: SpoolEntry,
     body: SpoolBody,
-    store: () => Promise<{ result: T; isStored: boolean }>,
+    store: (entry: SpoolEntry, bytes: Buffer | undefined) => Promise<T>,
+    isStored: (result: T) => boolean,
   ): Promise<T> {
+    if (entry.bytes <= this.#rowBytes) return store(entry, await copyBytes(body, entry.bytes))
+    const file = bodyName(entry.key)
     let isNeeded = false
     try {
       await writeSynced(folder, file, body).catch(async (error) => {
         if (error.code !== 'ENOSPC') throw error
         await unlink(join(folder, file)) // what is written of it has taken the room that the release needs
-        if (!(await this.#worker.call('releaseFiles', bytes))) throw error
+        if (!(await this.#worker.call('releaseFiles', entry.bytes))) throw error
         await writeSynced(folder, file, body)
       })
-      const { result, isStored } = await store()
-      isNeeded = isStored
+      const result = await store({ ...entry, file }, undefined)
+      isNeeded = isStored(result)
       return result
     } finally {
       if (!isNeeded) await unlink(join(folder, file)).catch(() => undefined)

@@ -39,11 +39,10 @@ import {
 import { FormerInbox } from './former-inbox.ts'
 import { LockWait } from './locks.ts'
 import { openDatabase } from './schema.ts'
-import { SnapshotTable } from './snapshot-table.ts'
+import { SharedTables } from './shared-tables.ts'
 import type { Space } from './space.ts'
 import { Summaries } from './summaries.ts'
 import { type Partition, Usage, type UsageKind } from './usage.ts'
-import { ValueTable } from './value-table.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
@@ -57,32 +56,31 @@ export class SqliteStore {
   readonly log: WriteAheadLog
   readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
-  readonly values: ValueTable
   readonly ended: EndedEntries
   readonly summaries: Summaries
   readonly formerInbox: FormerInbox
   readonly files: BodyFiles
-  readonly snapshots: SnapshotTable
+  readonly shared: SharedTables
+  /** A damaged page was skipped. */
+  hasFoundDamage = false
+  /** Numbers of entries in damaged pages, which are left out. */
+  readonly unreadable = new Set<number>()
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
   readonly #bounds: StoreBounds
   #turns = 0
-  /** Numbers of entries in damaged pages, which are left out. */
-  readonly #unreadable = new Set<number>()
-  #hasFoundDamage = false
 
   constructor(file: string, bounds: StoreBounds, newId: string) {
     this.#db = openDatabase(file, newId)
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
-    this.values = new ValueTable(this.#db)
     this.files = new BodyFiles(file)
     this.summaries = new Summaries(this.#db)
     this.ended = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
     this.formerInbox = new FormerInbox(file, bounds.rowBytes, this.ended, this.files)
-    this.snapshots = new SnapshotTable(this.#db)
+    this.shared = new SharedTables(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
     this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, this.lockWait)
@@ -144,7 +142,7 @@ export class SqliteStore {
     const until = Date.now() + leaseMs
     const putOff = leaseMs > 0 ? pendingSince(entry) : until
     const { lastInsertRowid } = this.#statements.insert.run(...columnsOf(entry), until, putOff, body ?? null)
-    this.#usage.add({ ...entry, bytes })
+    this.#usage.countPending({ ...entry, bytes }, 1)
     return { ...entry, id: Number(lastInsertRowid), attempts: 0, until }
   }
 
@@ -189,9 +187,9 @@ export class SqliteStore {
     const until = now + leaseMs
     const leases: Lease[] = []
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
-    for (const { project, category } of this.#wanted(demands)) {
+    for (const partition of this.#wanted(demands)) {
       if (leases.length >= limit || room <= 0) break
-      for (const row of this.#due(project, category, now, limit - leases.length, avoided)) {
+      for (const row of this.#due(partition, now, limit - leases.length, avoided)) {
         const entry = readEntry(row)
         if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
         if (room < 0 && leases.length > 0) break
@@ -206,16 +204,13 @@ export class SqliteStore {
    * cannot be read or leased.
    */
   takeFromDamaged(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
-    this.#hasFoundDamage = true
+    this.hasFoundDamage = true
     const now = Date.now()
     const leases: Lease[] = []
     for (const { project, category } of this.view(() => this.#wanted(demands)))
       for (const id of this.#ids(() => this.#statements.dueIds.all(project, category, now))) {
         if (leases.length >= limit) return leases
-        const lease = this.#ifReadable(id, () => {
-          const row = this.#statements.one.get(id)
-          return row && this.#lease(row, now + leaseMs)
-        })
+        const lease = this.#ifReadable(id, (row) => this.#lease(row, now + leaseMs))
         if (lease) leases.push(lease)
       }
     return leases
@@ -223,18 +218,14 @@ export class SqliteStore {
 
   /** Removes old entries of a file with damaged pages, as `expire` does. */
   expireFromDamaged(before: number): StoredEntry[] {
-    this.#hasFoundDamage = true
-    const ids = PRIORITIES_DOWN.flatMap((priority) =>
-      this.#ids(() => this.#statements.olderIds.all(priority, before)),
-    )
-    return ids.flatMap((id) => {
-      const expired = this.#ifReadable(id, () => {
-        const row = this.#statements.one.get(id)
-        if (row) this.#remove(id)
-        return row && readEntry(row)
-      })
-      return expired ?? []
-    })
+    this.hasFoundDamage = true
+    const { olderIds } = this.#statements
+    const ids = PRIORITIES_DOWN.flatMap((priority) => this.#ids(() => olderIds.all(priority, before)))
+    const remove = (row: Row) => {
+      this.#remove(Number(row.id))
+      return readEntry(row)
+    }
+    return ids.flatMap((id) => this.#ifReadable(id, remove) ?? [])
   }
 
   /** Returns partitions from which entries are wanted, and not paused. */
@@ -255,82 +246,48 @@ export class SqliteStore {
     return { ...entry, attempts: Number(row.attempts) + 1, until }
   }
 
-  /** Lists due entries, and those whose time was written before the clock was set back. */
-  *#due(
-    project: string,
-    category: string,
-    now: number,
-    limit: number,
-    avoided: Avoided | undefined,
-  ): Generator<Row> {
+  /** Lists due entries. If none is to be avoided, also those whose time was written before the clock was set back. */
+  #due({ project, category }: Partition, now: number, limit: number, avoided?: Avoided): Row[] {
     const { due, dueExcept, tooLate } = this.#statements
-    const most = limit + this.#unreadable.size
-    const found = avoided
-      ? dueExcept.all(
-          ...[
-            project,
-            category,
-            now,
-            JSON.stringify(avoided.networks),
-            JSON.stringify(avoided.entries),
-            most,
-          ],
-        )
-      : due.all(project, category, now, most)
-    const rows = found.filter(({ id }) => !this.#unreadable.has(Number(id))).slice(0, limit)
-    yield* rows
-    if (rows.length < limit && !avoided)
-      yield* tooLate.all(
-        ...[project, category, now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS, limit - rows.length],
-      )
+    const most = limit + this.unreadable.size
+    const not = avoided ? [JSON.stringify(avoided.networks), JSON.stringify(avoided.entries)] : []
+    const found = (avoided ? dueExcept : due).all(project, category, now, ...not, most)
+    const rows = found.filter(({ id }) => !this.unreadable.has(Number(id))).slice(0, limit)
+    if (avoided || rows.length === limit) return rows
+    const latest = [now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS]
+    return [...rows, ...tooLate.all(project, category, ...latest, limit - rows.length)]
   }
 
   /** Returns the numbers of entries in an index, without those that cannot be read; none when the index is damaged. */
   #ids(read: () => Row[]): number[] {
     try {
       const ids = this.view(read).map(({ id }) => Number(id))
-      return ids.filter((id) => !this.#unreadable.has(id))
+      return ids.filter((id) => !this.unreadable.has(id))
     } catch (error) {
       if (!isDamage(error)) throw error
       return []
     }
   }
 
-  /** Returns the result of a transaction, or `undefined` when damage prevents it, and notes the entry. */
-  #ifReadable<T>(id: number, work: () => T): T | undefined {
+  /** Returns the result of a transaction for one row; `undefined` when it is gone, or when damage prevents that, which is noted. */
+  #ifReadable<T>(id: number, work: (row: Row) => T): T | undefined {
     try {
-      return this.commit(work)
+      return this.commit(() => {
+        const row = this.#statements.one.get(id)
+        return row && work(row)
+      })
     } catch (error) {
       if (!isDamage(error)) throw error
-      this.#unreadable.add(id)
+      this.unreadable.add(id)
       return undefined
     }
   }
 
-  /** Returns `true` when a damaged page was skipped. */
-  hasFoundDamage(): boolean {
-    return this.#hasFoundDamage
-  }
-
-  /** Returns the numbers of entries that were left out. */
-  unreadable(): number[] {
-    return [...this.#unreadable]
-  }
-
+  /** Reads all entries again. The cache may hold what the disk returned wrongly. */
   forgetDamage(): void {
-    this.#hasFoundDamage = false
-    this.#unreadable.clear()
-  }
-
-  /** Returns `true` when SQLite finds no damage. */
-  isIntact(): boolean {
-    try {
-      this.#db.exec('PRAGMA shrink_memory') // the cache may hold what the disk returned wrongly
-      return this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check === 'ok'
-    } catch (error) {
-      if (isDamage(error)) return false
-      throw error
-    }
+    this.#db.exec('PRAGMA shrink_memory')
+    this.hasFoundDamage = false
+    this.unreadable.clear()
   }
 
   /** Returns `undefined` when the body is a file, or the entry is gone. */
@@ -354,7 +311,7 @@ export class SqliteStore {
       if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
       return this.#countRemoved(this.#statements.finish.get(id, until))
     } catch (error) {
-      if (isDamage(error)) this.#unreadable.add(id) // else it would be delivered again and again
+      if (isDamage(error)) this.unreadable.add(id) // else it would be delivered again and again
       throw error
     }
   }
@@ -414,10 +371,8 @@ export class SqliteStore {
   #countRemoved(row: Row | undefined): boolean {
     if (!row) return false
     const { project, category, network, bytes } = row
-    this.#usage.remove({
-      ...{ project: String(project), category: String(category) },
-      ...{ network: String(network), bytes: Number(bytes) },
-    })
+    const owner = { project: String(project), category: String(category), network: String(network) }
+    this.#usage.countPending({ ...owner, bytes: Number(bytes) }, -1)
     return true
   }
 
@@ -495,7 +450,6 @@ function prepare(db: DatabaseSync) {
     insert: db.prepare(
       `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
     dueIds: db.prepare(
       'SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT 1000',
     ),
@@ -507,6 +461,7 @@ function prepare(db: DatabaseSync) {
     tooLate: db.prepare(
       `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
     ),
+    due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
     dueExcept: db.prepare(
       `${entries} WHERE project = ? AND category = ? AND due <= ?
        AND network NOT IN (SELECT value FROM json_each(?)) AND key NOT IN (SELECT value FROM json_each(?))

@@ -1,6 +1,6 @@
 /** Number and bytes of pending entries: of the spool, by partition, by project and by network, without counting rows. */
 
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import type { PartitionTotals, SpoolEntry } from '../../pipeline/spool.ts'
@@ -29,12 +29,12 @@ export class Usage {
     this.#statements = prepare(db)
   }
 
-  add(entry: Counted): void {
-    this.#count(entry, 1)
-  }
-
-  remove(entry: Counted): void {
-    this.#count(entry, -1)
+  /** Counts a pending entry that is added, or removed. */
+  countPending({ project, category, network, bytes }: Counted, sign: 1 | -1): void {
+    this.#change(['all', '', ''], sign, sign * bytes)
+    this.#change(['lane', project, category], sign, sign * bytes)
+    this.#change(['share', project, ''], sign, sign * bytes)
+    for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
   }
 
   /** Counts ended entries that are added or removed, or that became larger. */
@@ -95,15 +95,13 @@ export class Usage {
       category: String(category),
       envelopes: Number(envelopes),
       bytes: Number(bytes),
-      ...oldestOf(this.#statements.oldest.get(project ?? null, category ?? null)?.received),
+      ...this.#oldestOf(String(project), String(category)),
     }))
   }
 
-  #count({ project, category, network, bytes }: Counted, sign: 1 | -1): void {
-    this.#change(['all', '', ''], sign, sign * bytes)
-    this.#change(['lane', project, category], sign, sign * bytes)
-    this.#change(['share', project, ''], sign, sign * bytes)
-    for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
+  #oldestOf(project: string, category: string): { oldest?: number } {
+    const received = this.#statements.oldest.get(project, category)?.received
+    return typeof received === 'number' ? { oldest: received } : {}
   }
 
   #change(key: Change['key'], envelopes: number, bytes: number): void {
@@ -134,8 +132,4 @@ function prepare(db: DatabaseSync) {
       'SELECT min(received) AS received FROM envelopes INDEXED BY envelopes_age WHERE project = ? AND category = ?',
     ),
   }
-}
-
-function oldestOf(received: SQLOutputValue | undefined): { oldest?: number } {
-  return typeof received === 'number' ? { oldest: received } : {}
 }

@@ -1,10 +1,15 @@
-/** Snapshots in a SQLite file that replicas share. */
+/** State of the replicas that is no envelope, in tables of the spool's SQLite file: values, and snapshots of the counters. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { SNAPSHOT_STEPS, type SnapshotRow } from '../../pipeline/shared-state.ts'
+import { type SharedValue, SNAPSHOT_STEPS, type SnapshotRow } from '../../pipeline/shared-state.ts'
 
-/** Additive: the previous release ignores the table. */
-export const SNAPSHOT_TABLE = `CREATE TABLE IF NOT EXISTS history (
+/** Additive: the previous release ignores the tables. */
+export const SHARED_TABLES = `CREATE TABLE IF NOT EXISTS shared_values (
+  key TEXT PRIMARY KEY,
+  revision INTEGER NOT NULL,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history (
   step INTEGER NOT NULL,
   time INTEGER NOT NULL,
   replica TEXT NOT NULL,
@@ -16,11 +21,22 @@ export const SNAPSHOT_TABLE = `CREATE TABLE IF NOT EXISTS history (
 export const MAX_SNAPSHOT_ROWS = 10_000
 
 /** Runs in a transaction of its caller. */
-export class SnapshotTable {
+export class SharedTables {
   readonly #statements: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
     this.#statements = prepare(db)
+  }
+
+  getValue(key: string): SharedValue {
+    const row = this.#statements.value.get(key)
+    return { value: row && String(row.value), revision: Number(row?.revision ?? 0) }
+  }
+
+  putValue(key: string, value: string, revision: number): boolean {
+    const { insertValue, updateValue } = this.#statements
+    const { changes } = revision === 0 ? insertValue.run(key, value) : updateValue.run(value, key, revision)
+    return changes > 0
   }
 
   /**
@@ -47,6 +63,13 @@ export class SnapshotTable {
 
 function prepare(db: DatabaseSync) {
   return {
+    value: db.prepare('SELECT value, revision FROM shared_values WHERE key = ?'),
+    insertValue: db.prepare(
+      'INSERT INTO shared_values (key, revision, value) VALUES (?, 1, ?) ON CONFLICT DO NOTHING',
+    ),
+    updateValue: db.prepare(
+      'UPDATE shared_values SET value = ?, revision = revision + 1 WHERE key = ? AND revision = ?',
+    ),
     put: db.prepare(
       `INSERT INTO history (step, time, replica, data) VALUES (?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET data = excluded.data`,
