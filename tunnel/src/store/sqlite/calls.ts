@@ -37,16 +37,11 @@ const EFFECTS: Record<keyof Calls, Effect> = {
   ...{ put: 'grows', keep: 'grows', resend: 'grows', adoptFormer: 'grows', putValue: 'grows' },
   ...{ addSnapshots: 'grows', probe: 'grows', take: 'lengthens', postpone: 'lengthens' },
   ...{ finish: 'ends', expire: 'ends', extend: 'changes', retry: 'changes', purge: 'changes' },
-  ...{
-    pause: 'changes',
-    resume: 'changes',
-    purgeEnded: 'changes',
-    release: 'changes',
-    releaseFiles: 'changes',
-  },
-  ...{ read: 'reads', totals: 'reads', list: 'reads', findEvent: 'reads', readEnded: 'reads' },
-  ...{ listEnded: 'reads', countEnded: 'reads', findKept: 'reads', listKept: 'reads', listGroups: 'reads' },
-  ...{ countArrived: 'reads', getValue: 'reads', readSnapshots: 'reads' },
+  ...{ pause: 'changes', resume: 'changes', purgeEnded: 'changes' },
+  ...{ release: 'changes', releaseFiles: 'changes', read: 'reads', totals: 'reads', list: 'reads' },
+  ...{ findEvent: 'reads', readEnded: 'reads', listEnded: 'reads', countEnded: 'reads', findKept: 'reads' },
+  ...{ listKept: 'reads', listGroups: 'reads', countArrived: 'reads' },
+  ...{ getValue: 'reads', readSnapshots: 'reads' },
 }
 
 const MIN_GROWTH = 256 * 1024 // of a bound of a few megabytes
@@ -191,8 +186,12 @@ export class CallRunner {
    */
   #commit(calls: readonly Call[]): unknown[] {
     return this.#store.commit(() => {
-      if (this.#hasReserve && !this.#reserve.isFilled()) throw new ReserveGone()
-      return calls.map((call) => this.#perform(call))
+      const hasReserve = this.#reserve.isFilled()
+      if (this.#hasReserve && !hasReserve) throw new ReserveGone()
+      const values = calls.map((call) => this.#perform(call))
+      const isLonger = calls.some((call) => isLengthening(call, hasReserve))
+      if (isLonger && this.#store.log.growthOfFile() > this.#maxGrowth) throw new LogFull()
+      return values
     })
   }
 
@@ -215,14 +214,7 @@ export class CallRunner {
   }
 
   #perform({ name, args }: Call): unknown {
-    const result = this.#methods.get(name)?.(...args)
-    if (this.#isLengthening(EFFECTS[name]) && this.#store.log.growthOfFile() > this.#maxGrowth)
-      throw new LogFull()
-    return result
-  }
-
-  #isLengthening(effect: Effect): boolean {
-    return effect === 'grows' || effect === 'lengthens' || (effect === 'ends' && this.#reserve.isFilled())
+    return this.#methods.get(name)?.(...args)
   }
 
   /** One transaction holds up to half of the log, or one larger entry. */
@@ -252,6 +244,13 @@ function methodOf(store: SqliteStore, name: string): (...args: unknown[]) => unk
 
 function isGrowing({ name }: Call): boolean {
   return EFFECTS[name] === 'grows'
+}
+
+/** Returns `true` for a call that may make the file longer. Without a reserve, nothing stays of entries that end. */
+function isLengthening({ name, args }: Call, hasReserve: boolean): boolean {
+  const effect = EFFECTS[name]
+  const isEnding = effect === 'ends' && !(name === 'finish' && args[2] === undefined)
+  return effect === 'grows' || effect === 'lengthens' || (isEnding && hasReserve)
 }
 
 function needsRoom(error: unknown): boolean {
