@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { deriveAdminToken, readAdminToken } from 'contract/admin-token'
+import { INBOX } from 'contract/dsn'
 import { SettingsReader } from 'contract/settings-reader'
 import {
   ENTRY_STATES,
@@ -149,7 +150,7 @@ function describe({ id, state, ended, received, project, category, bytes, ...ent
     ...(eventId === undefined ? [] : [`event ${eventId}`]),
     ...(resent === undefined ? [] : [`sent again ${timeOf(resent)}`]),
     ...(stored ? [] : ['only this line is left']),
-    ...(status === undefined ? [] : [`Sentry: ${status}`]),
+    ...(status === undefined ? [] : [`${serverOf(project)}: ${status}`]),
     ...(answer === undefined ? [] : [printable(answer)]),
   ].join('  ')
 }
@@ -170,10 +171,15 @@ function describeOutcome({ time, project, replica, ...outcome }: SpoolOutcome): 
   const why = reason === undefined ? '' : ` (${reason})`
   return [
     ...[timeOf(time), `${end}${why}`, project],
-    ...(status === undefined ? [] : [`Sentry: ${status}`]),
+    ...(status === undefined ? [] : [`${serverOf(project)}: ${status}`]),
     ...(message === undefined ? [] : [printable(message)]),
     replica,
   ].join('  ')
+}
+
+/** Names the server that has answered: without a DSN, the inbox. */
+function serverOf(project: string): string {
+  return project === `${INBOX.host}/${INBOX.projectId}` ? 'inbox' : 'Sentry'
 }
 
 /** Returns an answer of a server as one line without control characters. */

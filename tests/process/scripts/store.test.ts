@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
@@ -67,6 +68,13 @@ describe('npm run store', () => {
     const { final_outcomes: outcomes } = JSON.parse((await store('find', EVENT, '--json')).stdout)
     expect(outcomes).toContainEqual(expect.objectContaining({ final_outcome: 'delivered' }))
     expect((await store('stop')).stderr).toContain('No entries are being sent again')
+  })
+
+  it('names the inbox where it has taken the place of Sentry', async () => {
+    await using own = await startTunnel({ env: { ADMIN_TOKEN: '', OPERATOR_PASSWORD: PASSWORD } })
+    await post(own.url, { body: errorOf(INBOX_DSN, { event_id: EVENT }) })
+    const access = ['--admin', own.adminUrl, '--password-file', passwordFile]
+    expect((await command('list', '--state', 'kept', ...access)).stdout).toContain('inbox: 200')
   })
 
   it.each([
