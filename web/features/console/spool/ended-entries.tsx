@@ -44,7 +44,6 @@ export function EndedEntries({ spool, list, query, settings, isKeeping }: Props)
   const { state, page, resend } = list
   return (
     <Panel title={`${ENDED_LABELS[state]} entries`} note={`spool ${spool.slice(0, 8)}`}>
-      <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>
       {!page && (
         <Empty>
           The store did not answer, so it is unknown which entries it has. See{' '}
@@ -57,6 +56,7 @@ export function EndedEntries({ spool, list, query, settings, isKeeping }: Props)
       {page?.entries.length === 0 && <NoEntries state={state} query={query} isKeeping={isKeeping} />}
       {page && page.entries.length > 0 && (
         <>
+          <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>
           <Remedies entries={page.entries} settings={settings} />
           {resend && <ResendAll {...{ spool, resend, query }} />}
           <Entries {...{ spool, state, query }} entries={page.entries} canResend={resend !== undefined} />
