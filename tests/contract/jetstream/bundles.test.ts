@@ -3,7 +3,7 @@
 import { DiscardPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import { BundleBucket } from '../../../tunnel/src/store/jetstream/bundles.ts'
+import { BundleBucket } from '../../../tunnel/src/store/jetstream/buckets.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'

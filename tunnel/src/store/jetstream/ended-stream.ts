@@ -1,14 +1,6 @@
 /** Stream of entries that are not pending, and that of their bodies. The server drops the oldest messages of both. */
 
-import {
-  DiscardPolicy,
-  JetStreamApiError,
-  type JsMsg,
-  RetentionPolicy,
-  StorageType,
-  type StoredMsg,
-  type StreamConfig,
-} from '@nats-io/jetstream'
+import { DiscardPolicy, type JsMsg, type StoredMsg } from '@nats-io/jetstream'
 import { nanos, headers as newHeaders } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../../pipeline/spool.ts'
@@ -18,7 +10,7 @@ import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
 import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
 import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
-import { codeOf, NAME_TAKEN, NO_STORAGE, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
+import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
 
 /** Entry as a message holds it, in one header. Times are those of the server. `chunks`: messages of its body, the first at `body`. */
 export type Line = SpoolEntry & {
@@ -57,8 +49,8 @@ export const DEAD: Kind = {
 }
 export const KEPT: Kind = {
   subject: 'kept',
-  stream: 'CULVERT_KEPT',
-  bodies: 'CULVERT_KEPT',
+  stream: KEPT_STREAM,
+  bodies: KEPT_STREAM,
   states: ['kept'],
 }
 
@@ -313,7 +305,7 @@ export class EndedStream {
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     return this.#server.insist(0, async () => {
       try {
-        this.#opening ??= Promise.all(this.#configs().map((config) => openStream(this.#server, config)))
+        this.#opening ??= this.#openStreams()
         await this.#opening
         return await ask()
       } catch (error) {
@@ -323,51 +315,34 @@ export class EndedStream {
     })
   }
 
-  #configs(): Config[] {
+  /** Creates the streams, or changes their bounds. */
+  async #openStreams(): Promise<void> {
     const { subject, stream, bodies } = this.kind
     const { limits, ageMs, replicas } = this.#bounds
-    if (ageMs === undefined) return []
+    if (ageMs === undefined) return
     const { bytes, lines } = limits()
-    const max_bytes = Math.floor(bytes)
-    const shared = { max_age: nanos(ageMs), num_replicas: replicas }
-    if (stream === bodies) return [{ ...shared, name: stream, subjects: [`culvert.${subject}.>`], max_bytes }]
-    return [
-      {
-        ...shared,
-        name: stream,
-        subjects: [`culvert.${subject}.entry.>`],
-        max_bytes: Math.min(lines * LINE_BYTES, max_bytes),
-        max_msgs: lines,
-      },
-      { ...shared, name: bodies, subjects: [`culvert.${subject}.body.>`], max_bytes },
-    ]
+    const open = (name: string, subjects: string, max_bytes: number, max_msgs: number) => {
+      const bounds = {
+        max_bytes: Math.floor(max_bytes),
+        max_msgs,
+        max_age: nanos(ageMs),
+        num_replicas: replicas,
+      }
+      const numbers = { max_msgs_per_subject: 1, first_seq: Date.now() } // a stream that is created again numbers no message like one that it lost
+      const wanted = {
+        name,
+        subjects: [`culvert.${subject}.${subjects}`],
+        discard: DiscardPolicy.Old,
+        ...numbers,
+      }
+      return ensureStream(this.#server.jsm, { ...wanted, ...bounds }, () => bounds)
+    }
+    if (stream === bodies) return open(stream, '>', bytes, -1)
+    await Promise.all([
+      open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines),
+      open(bodies, 'body.>', bytes, -1),
+    ])
   }
-}
-
-type Config = Pick<StreamConfig, 'name' | 'subjects' | 'max_age' | 'max_bytes' | 'num_replicas'> & {
-  max_msgs?: number
-}
-
-/** Creates a stream that is missing, or changes the bounds of one that exists. Several replicas may do so at once. */
-async function openStream({ jsm }: Server, config: Config): Promise<void> {
-  const { name, subjects: _subjects, ...bounds } = config
-  const found = await jsm.streams.info(name).catch(noStream)
-  if (!found) {
-    const kept = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.Old }
-    const numbers = { max_msgs_per_subject: 1, first_seq: Date.now() } // a stream that is created again numbers no message like one that it lost
-    await jsm.streams.add({ ...config, ...kept, ...numbers }).catch((error) => {
-      if (codeOf(error) === NO_STORAGE) throw noRoom(config)
-      if (codeOf(error) !== NAME_TAKEN) throw error
-    })
-  } else if (Object.entries(bounds).some(([key, value]) => found.config[key as keyof StreamConfig] !== value))
-    await jsm.streams.update(name, bounds)
-}
-
-/** Error of the server, with its remedy. */
-function noRoom({ name, max_bytes }: Config): JetStreamApiError {
-  const setting = name === KEPT.stream ? 'KEEP_BYTES' : 'SPOOL_BYTES'
-  const description = `the server has no room for the stream ${name} of ${max_bytes} bytes; lower ${setting}, or raise its max_file_store`
-  return new JetStreamApiError({ code: 500, err_code: NO_STORAGE, description })
 }
 
 function noStream(error: unknown): undefined {

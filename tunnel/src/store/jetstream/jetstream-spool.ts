@@ -26,6 +26,7 @@ import {
 } from '../../pipeline/spool.ts'
 import { StoreAway } from '../unreachable.ts'
 import { WrongSize } from '../wrong-size.ts'
+import { SharedBuckets } from './buckets.ts'
 import {
   CLASSES,
   type Entry,
@@ -38,7 +39,6 @@ import {
 } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './jetstream-durability.ts'
-import { SharedBuckets } from './jetstream-shared-state.ts'
 import { Messages, pauseAfter, removeByClass, type Stored, type Walked } from './messages.ts'
 import { isAnswer, Server } from './nats-server.ts'
 import { ALL, type Clocks, State } from './state.ts'
@@ -110,7 +110,7 @@ class JetStreamSpool implements Spool {
     this.#consumers = new Consumers(server, () => this.#state.serverNow())
     this.#now = clocks.now
     const clockOffsetMs = () => this.#clockOffsetMs()
-    this.state = new SharedBuckets(server, settings.replicas, clockOffsetMs)
+    this.state = new SharedBuckets(server.js, settings.replicas, clockOffsetMs)
     this.entries = new StreamEntries({
       ...{ ...settings, ...clocks, server, clockOffsetMs },
       maxBytes: () => this.#state.maxBytes,

@@ -103,7 +103,7 @@ export class Server {
 
   /** Creates the streams and buckets that are missing. */
   openStreams(): Promise<void> {
-    this.#opening ??= openStreams(this.js, this.#settings).finally(() => {
+    this.#opening ??= openStreams(this.jsm, this.#settings).finally(() => {
       this.#opening = undefined
     })
     return this.#opening

@@ -1,12 +1,12 @@
 /** State of the spool: what its streams hold of each project and category, pauses, shares and losses. */
 
 import type { StreamInfo } from '@nats-io/jetstream'
-import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
+import type { KV } from '@nats-io/kv'
 import { networksAround } from 'contract/networks'
 import { shareOf } from '../../pipeline/projects.ts'
 import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../../pipeline/spool.ts'
+import { openBucket, putRevision, unlessDeleted } from './buckets.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
-import { openBucket, putRevision } from './jetstream-shared-state.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './nats-server.ts'
 import { BACKSTOP_MS } from './streams.ts'
@@ -36,7 +36,6 @@ export class State {
   readonly #server: Server
   readonly #messages: Messages
   readonly #shares: Omit<SpoolBounds, 'bytes'>
-  readonly #kvm: Kvm
   /** Bytes by network that this replica has put and not removed. */
   readonly #networks = new Map<string, number>()
   /** Bytes by class and project that this replica has put since the last look. */
@@ -58,7 +57,6 @@ export class State {
     this.#server = server
     this.#messages = messages
     this.#shares = shares
-    this.#kvm = new Kvm(server.js)
   }
 
   get id(): string {
@@ -85,7 +83,7 @@ export class State {
     this.#lookedAt = performance.now()
     const times = infos.map(this.#timeOf).filter(Number.isFinite)
     if (times.length > 0) this.#serverOffset = Math.max(...times) - this.#lookedAt
-    this.#paused = paused?.json<Paused>() ?? {}
+    this.#paused = unlessDeleted(paused)?.json<Paused>() ?? {}
     this.#infos = infos
     const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
     this.#partitions = new Map(
@@ -170,7 +168,13 @@ export class State {
   }
 
   async changePauses(change: (paused: Paused) => Paused): Promise<void> {
-    await this.#onBucket((bucket) => changeValue<Paused>(bucket, PAUSED, (paused = {}) => change(paused)))
+    await this.#onBucket(async (bucket) => {
+      for (;;) {
+        const entry = await bucket.get(PAUSED) // another replica may change it at the same moment
+        const changed = JSON.stringify(change(unlessDeleted(entry)?.json<Paused>() ?? {}))
+        if (await putRevision(bucket, PAUSED, changed, entry?.revision ?? 0)) return
+      }
+    })
     this.#lookedAt = -Infinity
   }
 
@@ -218,26 +222,12 @@ export class State {
   }
 
   #onBucket<T>(ask: (bucket: KV) => Promise<T>): Promise<T> {
-    return this.#server.insist(0, async () => ask(await openBucket(this.#kvm)))
-  }
-}
-
-/** Replicas may change a value at one moment: each starts from the last revision. */
-async function changeValue<T>(bucket: KV, key: string, change: (value?: T) => T): Promise<void> {
-  for (;;) {
-    const entry = await bucket.get(key)
-    const changed = JSON.stringify(change(readValue<T>(entry)))
-    if (await putRevision(bucket, key, changed, entry?.revision ?? 0)) return
+    return this.#server.insist(0, async () => ask(await openBucket(this.#server.js)))
   }
 }
 
 function readTime({ ts = '' }: StreamInfo): number {
   return Date.parse(ts)
-}
-
-/** Returns `undefined` also for a key that was deleted. */
-function readValue<T>(entry: KvEntry | null): T | undefined {
-  return entry?.operation === 'PUT' ? entry.json<T>() : undefined
 }
 
 function sumOf(all: readonly number[]): number {
