@@ -1,35 +1,77 @@
 /** Stream of entries that are not pending, and that of their bodies. The server drops the oldest messages of both. */
 
 import { DiscardPolicy, type JsMsg, type StoredMsg } from '@nats-io/jetstream'
-import { nanos, headers as newHeaders } from '@nats-io/transport-node'
+import { nanos, headers as newHeaders, type Payload } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
-import type { EndedFilter, EndedState, SpoolBody, SpoolEntry } from '../../pipeline/spool.ts'
+import type {
+  EndedEntry,
+  EndedFilter,
+  EndedState,
+  EntryRef,
+  SpoolBody,
+  SpoolEntry,
+} from '../../pipeline/spool.ts'
 import type { Summary } from '../entry-summary.ts'
 import { WrongSize } from '../wrong-size.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
 import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
-import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
+import type { ServerClock } from './server-clock.ts'
+import { BodyGone, type Range, readBackwards, readForwards } from './stream-reader.ts'
 import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
 
-/** Entry as a message holds it, in one header. Times are those of the server. `chunks`: messages of its body, the first at `body`. */
-export type Line = SpoolEntry & {
-  state: EndedState
-  status?: number | undefined
-  answer?: string | undefined
-  body?: number
-  chunks?: number
-  /** Of a kept entry. */
-  summary?: Summary
-}
+/** Place of a body: its messages, the first at the sequence `body`. */
+type BodyPlace = { body?: number; chunks?: number }
+
+/** Entry as a message holds it, in one header. Times are those of the server. Kept ones have a summary. */
+export type Line = SpoolEntry &
+  BodyPlace & {
+    state: EndedState
+    status?: number | undefined
+    answer?: string | undefined
+    summary?: Summary
+  }
+
+/** Entry that was read, with times of this machine. */
+export type Found = EndedEntry & Pick<Line, 'body' | 'chunks' | 'summary'>
 
 /** Changes of a kept entry: its message cannot be changed. */
 export type Note = Pick<Line, 'resent' | 'status' | 'answer'>
 
-/** Entry that was read, with the sequence of its message, and the time at which it was stored. */
-export type Found = Line & { seq: number; ended: number; isStored: boolean }
+type StoredNote = Note & { seq: number }
+type Query = { seq: number } | { last_by_subj: string }
+type Named = Pick<SpoolEntry, 'key' | 'project' | 'eventId'>
 
-export type EndedBounds = Shares & {
+/** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
+export type Kind = {
+  index: number
+  subject: string
+  stream: string
+  bodies: string
+  states: readonly EndedState[]
+}
+
+export const DEAD: Kind = {
+  index: 0,
+  subject: 'dead',
+  stream: 'CULVERT_DEAD_LETTERS',
+  bodies: 'CULVERT_DEAD_LETTER_BODIES',
+  states: ['declined', 'expired', 'evicted'],
+}
+export const KEPT: Kind = {
+  index: 1,
+  subject: 'kept',
+  stream: KEPT_STREAM,
+  bodies: KEPT_STREAM,
+  states: ['kept'],
+}
+const KINDS = [DEAD, KEPT]
+
+type EndedDeps = {
+  server: Server
+  clock: ServerClock
+  kind: Kind
+  shares: Shares
   /** Number of entries, and bytes of their bodies. */
   limits: () => Limits
   /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
@@ -37,25 +79,6 @@ export type EndedBounds = Shares & {
   /** Copies of each stream. */
   replicas: number
 }
-
-/** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
-export type Kind = { subject: string; stream: string; bodies: string; states: readonly EndedState[] }
-
-export const DEAD: Kind = {
-  subject: 'dead',
-  stream: 'CULVERT_DEAD_LETTERS',
-  bodies: 'CULVERT_DEAD_LETTER_BODIES',
-  states: ['declined', 'expired', 'evicted'],
-}
-export const KEPT: Kind = {
-  subject: 'kept',
-  stream: KEPT_STREAM,
-  bodies: KEPT_STREAM,
-  states: ['kept'],
-}
-
-type Query = { seq: number } | { last_by_subj: string }
-type StoredNote = Note & { seq: number }
 
 const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
@@ -65,24 +88,29 @@ const LAST_TIME = Date.UTC(9999)
 const NOT_STORED = -1
 const READ_AGAIN = 100 // times the duration of the last reading
 
+/** Returns the kind of an entry by its number. */
+export function kindOf({ id }: Pick<EntryRef, 'id'>): Kind {
+  return KINDS[id % KINDS.length] ?? KEPT
+}
+
 export class EndedStream {
   readonly kind: Kind
-  /** Receives the sequence of each entry that this replica removes. */
-  onRemoved: (seq: number) => void = () => {}
+  /** Receives the number of each entry that this replica removes. */
+  onRemoved: (id: number) => void = () => {}
+  readonly #deps: EndedDeps
   readonly #server: Server
-  readonly #bounds: EndedBounds
-  #opening: Promise<unknown> | undefined
   readonly #notes = new BoundedMap<string, StoredNote>(MAX_NOTES)
   #notesRead = 0
   readonly #usage: NetworkUsage
+  #opening: Promise<unknown> | undefined
   #countDue = -Infinity
   #counting: Promise<void> | undefined
 
-  constructor(server: Server, kind: Kind, bounds: EndedBounds) {
-    this.#server = server
-    this.kind = kind
-    this.#bounds = bounds
-    this.#usage = new NetworkUsage(bounds.limits, bounds)
+  constructor(deps: EndedDeps) {
+    this.#deps = deps
+    this.#server = deps.server
+    this.kind = deps.kind
+    this.#usage = new NetworkUsage(deps.limits, deps.shares)
   }
 
   /**
@@ -91,20 +119,14 @@ export class EndedStream {
    */
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
     if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
-    const { kind } = this
     const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
-    if (!hasRoom && kind === KEPT) return 'too-large'
+    if (!hasRoom && this.kind === KEPT) return 'too-large'
     const { key, network, project } = line
     const counted = { key, network, project, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
     await this.#makeRoom(counted)
-    const stored = hasRoom ? { ...line, ...(await this.#putBody(line.key, body)) } : { ...line, headers: [] }
-    const headers = newHeaders()
-    headers.set(HEADER, toAscii(stored))
-    const expect = kind === KEPT && { expect: { lastSubjectSequence: 0 } }
-    const publish = () =>
-      this.#server.js.publish(this.#subjectOf(line), '', { headers, timeout: PUBLISH_MS, ...expect })
+    const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
-      counted.seq = (await this.#ask(publish)).seq
+      counted.seq = await this.#publish(this.#subjectOf(line), stored, this.kind === KEPT)
       return 'stored'
     } catch (error) {
       if (codeOf(error) !== WRONG_SEQUENCE) throw error
@@ -113,38 +135,39 @@ export class EndedStream {
   }
 
   /** Finds the entry with the key of another one. */
-  find(entry: Pick<SpoolEntry, 'key' | 'project' | 'eventId'>): Promise<Found | undefined> {
+  find(entry: Named): Promise<Found | undefined> {
     return this.#readOne({ last_by_subj: this.#subjectOf(entry) })
   }
 
-  /** Returns the sequence of the oldest message that the server has not dropped. */
-  async firstSeq(): Promise<number> {
+  async get({ id, key }: { id: number; key?: string }): Promise<Found | undefined> {
+    if (kindOf({ id }) !== this.kind) return undefined
+    const found = await this.#readOne({ seq: seqOf(id) })
+    return key === undefined || found?.key === key ? found : undefined
+  }
+
+  /** Returns a number that is not above that of any entry. */
+  async firstId(): Promise<number> {
     const ask = () => this.#server.jsm.streams.info(this.kind.stream)
-    return (await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0
+    return this.#idOf((await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0)
   }
 
-  get(seq: number): Promise<Found | undefined> {
-    return this.#readOne({ seq })
-  }
-
-  /** Yields the entries that match, the oldest first, from a sequence if one is given. */
-  async *oldest(filter: EndedFilter, seq?: number): AsyncGenerator<Found> {
+  /** Yields the entries that match, the oldest first, or only those behind the entry `after`. */
+  oldest(filter: EndedFilter, after?: number): AsyncGenerator<Found> {
     const { from = 0, to = Infinity } = filter
-    const start = seq === undefined ? { time: from > 0 ? timeOf(from) : undefined } : { seq }
-    const range = { subjects: this.#subjectsOf(filter), ...start }
-    yield* this.#select(filter, readForwards(this.#server, this.kind.stream, range), (ended) => ended > to)
+    const time = after === undefined && from > 0 ? this.#timeOf(from) : undefined
+    const seq = after === undefined ? 1 : seqOf(after) + 1
+    return this.#select(filter, readForwards, { seq, time }, ({ ended }) => ended > to)
   }
 
   /** Yields the entries that match, the newest first. */
-  async *newest(filter: EndedFilter): AsyncGenerator<Found> {
+  newest(filter: EndedFilter): AsyncGenerator<Found> {
     const { from = 0, to = Infinity } = filter
-    const time = to < LAST_TIME ? timeOf(to + 1) : undefined
-    const range = { subjects: this.#subjectsOf(filter), time }
-    yield* this.#select(filter, readBackwards(this.#server, this.kind.stream, range), (ended) => ended < from)
+    const time = to < LAST_TIME ? this.#timeOf(to + 1) : undefined
+    return this.#select(filter, readBackwards, { time }, ({ ended }) => ended < from)
   }
 
   /** Yields the body of an entry. Asks for each chunk when it is wanted. */
-  async *body({ key, chunks = 0, bytes }: Line): AsyncGenerator<Buffer> {
+  async *body({ key, chunks = 0, bytes }: Found): AsyncGenerator<Buffer> {
     let found = 0
     for (let chunk = 0; chunk < chunks; chunk++) {
       const message = await this.#read(this.kind.bodies, { last_by_subj: this.#bodyOf(key, chunk) })
@@ -157,57 +180,77 @@ export class EndedStream {
   }
 
   /** Notes changes of a kept entry. */
-  async note(found: Found, note: Note): Promise<void> {
-    const { resent, status, answer } = found
-    const headers = newHeaders()
-    headers.set(HEADER, toAscii({ resent, status, answer, ...note }))
-    await this.#ask(() =>
-      this.#server.js.publish(this.#noteOf(found.key), '', { headers, timeout: PUBLISH_MS }),
-    )
+  async note({ key, resent, status, answer }: Found, change: Note): Promise<void> {
+    const note = { resent, status, answer, ...change }
+    const onServer = note.resent !== undefined && { resent: this.#deps.clock.toServer(note.resent) }
+    await this.#publish(this.#noteOf(key), { ...note, ...onServer })
+  }
+
+  remove({ id, key }: EntryRef): Promise<void> {
+    return this.#remove(key, seqOf(id))
   }
 
   /** Removes the body first: afterwards, another replica may store the same entry again. */
-  async remove({ key, seq }: Pick<Found, 'key' | 'seq'>): Promise<void> {
+  async #remove(key: string, seq: number): Promise<void> {
     this.#usage.forget(key)
     await this.#removeBody(key)
     if (seq === NOT_STORED) return
-    const { stream } = this.kind
-    await this.#ask(() => this.#server.jsm.streams.deleteMessage(stream, seq, false)).catch((error) => {
+    const { streams } = this.#server.jsm
+    await this.#ask(() => streams.deleteMessage(this.kind.stream, seq, false)).catch((error) => {
       if (!isGone(error)) throw error
     })
-    this.onRemoved(seq)
+    this.onRemoved(this.#idOf(seq))
   }
 
   #removeBody(key: string): Promise<unknown> {
     this.#usage.forgetBody(key)
-    return this.#ask(() =>
-      this.#server.jsm.streams.purge(this.kind.bodies, { filter: this.#bodyOf(key, '*') }),
-    )
+    const filter = this.#bodyOf(key, '*')
+    return this.#ask(() => this.#server.jsm.streams.purge(this.kind.bodies, { filter }))
   }
 
-  async #putBody(key: string, body: SpoolBody): Promise<Pick<Line, 'body' | 'chunks'>> {
+  async #putBody(key: string, body: SpoolBody): Promise<BodyPlace> {
     const seqs: number[] = []
-    for await (const chunk of inChunks(body.chunks())) {
-      const subject = this.#bodyOf(key, seqs.length)
-      const ask = () => this.#server.js.publish(subject, chunk, { timeout: PUBLISH_MS })
-      seqs.push((await this.#ask(ask)).seq)
-    }
+    for await (const chunk of inChunks(body.chunks()))
+      seqs.push((await this.#send(this.#bodyOf(key, seqs.length), chunk)).seq)
     return { body: seqs[0] ?? 0, chunks: seqs.length }
+  }
+
+  /** Returns the sequence of the message. With `isFirst`, rejects when the subject has one already. */
+  async #publish(subject: string, value: Line | Note, isFirst = false): Promise<number> {
+    const headers = newHeaders()
+    headers.set(HEADER, toAscii(value))
+    return (
+      await this.#send(subject, '', { headers, ...(isFirst && { expect: { lastSubjectSequence: 0 } }) })
+    ).seq
+  }
+
+  #send(subject: string, data: Payload, options: object = {}) {
+    return this.#ask(() => this.#server.js.publish(subject, data, { timeout: PUBLISH_MS, ...options }))
   }
 
   async *#select(
     filter: EndedFilter,
-    messages: AsyncIterable<JsMsg>,
-    isBeyond: (ended: number) => boolean,
+    read: typeof readForwards,
+    start: Omit<Range, 'subjects'>,
+    isBeyond: (found: Found) => boolean,
   ): AsyncGenerator<Found> {
+    const { states, entry } = filter
+    if (states?.every((state) => !this.kind.states.includes(state))) return
     try {
+      if (entry) {
+        const found = await this.get(entry)
+        if (found && matches(found, filter)) yield found
+        return
+      }
       const isStored = await this.#readBodies()
       await this.#readNotes()
-      for await (const { headers, seq, time } of messages) {
-        if (isBeyond(time.getTime())) return
-        const line = readLine(headers, seq, time, isStored)
-        const found = line && withNote(line, this.#notes.get(line.key))
-        if (found && matches(found, filter) && (this.kind === DEAD || found.isStored)) yield found
+      const range = { subjects: this.#subjectsOf(filter), ...start }
+      for await (const { headers, seq, time } of read(this.#server, this.kind.stream, range)) {
+        const found = this.#parse(headers, seq, time, isStored)
+        if (!found) continue
+        if (isBeyond(found)) return
+        const noted = this.#withNote(found, this.#notes.get(found.key))
+        if (matches(noted, filter) && (this.kind === DEAD || noted.isStored)) yield noted
       }
     } catch (error) {
       if (codeOf(error) !== NO_STREAM) throw error // it is created when an entry is added
@@ -218,7 +261,7 @@ export class EndedStream {
     if (this.kind !== KEPT) return
     const range = { subjects: [this.#noteOf('*')], seq: this.#notesRead + 1 }
     for await (const { subject, headers, seq } of readForwards(this.#server, this.kind.stream, range)) {
-      this.#notes.set(subject.slice(subject.lastIndexOf('.') + 1), readNote(headers, seq))
+      this.#notes.set(subject.slice(subject.lastIndexOf('.') + 1), parseNote(headers, seq))
       this.#notesRead = Math.max(this.#notesRead, seq)
     }
   }
@@ -230,12 +273,12 @@ export class EndedStream {
     const ask = () => this.#server.jsm.streams.info(kind.bodies, filter)
     const info = await this.#server.insist(0, () => ask().catch(noStream))
     if (!info) return () => false
-    const { first_seq, subjects } = info.state
+    const { first_seq, subjects = {} } = info.state
     return ({ key, body, chunks = 0 }) => {
       if (body === undefined || body < first_seq) return false
-      if (kind === KEPT) return true
-      return Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every(
-        (each) => each in (subjects ?? {}),
+      return (
+        kind === KEPT ||
+        Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every((each) => each in subjects)
       )
     }
   }
@@ -252,8 +295,8 @@ export class EndedStream {
     const began = performance.now()
     const found = await Array.fromAsync(this.oldest({}))
     this.#usage.clear()
-    for (const { key, network, project, bytes, isStored, seq } of found)
-      this.#usage.add({ key, network, project, bytes: isStored ? bytes : 0, seq })
+    for (const { key, network, project, bytes, isStored, id } of found)
+      this.#usage.add({ key, network, project, bytes: isStored ? bytes : 0, seq: seqOf(id) })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
@@ -262,12 +305,12 @@ export class EndedStream {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []
     for (const { key, seq } of this.#usage.beyondBytes(added))
-      removals.push(this.kind === KEPT ? this.remove({ key, seq }) : this.#removeBody(key))
-    for (const counted of this.#usage.beyondLines(added)) removals.push(this.remove(counted))
+      removals.push(this.kind === KEPT ? this.#remove(key, seq) : this.#removeBody(key))
+    for (const { key, seq } of this.#usage.beyondLines(added)) removals.push(this.#remove(key, seq))
     await Promise.all(removals)
   }
 
-  #subjectOf({ key, project, eventId }: Pick<SpoolEntry, 'key' | 'project' | 'eventId'>): string {
+  #subjectOf({ key, project, eventId }: Named): string {
     const event = eventId === undefined ? NONE : encodeToken(eventId)
     return `culvert.${this.kind.subject}.entry.${encodeToken(project)}.${event}.${key}`
   }
@@ -286,19 +329,49 @@ export class EndedStream {
     return `culvert.${this.kind.subject}.note.${key}`
   }
 
+  #idOf(seq: number): number {
+    return seq * KINDS.length + this.kind.index
+  }
+
+  /** Returns a time of this machine as the server tells it. */
+  #timeOf(time: number): string {
+    return new Date(this.#deps.clock.toServer(time)).toISOString()
+  }
+
   #read(stream: string, query: Query): Promise<StoredMsg | null> {
     const ask = () => this.#server.jsm.streams.getMessage(stream, query)
     return this.#server.insist(0, async () => (await ask().catch(noStream)) ?? null)
   }
 
   async #readOne(query: Query): Promise<Found | undefined> {
-    const { kind } = this
-    const message = await this.#read(kind.stream, query)
-    const isStored = message && (await this.#readBodies())
-    const found = isStored && readLine(message.header, message.seq, message.time, isStored)
-    if (!found || kind === DEAD) return found ?? undefined
-    const note = await this.#read(kind.stream, { last_by_subj: this.#noteOf(found.key) })
-    return withNote(found, note ? readNote(note.header, note.seq) : undefined)
+    const { stream } = this.kind
+    const message = await this.#read(stream, query)
+    const found = message && this.#parse(message.header, message.seq, message.time, await this.#readBodies())
+    if (!found || this.kind === DEAD) return found ?? undefined
+    const note = await this.#read(stream, { last_by_subj: this.#noteOf(found.key) })
+    return this.#withNote(found, note ? parseNote(note.header, note.seq) : undefined)
+  }
+
+  #parse(
+    headers: JsMsg['headers'],
+    seq: number,
+    time: Date,
+    isStored: (line: Line) => boolean,
+  ): Found | undefined {
+    const text = headers?.get(HEADER)
+    if (!text) return undefined
+    const line: Line = JSON.parse(text)
+    const { clock } = this.#deps
+    const place = { id: this.#idOf(seq), ended: clock.toLocal(time.getTime()) }
+    return { ...clock.localise(line), ...place, isStored: isStored(line) }
+  }
+
+  /** Applies the last note of the key, unless it is that of an earlier entry. */
+  #withNote(found: Found, note: StoredNote | undefined): Found {
+    if (!note || note.seq < seqOf(found.id)) return found
+    const { resent, status, answer } = note
+    const { clock } = this.#deps
+    return { ...found, status, answer, resent: resent === undefined ? undefined : clock.toLocal(resent) }
   }
 
   /** Creates the streams first, and again when they were deleted. */
@@ -317,8 +390,8 @@ export class EndedStream {
 
   /** Creates the streams, or changes their bounds. */
   async #openStreams(): Promise<void> {
+    const { limits, ageMs, replicas } = this.#deps
     const { subject, stream, bodies } = this.kind
-    const { limits, ageMs, replicas } = this.#bounds
     if (ageMs === undefined) return
     const { bytes, lines } = limits()
     const open = (name: string, subjects: string, max_bytes: number, max_msgs: number) => {
@@ -328,14 +401,10 @@ export class EndedStream {
         max_age: nanos(ageMs),
         num_replicas: replicas,
       }
-      const numbers = { max_msgs_per_subject: 1, first_seq: Date.now() } // a stream that is created again numbers no message like one that it lost
-      const wanted = {
-        name,
-        subjects: [`culvert.${subject}.${subjects}`],
-        discard: DiscardPolicy.Old,
-        ...numbers,
-      }
-      return ensureStream(this.#server.jsm, { ...wanted, ...bounds }, () => bounds)
+      const first_seq = Date.now() // a stream that is created again numbers no message like one that it lost
+      const options = { discard: DiscardPolicy.Old, max_msgs_per_subject: 1, first_seq }
+      const wanted = { name, subjects: [`culvert.${subject}.${subjects}`], ...options, ...bounds }
+      return ensureStream(this.#server.jsm, wanted, () => bounds)
     }
     if (stream === bodies) return open(stream, '>', bytes, -1)
     await Promise.all([
@@ -345,38 +414,19 @@ export class EndedStream {
   }
 }
 
+function seqOf(id: number): number {
+  return Math.floor(id / KINDS.length)
+}
+
 function noStream(error: unknown): undefined {
   if (codeOf(error) !== NO_STREAM) throw error
 }
 
-function readLine(
-  headers: JsMsg['headers'],
-  seq: number,
-  time: Date,
-  isStored: (line: Line) => boolean,
-): Found | undefined {
-  const text = headers?.get(HEADER)
-  if (!text) return undefined
-  const line: Line = JSON.parse(text)
-  return { ...line, seq, ended: time.getTime(), isStored: isStored(line) }
-}
-
-function readNote(headers: JsMsg['headers'], seq: number): StoredNote {
+function parseNote(headers: JsMsg['headers'], seq: number): StoredNote {
   return { ...JSON.parse(headers?.get(HEADER) ?? '{}'), seq }
 }
 
-/** Applies the last note of the key, unless it is that of an earlier entry. */
-function withNote(found: Found, stored: StoredNote | undefined): Found {
-  if (!stored || stored.seq < found.seq) return found
-  const { seq: _seq, ...note } = stored
-  return { ...found, ...note }
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString()
-}
-
-export function matches(
+function matches(
   found: Found,
   { states, projects, eventId, from, to, notResentSince }: EndedFilter,
 ): boolean {
@@ -390,22 +440,18 @@ export function matches(
   )
 }
 
-/** Joins and cuts pieces to the chunks of messages. Yields an empty one for an empty body. */
+/** Joins and cuts pieces to the chunks of messages, of which the last one may be empty. */
 async function* inChunks(body: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let bytes = 0
-  let isEmpty = true
-  for await (const piece of body)
-    for (let at = 0; at < piece.length; ) {
-      const part = piece.subarray(at, at + CHUNK_BYTES - bytes)
-      pieces.push(part)
-      bytes += part.length
-      at += part.length
-      if (bytes < CHUNK_BYTES) continue
-      yield Buffer.concat(pieces)
-      isEmpty = false
-      pieces = []
-      bytes = 0
-    }
-  if (bytes > 0 || isEmpty) yield Buffer.concat(pieces)
+  for await (const piece of body) {
+    pieces.push(piece)
+    bytes += piece.length
+    if (bytes <= CHUNK_BYTES) continue
+    let rest = Buffer.concat(pieces)
+    for (; rest.length > CHUNK_BYTES; rest = rest.subarray(CHUNK_BYTES)) yield rest.subarray(0, CHUNK_BYTES)
+    pieces = [rest]
+    bytes = rest.length
+  }
+  yield Buffer.concat(pieces)
 }

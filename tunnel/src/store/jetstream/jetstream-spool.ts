@@ -41,7 +41,8 @@ import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './jetstream-durability.ts'
 import { Messages, pauseAfter, removeByClass, type Stored, type Walked } from './messages.ts'
 import { isAnswer, Server } from './nats-server.ts'
-import { ALL, type Clocks, State } from './state.ts'
+import { ServerClock } from './server-clock.ts'
+import { ALL, State, type TimeOf } from './state.ts'
 import { type End, StreamEntries } from './stream-entries.ts'
 import { messageOf, type StreamSettings } from './streams.ts'
 import { SummaryIndex } from './summary-index.ts'
@@ -59,7 +60,6 @@ const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
 const COPIED_AT_A_TIME = 50
 const COPY_ATTEMPTS = 10
-const CLOCKS_DIFFER_MS = 5_000 // synchronised ones differ by less, the time of a response included
 const REMOVAL_MS = 30_000 // an operator waits for a purge
 
 /** Rejects with `StoreAway` when no usable server answers, and with another error when its streams would lose entries. `onNotice` receives messages for the operator. */
@@ -68,11 +68,11 @@ export async function openJetStreamSpool(
   bounds: Omit<Settings, 'replicas'>,
   now: () => number,
   onNotice: (notice: string) => void = () => {},
-  timeOf?: Clocks['timeOf'],
+  timeOf?: TimeOf,
 ): Promise<Spool> {
   const settings = { ...bounds, replicas: address.replicas }
   const server = await Server.open(address, settings)
-  const spool = new JetStreamSpool(server, { ...settings, address }, { now, timeOf }, onNotice)
+  const spool = new JetStreamSpool(server, { ...settings, address, timeOf }, now, onNotice)
   await spool.start().catch(async (error) => {
     await spool.close()
     throw new StoreAway(`SPOOL_URL: the NATS servers are not ready: ${messageOf(error)}`)
@@ -88,7 +88,7 @@ class JetStreamSpool implements Spool {
   readonly #messages: Messages
   readonly #consumers: Consumers
   readonly #state: State
-  readonly #now: () => number
+  readonly #clock: ServerClock
   readonly #closing = new AbortController()
   readonly #address: NatsAddress
   readonly #onNotice: (notice: string) => void
@@ -98,21 +98,21 @@ class JetStreamSpool implements Spool {
 
   constructor(
     server: Server,
-    settings: Settings & { address: NatsAddress },
-    clocks: Clocks,
+    settings: Settings & { address: NatsAddress; timeOf: TimeOf | undefined },
+    now: () => number,
     onNotice: (notice: string) => void,
   ) {
     this.#onNotice = onNotice
     this.#address = settings.address
     this.#server = server
     this.#messages = new Messages(server)
-    this.#state = new State(server, this.#messages, settings, clocks)
-    this.#consumers = new Consumers(server, () => this.#state.serverNow())
-    this.#now = clocks.now
-    const clockOffsetMs = () => this.#clockOffsetMs()
-    this.state = new SharedBuckets(server.js, settings.replicas, clockOffsetMs)
+    const clock = new ServerClock(now)
+    this.#clock = clock
+    this.#state = new State(server, this.#messages, settings, clock, settings.timeOf)
+    this.#consumers = new Consumers(server, () => clock.serverNow())
+    this.state = new SharedBuckets(server.js, settings.replicas, clock.offsetMs)
     this.entries = new StreamEntries({
-      ...{ ...settings, ...clocks, server, clockOffsetMs },
+      ...{ ...settings, server, clock },
       maxBytes: () => this.#state.maxBytes,
       put: (entry, body) => this.put(entry, body, 0),
       onNotice: (notice) => this.#notice(notice),
@@ -142,10 +142,10 @@ class JetStreamSpool implements Spool {
     this.#assertNoFailure()
     const reason = this.#state.shareReached(entry)
     if (reason) return { kind: 'full', reason }
-    const until = this.#now() + leaseMs
+    const until = this.#clock.now() + leaseMs
     const mark = randomUUID()
-    const due = leaseMs > 0 && { due: this.#state.serverNow() + leaseMs }
-    const stored: Entry = { ...shiftTimes(entry, this.#clockOffsetMs()), mark, ...due }
+    const due = leaseMs > 0 && { due: this.#clock.serverNow() + leaseMs }
+    const stored: Entry = { ...shiftTimes(entry, this.#clock.offsetMs()), mark, ...due }
     this.#state.add(entry)
     let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
@@ -185,8 +185,8 @@ class JetStreamSpool implements Spool {
       )
     }
     return taken.map(({ entry, id, attempts, until }) => ({
-      ...this.#localise(toSpoolEntry(entry)),
-      ...{ id, attempts, until: this.#toLocal(until) },
+      ...this.#clock.localise(toSpoolEntry(entry)),
+      ...{ id, attempts, until: this.#clock.toLocal(until) },
     }))
   }
 
@@ -197,8 +197,8 @@ class JetStreamSpool implements Spool {
   }
 
   async extend(lease: Lease, leaseMs: number): Promise<Lease> {
-    this.#consumers.extend(lease.id, this.#state.serverNow() + leaseMs)
-    return { ...lease, until: this.#now() + leaseMs }
+    this.#consumers.extend(lease.id, this.#clock.serverNow() + leaseMs)
+    return { ...lease, until: this.#clock.now() + leaseMs }
   }
 
   /** Keeps its lease and tries until the server has deleted it, since what is not deleted is delivered again. */
@@ -209,7 +209,7 @@ class JetStreamSpool implements Spool {
 
   /** Notifies all replicas when the lease is that of a put, since any of them may have fetched the message. */
   async postpone({ id, key }: Lease, at: number): Promise<void> {
-    const due = this.#state.serverNow() + Math.min(at - this.#now(), LONGEST_DELAY_MS)
+    const due = this.#clock.serverNow() + Math.min(at - this.#clock.now(), LONGEST_DELAY_MS)
     if (await this.#consumers.postpone(id, due)) return
     const retry: Retry = { which: { entry: { id, key } }, due, isPutOver: true }
     this.#consumers.retry(retry)
@@ -217,7 +217,7 @@ class JetStreamSpool implements Spool {
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
-    const end = this.#toServer(before)
+    const end = this.#clock.toServer(before)
     return removeByClass(async (priority) => {
       const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
       const isDue = oldest !== undefined && oldest < end
@@ -242,8 +242,8 @@ class JetStreamSpool implements Spool {
     }
     const { from, to, ...others } = query
     const within = {
-      ...(from !== undefined && { from: this.#toServer(from) }),
-      ...(to !== undefined && { to: this.#toServer(to) }),
+      ...(from !== undefined && { from: this.#clock.toServer(from) }),
+      ...(to !== undefined && { to: this.#clock.toServer(to) }),
     }
     const found = await Promise.all(
       CLASSES.map((_, priority) => this.#messages.list(priority, { ...others, ...within })),
@@ -272,13 +272,13 @@ class JetStreamSpool implements Spool {
       const { id, key } = which.entry
       const stored = await this.#messages.get(id)
       const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
-      return stored && isOurs ? [this.#localise(toSpoolEntry(stored.entry))] : []
+      return stored && isOurs ? [this.#clock.localise(toSpoolEntry(stored.entry))] : []
     }
     return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
   }
 
   pause(project = ALL): Promise<void> {
-    return this.#state.changePauses((paused) => ({ [project]: this.#now(), ...paused }))
+    return this.#state.changePauses((paused) => ({ [project]: this.#clock.now(), ...paused }))
   }
 
   resume(project = ALL): Promise<void> {
@@ -382,7 +382,9 @@ class JetStreamSpool implements Spool {
       const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
       const removed = await Promise.allSettled(ended)
       const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
-      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#localise(toSpoolEntry(entry))))
+      ours.push(
+        ...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#clock.localise(toSpoolEntry(entry))),
+      )
       const failed = removed.find((each) => each.status === 'rejected')
       if (failed && ours.length === 0) throw failed.reason
       if (failed) break // what was removed has to be told
@@ -391,30 +393,12 @@ class JetStreamSpool implements Spool {
   }
 
   #countLost(ageMs: number): Promise<void> {
-    return this.#state.countLost(this.#state.serverNow(), ageMs).catch(() => undefined) // a later call counts it
+    return this.#state.countLost(ageMs).catch(() => undefined) // a later call counts it
   }
 
   #describe(entry: Entry, id: number, place: number): ListedEntry {
     const { due, ...listed } = this.#consumers.describe(entry, id, place)
-    return { ...this.#localise(listed), ...(due !== undefined && { due: this.#toLocal(due) }) }
-  }
-
-  /** Times in the streams are those of the server, where the clock of this machine differs from its. */
-  #clockOffsetMs(): number {
-    const aheadMs = this.#state.serverNow() - this.#now()
-    return Math.abs(aheadMs) < CLOCKS_DIFFER_MS ? 0 : Math.round(aheadMs)
-  }
-
-  #toServer(time: number): number {
-    return time + this.#clockOffsetMs()
-  }
-
-  #toLocal(time: number): number {
-    return time - this.#clockOffsetMs()
-  }
-
-  #localise<E extends SpoolEntry>(entry: E): E {
-    return shiftTimes(entry, -this.#clockOffsetMs())
+    return { ...this.#clock.localise(listed), ...(due !== undefined && { due: this.#clock.toLocal(due) }) }
   }
 
   #timeLimit(): AbortSignal {

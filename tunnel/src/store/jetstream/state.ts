@@ -9,13 +9,14 @@ import { openBucket, putRevision, unlessDeleted } from './buckets.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './nats-server.ts'
+import type { ServerClock } from './server-clock.ts'
 import { BACKSTOP_MS } from './streams.ts'
 
 /** Time of each pause by project, in milliseconds since 1970. */
 type Paused = Record<string, number>
 
-/** Clock of this machine in milliseconds since 1970, and a function that reads the server's from its response, which tests replace. */
-export type Clocks = { now: () => number; timeOf?: ((info: StreamInfo) => number) | undefined }
+/** Reads the server's time from its response, in milliseconds since 1970. */
+export type TimeOf = (info: StreamInfo) => number
 
 /** Entries of one class, and the time at which its stream was created. */
 type Seen = { created: number; entries: number }
@@ -31,8 +32,8 @@ const PROBE = 'probe'
 const MAX_NETWORKS = 10_000
 
 export class State {
-  readonly #now: () => number
-  readonly #timeOf: (info: StreamInfo) => number
+  readonly #clock: ServerClock
+  readonly #timeOf: TimeOf
   readonly #server: Server
   readonly #messages: Messages
   readonly #shares: Omit<SpoolBounds, 'bytes'>
@@ -44,16 +45,20 @@ export class State {
   #infos: StreamInfo[] = []
   #paused: Paused = {}
   #lookedAt = -Infinity
-  /** Milliseconds by which the server's clock is ahead of the monotonic one of this process. */
-  #serverOffset: number | undefined
   #turns = 0
   #seen: Seen[] = []
   #notedAt = -Infinity
   #lost = 0
 
-  constructor(server: Server, messages: Messages, shares: Omit<SpoolBounds, 'bytes'>, clocks: Clocks) {
-    this.#now = clocks.now
-    this.#timeOf = clocks.timeOf ?? readTime
+  constructor(
+    server: Server,
+    messages: Messages,
+    shares: Omit<SpoolBounds, 'bytes'>,
+    clock: ServerClock,
+    timeOf: TimeOf = readTime,
+  ) {
+    this.#clock = clock
+    this.#timeOf = timeOf
     this.#server = server
     this.#messages = messages
     this.#shares = shares
@@ -68,11 +73,6 @@ export class State {
     return Math.round(sumOf(bounds) / CLASSES.length)
   }
 
-  /** Returns the time of the server in milliseconds since 1970, so that a wrong clock of one machine does no harm to the others. */
-  serverNow(): number {
-    return this.#serverOffset === undefined ? this.#now() : Math.round(performance.now() + this.#serverOffset)
-  }
-
   /** Asks the server, unless the last answer is younger than `ageMs`. */
   async look(ageMs: number): Promise<void> {
     if (performance.now() - this.#lookedAt < ageMs) return
@@ -82,7 +82,7 @@ export class State {
     const [paused, ...infos] = await Promise.all([this.#onBucket((bucket) => bucket.get(PAUSED)), ...asked])
     this.#lookedAt = performance.now()
     const times = infos.map(this.#timeOf).filter(Number.isFinite)
-    if (times.length > 0) this.#serverOffset = Math.max(...times) - this.#lookedAt
+    if (times.length > 0) this.#clock.learn(Math.max(...times))
     this.#paused = unlessDeleted(paused)?.json<Paused>() ?? {}
     this.#infos = infos
     const subjects = infos.flatMap(({ state }) => Object.entries(state.subjects ?? {}))
@@ -188,7 +188,7 @@ export class State {
    * that was created again. After an absence in which `max_age` may have passed, those that are missing are lost, too; after a shorter one
    * they were settled. The replica that notes a loss first counts it.
    */
-  async countLost(now: number, ageMs: number): Promise<void> {
+  async countLost(ageMs: number): Promise<void> {
     const before = this.#seen
     this.#seen = this.#infos.map(({ created, state }) => ({
       created: Date.parse(created),
@@ -200,7 +200,7 @@ export class State {
     await this.#onBucket(async (bucket) => {
       const entry = await bucket.get(SEEN)
       const noted = entry?.json<Seen[]>() ?? []
-      const isLong = entry !== null && entry.created.getTime() < now - BACKSTOP_MS
+      const isLong = entry !== null && entry.created.getTime() < this.#clock.serverNow() - BACKSTOP_MS
       const lost = this.#seen.map(({ created, entries }, i) => {
         const most = noted[i]?.entries ?? 0
         if (created !== noted[i]?.created) return Math.max(most, before[i]?.entries ?? 0)

@@ -5,16 +5,17 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import type { EndedEntry, InboxQuery, Span, Summaries } from '../../pipeline/spool.ts'
 import { MAX_LISTED, SUMMARIES_TABLE, Summaries as SummaryTable } from '../sqlite/summaries.ts'
-import { REMOVED, type StreamEntries, type Summarised } from './stream-entries.ts'
+import type { EndedStream, Found } from './ended-stream.ts'
+import { REMOVED, type StreamEntries } from './stream-entries.ts'
 
 export class SummaryIndex implements Summaries {
-  readonly #entries: StreamEntries
+  readonly #kept: EndedStream
   #table: SummaryTable | undefined
-  #lastSeq = 0
+  #lastId = 0
   #updating: Promise<SummaryTable> | undefined
 
   constructor(nc: NatsConnection, entries: StreamEntries) {
-    this.#entries = entries
+    this.#kept = entries.kept
     entries.onRemoved = (id) => this.#table?.remove(id)
     nc.subscribe(REMOVED, { callback: (_, message) => this.#table?.remove(Number(message.string())) })
     void this.#watchConnection(nc)
@@ -30,7 +31,7 @@ export class SummaryIndex implements Summaries {
 
   async find(receipt: string): Promise<EndedEntry | undefined> {
     const id = (await this.#update()).numberOf(receipt)
-    return id === undefined ? undefined : this.#entries.numbered(id)
+    return id === undefined ? undefined : this.#kept.get({ id })
   }
 
   async countArrived({ from, until }: Span): Promise<number> {
@@ -47,8 +48,8 @@ export class SummaryIndex implements Summaries {
   /** Reads the entries that were kept since the last call, and forgets those that the server has dropped. */
   async #readNew(): Promise<SummaryTable> {
     const table = this.#table ?? (await this.#readAll())
-    table.removeBefore(await this.#entries.firstKept())
-    for await (const summarised of this.#entries.summarised(this.#lastSeq + 1)) this.#add(table, summarised)
+    table.removeBefore(await this.#kept.firstId())
+    for await (const found of this.#kept.oldest({}, this.#lastId)) this.#add(table, found)
     return table
   }
 
@@ -57,8 +58,8 @@ export class SummaryIndex implements Summaries {
     db.exec(SUMMARIES_TABLE)
     const table = new SummaryTable(db)
     let left = MAX_LISTED
-    for await (const summarised of this.#entries.summarised()) {
-      this.#add(table, summarised)
+    for await (const found of this.#kept.newest({})) {
+      this.#add(table, found)
       if (--left === 0) break
     }
     this.#table = table
@@ -70,8 +71,8 @@ export class SummaryIndex implements Summaries {
     for await (const { type } of nc.status()) if (type === 'reconnect') this.#table = undefined
   }
 
-  #add(table: SummaryTable, { entry, summary, seq }: Summarised): void {
-    table.add(entry.id, entry, summary)
-    this.#lastSeq = Math.max(this.#lastSeq, seq)
+  #add(table: SummaryTable, found: Found): void {
+    if (found.summary) table.add(found.id, found, found.summary)
+    this.#lastId = Math.max(this.#lastId, found.id)
   }
 }
