@@ -207,11 +207,6 @@ export type Summaries = {
   countArrived(span: Span): Promise<number>
 }
 
-export const DEAD_LETTER_MS = 7 * 24 * 60 * 60 * 1000
-/** Part of the bytes of pending entries that dead letters may take. */
-export const DEAD_LETTER_SHARE = 0.1
-/** Dead letters that are kept, most of them perhaps without a body. */
-export const DEAD_LETTER_LINES = 10_000
 /** Bytes of an answer that are kept. */
 export const ANSWER_BYTES = 1024
 

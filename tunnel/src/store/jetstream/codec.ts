@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { type MsgHdrs, headers as newHeaders } from '@nats-io/transport-node'
 import type { EntryFilter, SpoolEntry } from '../../pipeline/spool.ts'
 
-/** Entry as a message holds it, in one header. */
+/** Entry as a message holds it, in one header, with times of the server. Elsewhere, all but `due` are those of this machine. */
 export type Entry = SpoolEntry & {
   /** Names the put that stored it. */
   mark: string
@@ -91,12 +91,6 @@ export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
 /** Removes what only the stream knows. */
 export function toSpoolEntry({ mark: _mark, due: _due, ...entry }: Entry): SpoolEntry {
   return entry
-}
-
-/** Returns an entry with the times of another clock, which is ahead by `ms`. */
-export function shiftTimes<E extends SpoolEntry>(entry: E, ms: number): E {
-  const { received, resent } = entry
-  return { ...entry, received: received + ms, ...(resent !== undefined && { resent: resent + ms }) }
 }
 
 /** Bytes that an entry takes of its class, within a few per cent. */

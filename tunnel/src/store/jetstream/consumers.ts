@@ -16,6 +16,7 @@ import {
   toSpoolEntry,
 } from './codec.ts'
 import type { Server } from './nats-server.ts'
+import type { ServerClock } from './server-clock.ts'
 
 type Delivered = { entry: Entry; id: number; attempts: number; until: number }
 
@@ -44,7 +45,7 @@ const AVOIDED_MS = 3_000
 
 export class Consumers {
   readonly #server: Server
-  readonly #now: () => number
+  readonly #clock: ServerClock
   readonly #queues = new Map<string, Queue>()
   readonly #leases = new Map<number, Held>()
   readonly #postponed = new BoundedMap<number, Postponed>(MAX_POSTPONED)
@@ -52,9 +53,9 @@ export class Consumers {
   readonly #endedPuts = new BoundedMap<number, true>(MAX_POSTPONED)
   readonly #timers: NodeJS.Timeout[]
 
-  constructor(server: Server, now: () => number) {
+  constructor(server: Server, clock: ServerClock) {
     this.#server = server
-    this.#now = now
+    this.#clock = clock
     this.#timers = [
       setInterval(() => this.#endLeases(), TICK_MS).unref(),
       setInterval(() => this.#extendLeases(), WORKING_MS).unref(),
@@ -66,7 +67,7 @@ export class Consumers {
     const taken = (await this.#queueOf(partition).take(limit)).filter(
       (held) => this.#leases.get(held.id) === held,
     )
-    for (const held of taken) held.until = this.#now() + leaseMs
+    for (const held of taken) held.until = this.#clock.serverNow() + leaseMs
     return taken
   }
 
@@ -89,9 +90,9 @@ export class Consumers {
       if (taken.length < LOOKED_AT) break
     }
     const left = [...wanted.splice(limit), ...avoided]
-    const due = this.#now() + AVOIDED_MS
+    const due = this.#clock.serverNow() + AVOIDED_MS
     await Promise.all(left.splice(LOOKED_AT).map(({ id }) => this.postpone(id, due)))
-    for (const held of left) held.until = this.#now() + UNTAKEN_MS
+    for (const held of left) held.until = this.#clock.serverNow() + UNTAKEN_MS
     this.#queueOf(partition).putBack(left)
     return wanted
   }
@@ -105,7 +106,7 @@ export class Consumers {
     const lease = this.#leases.get(id)
     const ofPut = this.#isPutPending(entry, id) ? (entry.due ?? 0) : 0
     const { attempts = 0, until = ofPut } = lease ?? this.#postponed.get(id) ?? {}
-    const due = until > this.#now() && until < Infinity && { due: until }
+    const due = until > this.#clock.serverNow() && until < Infinity && { due: this.#clock.toLocal(until) }
     const leased = lease !== undefined || ofPut > 0
     return { ...toSpoolEntry(entry), id, place, attempts, leased, ...due }
   }
@@ -146,7 +147,7 @@ export class Consumers {
       if (projects && !projects.includes(its.project)) continue
       if (category !== undefined && category !== its.category) continue
       postponed.until = due
-      const delay = nanos(Math.max(0, due - this.#now())) // JsMsg sends one answer only, and that was the first delay
+      const delay = nanos(Math.max(0, due - this.#clock.serverNow())) // JsMsg sends one answer only, and that was the first delay
       this.#server.nc.publish(postponed.reply, `-NAK ${JSON.stringify({ delay })}`)
       retried++
     }
@@ -172,13 +173,14 @@ export class Consumers {
    * only replaces the first.
    */
   #lease({ priority }: Partition, message: JsMsg): Held | undefined {
-    const entry = decodeEntry(message.headers)
-    if (!entry) {
+    const sent = decodeEntry(message.headers)
+    if (!sent) {
       message.term('not an entry of Culvert')
       return undefined
     }
+    const entry = this.#clock.withLocalTimes(sent)
     const id = encodeId(priority, message.seq)
-    const until = this.#now() + UNTAKEN_MS
+    const until = this.#clock.serverNow() + UNTAKEN_MS
     const held = { entry, id, attempts: message.info.deliveryCount, until, message }
     const leased = this.#leases.get(id)
     if (leased) leased.message = message
@@ -197,13 +199,13 @@ export class Consumers {
   }
 
   #delay({ message, ...delivered }: Held, due: number): void {
-    message.nak(Math.max(0, due - this.#now()))
+    message.nak(Math.max(0, due - this.#clock.serverNow()))
     this.#postponed.set(delivered.id, { ...delivered, until: due, reply: replyOf(message) })
   }
 
   /** Returns `true` while the replica that put an entry makes the first attempt to deliver it. */
   #isPutPending(entry: Entry, id: number): boolean {
-    return (entry.due ?? 0) > this.#now() && !this.#endedPuts.has(id)
+    return (entry.due ?? 0) > this.#clock.serverNow() && !this.#endedPuts.has(id)
   }
 
   #extendLeases(): void {
@@ -212,7 +214,7 @@ export class Consumers {
 
   /** Ends leases and delays whose time is over. */
   #endLeases(): void {
-    const now = this.#now()
+    const now = this.#clock.serverNow()
     for (const held of this.#leases.values()) if (held.until <= now) this.#giveBack(held)
     for (const [id, { until }] of this.#postponed) if (until <= now) this.#postponed.delete(id)
   }

@@ -23,8 +23,8 @@ import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './
 /** Place of a body: its messages, the first at the sequence `body`. */
 type BodyPlace = { body?: number; chunks?: number }
 
-/** Entry as a message holds it, in one header. Times are those of the server. Kept ones have a summary. */
-export type Line = SpoolEntry &
+/** Entry as a message holds it, in one header. Kept ones have a summary. */
+type Line = SpoolEntry &
   BodyPlace & {
     state: EndedState
     status?: number | undefined
@@ -32,7 +32,7 @@ export type Line = SpoolEntry &
     summary?: Summary
   }
 
-/** Entry that was read, with times of this machine. */
+/** Entry that was read. */
 export type Found = EndedEntry & Pick<Line, 'body' | 'chunks' | 'summary'>
 
 /** Changes of a kept entry: its message cannot be changed. */
@@ -181,9 +181,7 @@ export class EndedStream {
 
   /** Notes changes of a kept entry. */
   async note({ key, resent, status, answer }: Found, change: Note): Promise<void> {
-    const note = { resent, status, answer, ...change }
-    const onServer = note.resent !== undefined && { resent: this.#deps.clock.toServer(note.resent) }
-    await this.#publish(this.#noteOf(key), { ...note, ...onServer })
+    await this.#publish(this.#noteOf(key), { resent, status, answer, ...change })
   }
 
   remove({ id, key }: EntryRef): Promise<void> {
@@ -218,10 +216,9 @@ export class EndedStream {
   /** Returns the sequence of the message. With `isFirst`, rejects when the subject has one already. */
   async #publish(subject: string, value: Line | Note, isFirst = false): Promise<number> {
     const headers = newHeaders()
-    headers.set(HEADER, toAscii(value))
-    return (
-      await this.#send(subject, '', { headers, ...(isFirst && { expect: { lastSubjectSequence: 0 } }) })
-    ).seq
+    headers.set(HEADER, toAscii(this.#deps.clock.withServerTimes(value)))
+    const expect = isFirst && { expect: { lastSubjectSequence: 0 } }
+    return (await this.#send(subject, '', { headers, ...expect })).seq
   }
 
   #send(subject: string, data: Payload, options: object = {}) {
@@ -304,9 +301,10 @@ export class EndedStream {
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []
-    for (const { key, seq } of this.#usage.beyondBytes(added))
-      removals.push(this.kind === KEPT ? this.#remove(key, seq) : this.#removeBody(key))
-    for (const { key, seq } of this.#usage.beyondLines(added)) removals.push(this.#remove(key, seq))
+    for (const { counted, isWhole } of this.#usage.beyond(added)) {
+      const { key, seq } = counted
+      removals.push(isWhole || this.kind === KEPT ? this.#remove(key, seq) : this.#removeBody(key))
+    }
     await Promise.all(removals)
   }
 
@@ -363,15 +361,14 @@ export class EndedStream {
     const line: Line = JSON.parse(text)
     const { clock } = this.#deps
     const place = { id: this.#idOf(seq), ended: clock.toLocal(time.getTime()) }
-    return { ...clock.localise(line), ...place, isStored: isStored(line) }
+    return { ...clock.withLocalTimes(line), ...place, isStored: isStored(line) }
   }
 
   /** Applies the last note of the key, unless it is that of an earlier entry. */
   #withNote(found: Found, note: StoredNote | undefined): Found {
     if (!note || note.seq < seqOf(found.id)) return found
-    const { resent, status, answer } = note
-    const { clock } = this.#deps
-    return { ...found, status, answer, resent: resent === undefined ? undefined : clock.toLocal(resent) }
+    const { seq: _seq, ...changes } = this.#deps.clock.withLocalTimes(note)
+    return { ...found, ...changes }
   }
 
   /** Creates the streams first, and again when they were deleted. */

@@ -31,7 +31,6 @@ import {
   CLASSES,
   type Entry,
   INLINE_BYTES,
-  shiftTimes,
   storedBytes,
   subjectsOf,
   subjectsWithin,
@@ -105,11 +104,11 @@ class JetStreamSpool implements Spool {
     this.#onNotice = onNotice
     this.#address = settings.address
     this.#server = server
-    this.#messages = new Messages(server)
     const clock = new ServerClock(now)
     this.#clock = clock
+    this.#messages = new Messages(server, clock)
     this.#state = new State(server, this.#messages, settings, clock, settings.timeOf)
-    this.#consumers = new Consumers(server, () => clock.serverNow())
+    this.#consumers = new Consumers(server, clock)
     this.state = new SharedBuckets(server.js, settings.replicas, clock.offsetMs)
     this.entries = new StreamEntries({
       ...{ ...settings, server, clock },
@@ -145,7 +144,7 @@ class JetStreamSpool implements Spool {
     const until = this.#clock.now() + leaseMs
     const mark = randomUUID()
     const due = leaseMs > 0 && { due: this.#clock.serverNow() + leaseMs }
-    const stored: Entry = { ...shiftTimes(entry, this.#clock.offsetMs()), mark, ...due }
+    const stored: Entry = { ...entry, mark, ...due }
     this.#state.add(entry)
     let result: Awaited<ReturnType<Messages['put']>> | undefined
     try {
@@ -185,7 +184,7 @@ class JetStreamSpool implements Spool {
       )
     }
     return taken.map(({ entry, id, attempts, until }) => ({
-      ...this.#clock.localise(toSpoolEntry(entry)),
+      ...toSpoolEntry(entry),
       ...{ id, attempts, until: this.#clock.toLocal(until) },
     }))
   }
@@ -217,13 +216,10 @@ class JetStreamSpool implements Spool {
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
-    const end = this.#clock.toServer(before)
     return removeByClass(async (priority) => {
       const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
-      const isDue = oldest !== undefined && oldest < end
-      return isDue
-        ? this.#removeWithin(priority, {}, REMOVED, { before: end, ending: { state: 'expired' } })
-        : []
+      const isDue = oldest !== undefined && oldest < before
+      return isDue ? this.#removeWithin(priority, {}, REMOVED, { before, ending: { state: 'expired' } }) : []
     })
   }
 
@@ -238,22 +234,15 @@ class JetStreamSpool implements Spool {
     if ('entry' in query) {
       const { id, key } = query.entry
       const stored = await this.#messages.get(id)
-      return stored?.entry.key === key ? [this.#describe(stored.entry, id, id)] : []
+      return stored?.entry.key === key ? [this.#consumers.describe(stored.entry, id, id)] : []
     }
-    const { from, to, ...others } = query
-    const within = {
-      ...(from !== undefined && { from: this.#clock.toServer(from) }),
-      ...(to !== undefined && { to: this.#clock.toServer(to) }),
-    }
-    const found = await Promise.all(
-      CLASSES.map((_, priority) => this.#messages.list(priority, { ...others, ...within })),
-    )
+    const found = await Promise.all(CLASSES.map((_, priority) => this.#messages.list(priority, query)))
     const sign = query.order === 'oldest' ? 1 : -1
     return found
       .flat()
       .sort((a, b) => sign * (a.place - b.place))
       .slice(0, query.limit)
-      .map(({ entry, id, place }) => this.#describe(entry, id, place))
+      .map(({ entry, id, place }) => this.#consumers.describe(entry, id, place))
   }
 
   /** Each replica delivers again what it has put off itself. */
@@ -272,7 +261,7 @@ class JetStreamSpool implements Spool {
       const { id, key } = which.entry
       const stored = await this.#messages.get(id)
       const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
-      return stored && isOurs ? [this.#clock.localise(toSpoolEntry(stored.entry))] : []
+      return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
     }
     return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
   }
@@ -382,9 +371,7 @@ class JetStreamSpool implements Spool {
       const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
       const removed = await Promise.allSettled(ended)
       const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
-      ours.push(
-        ...some.filter((_, i) => isOurs[i]).map(({ entry }) => this.#clock.localise(toSpoolEntry(entry))),
-      )
+      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
       const failed = removed.find((each) => each.status === 'rejected')
       if (failed && ours.length === 0) throw failed.reason
       if (failed) break // what was removed has to be told
@@ -394,11 +381,6 @@ class JetStreamSpool implements Spool {
 
   #countLost(ageMs: number): Promise<void> {
     return this.#state.countLost(ageMs).catch(() => undefined) // a later call counts it
-  }
-
-  #describe(entry: Entry, id: number, place: number): ListedEntry {
-    const { due, ...listed } = this.#consumers.describe(entry, id, place)
-    return { ...this.#clock.localise(listed), ...(due !== undefined && { due: this.#clock.toLocal(due) }) }
   }
 
   #timeLimit(): AbortSignal {

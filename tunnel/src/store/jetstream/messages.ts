@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import { type ObjectStore, Objm } from '@nats-io/obj'
+import type { MsgHdrs } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import {
   type PageQuery,
@@ -31,6 +32,7 @@ import {
   timeOfPlace,
 } from './codec.ts'
 import { isFull, isGone, type Server } from './nats-server.ts'
+import type { ServerClock } from './server-clock.ts'
 import { BodyGone, type Range, readBackwards, readChunks, readForwards } from './stream-reader.ts'
 
 export type Stored = { entry: Entry; data: Uint8Array }
@@ -55,12 +57,14 @@ const LOOKS = 2 // the client sends requests again that it has buffered without 
 export class Messages {
   readonly #server: Server
   readonly #objm: Objm
+  readonly #clock: ServerClock
   #reconcileAt = 0
   /** Puts without an answer, by mark: the server may have stored them, or may do so when the connection is back. */
   readonly #unanswered = new BoundedMap<string, Unanswered>(MAX_UNANSWERED)
 
-  constructor(server: Server) {
+  constructor(server: Server, clock: ServerClock) {
     this.#server = server
+    this.#clock = clock
     this.#objm = new Objm(server.js)
   }
 
@@ -110,7 +114,7 @@ export class Messages {
     const mark = randomUUID()
     const { key, priority } = stored.entry
     const entry: Entry = { ...stored.entry, mark, isRejected: true }
-    const options = { msgID: `${key}.${mark}`, headers: encodeEntry(entry), timeout: PUBLISH_MS }
+    const options = { msgID: `${key}.${mark}`, headers: this.#encode(entry), timeout: PUBLISH_MS }
     const publish = () => this.#server.js.publish(subjectOf(entry), stored.data, options)
     const { seq } = await this.#server.insist(priority, publish)
     const isOurs = await this.remove(id, AbortSignal.timeout(RECONCILE_MS))
@@ -136,14 +140,14 @@ export class Messages {
   async get(id: number): Promise<Stored | undefined> {
     const { priority, seq } = decodeId(id)
     const message = seq > 0 ? await this.#read(priority, { seq }) : null
-    const entry = message && decodeEntry(message.header)
+    const entry = message && this.#decode(message.header)
     return entry ? { entry, data: message.data } : undefined
   }
 
   /** Returns when the oldest entry of a subject became pending; for a message that is not an entry, when it was stored. */
   async oldest(priority: number, subject: string): Promise<number | undefined> {
     const message = await this.#read(priority, { seq: 1, next_by_subj: subject })
-    const entry = message && decodeEntry(message.header)
+    const entry = message && this.#decode(message.header)
     return entry ? pendingSince(entry) : message?.time.getTime()
   }
 
@@ -175,7 +179,7 @@ export class Messages {
 
   /** Yields the entries of a range in the order in which they were stored. */
   async *walk(priority: number, range: Range): AsyncGenerator<Walked> {
-    yield* entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, range))
+    yield* this.#entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, range))
   }
 
   /** Lists entries of one class, in the order in which they were stored or the reverse. */
@@ -186,7 +190,7 @@ export class Messages {
     const range = { subjects: subjectsWithin(priority, query), time: after && timeOfPlace(after.place) }
     const read = isNewest ? readBackwards : readForwards
     const found: Walked[] = []
-    for await (const walked of entriesOf(priority, read(this.#server, stream, range))) {
+    for await (const walked of this.#entriesOf(priority, read(this.#server, stream, range))) {
       if (found.length === limit) break
       const since = pendingSince(walked.entry)
       if (after && (isNewest ? walked.place >= after.place : walked.place <= after.place)) continue
@@ -212,7 +216,7 @@ export class Messages {
    */
   async #publish(entry: Entry, data: Uint8Array): Promise<PutResult> {
     const { key, priority, mark } = entry
-    const [subject, headers] = [subjectOf(entry), encodeEntry(entry)]
+    const [subject, headers] = [subjectOf(entry), this.#encode(entry)]
     let msgID = key
     for (let names = 1; names <= MAX_NAMES; names++) {
       const ask = () => this.#server.js.publish(subject, data, { msgID, headers, timeout: PUBLISH_MS })
@@ -236,6 +240,22 @@ export class Messages {
     yield* readChunks(this.#server, priority, stream, chunks)
   }
 
+  async *#entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {
+    for await (const { headers, seq, timestampNanos } of messages) {
+      const entry = this.#decode(headers)
+      if (entry) yield { entry, id: encodeId(priority, seq), place: encodePlace(priority, timestampNanos) }
+    }
+  }
+
+  #encode(entry: Entry): MsgHdrs {
+    return encodeEntry(this.#clock.withServerTimes(entry))
+  }
+
+  #decode(headers: MsgHdrs | undefined): Entry | undefined {
+    const entry = decodeEntry(headers)
+    return entry && this.#clock.withLocalTimes(entry)
+  }
+
   #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<StoredMsg | null> {
     const { stream } = classOf({ priority })
     return this.#server.insist(priority, () => this.#server.jsm.streams.getMessage(stream, query))
@@ -251,13 +271,6 @@ export async function pauseAfter(error: unknown, signal: AbortSignal): Promise<v
   await wait(PAUSE_MS, undefined, { signal }).catch(() => {
     throw error
   })
-}
-
-async function* entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {
-  for await (const { headers, seq, timestampNanos } of messages) {
-    const entry = decodeEntry(headers)
-    if (entry) yield { entry, id: encodeId(priority, seq), place: encodePlace(priority, timestampNanos) }
-  }
 }
 
 /** Removes entries class by class. After a failure it returns those removed before: each has its final outcome only now. */

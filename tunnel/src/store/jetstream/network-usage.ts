@@ -1,17 +1,17 @@
 /** Entries that are not pending by network and project, as this replica knows them, so that none takes more than its share. */
 
-import { networksAround } from 'contract/networks'
 import { shareOf } from '../../pipeline/projects.ts'
 import type { SpoolBounds } from '../../pipeline/spool.ts'
+import { networkShares } from '../bounds.ts'
 
 /** Entry, and the bytes of its body if it is there. */
 export type Counted = Owner & { key: string; bytes: number; seq: number }
 
-export type Owner = { network: string; project: string }
+type Owner = { network: string; project: string }
 /** Shares of the limits that one client address and one project, or all mirrors, may fill. */
 export type Shares = Pick<SpoolBounds, 'addressShare' | 'projectShare'>
 
-/** Entries by key, the oldest first. */
+/** Entries of a network or a project by key, the oldest first. */
 type Usage = { bytes: number; lines: Map<string, Counted> }
 
 export type Limits = { bytes: number; lines: number }
@@ -20,7 +20,7 @@ export class NetworkUsage {
   readonly #limits: () => Limits
   readonly #shares: Shares
   readonly #counted = new Map<string, Counted>()
-  readonly #groups = new Map<string, Usage>()
+  readonly #usages = new Map<string, Usage>()
 
   constructor(limits: () => Limits, shares: Shares) {
     this.#limits = limits
@@ -29,7 +29,7 @@ export class NetworkUsage {
 
   clear(): void {
     this.#counted.clear()
-    this.#groups.clear()
+    this.#usages.clear()
   }
 
   add(counted: Counted): void {
@@ -37,31 +37,27 @@ export class NetworkUsage {
     this.forget(key)
     this.#counted.set(key, counted)
     for (const { name } of this.#groupsOf(counted)) {
-      const usage = this.#groups.get(name) ?? { bytes: 0, lines: new Map() }
+      const usage = this.#usages.get(name) ?? { bytes: 0, lines: new Map() }
       usage.bytes += bytes
       usage.lines.set(key, counted)
-      this.#groups.set(name, usage)
+      this.#usages.set(name, usage)
     }
   }
 
   forget(key: string): void {
     this.forgetBody(key)
     const counted = this.#counted.get(key)
-    for (const { name } of counted ? this.#groupsOf(counted) : []) {
-      const usage = this.#groups.get(name)
-      usage?.lines.delete(key)
-      if (usage?.lines.size === 0) this.#groups.delete(name)
-    }
     this.#counted.delete(key)
+    for (const { name, usage } of counted ? this.#groupsOf(counted) : []) {
+      usage?.lines.delete(key)
+      if (usage?.lines.size === 0) this.#usages.delete(name)
+    }
   }
 
   forgetBody(key: string): void {
     const counted = this.#counted.get(key)
     if (!counted) return
-    for (const { name } of this.#groupsOf(counted)) {
-      const usage = this.#groups.get(name)
-      if (usage) usage.bytes -= counted.bytes
-    }
+    for (const { usage } of this.#groupsOf(counted)) if (usage) usage.bytes -= counted.bytes
     counted.bytes = 0
   }
 
@@ -71,35 +67,24 @@ export class NetworkUsage {
     return Math.min(bytes, ...this.#groupsOf(owner).map(({ share }) => share * bytes))
   }
 
-  /** Yields the oldest entries with a body while their network or project exceeds its share of the bytes. The caller forgets each. */
-  *beyondBytes(owner: Owner): Generator<Counted> {
-    for (const { usage, share } of this.#sharesOf(owner))
+  /**
+   * Yields the oldest entries while their network or project exceeds its share: whole ones beyond that of the lines, and those with a body
+   * beyond that of the bytes. The caller forgets each, or its body.
+   */
+  *beyond(owner: Owner): Generator<{ counted: Counted; isWhole: boolean }> {
+    const { bytes, lines } = this.#limits()
+    for (const { usage, share } of this.#groupsOf(owner))
       for (const counted of usage?.lines.values() ?? []) {
-        if (!usage || usage.bytes <= share * this.#limits().bytes) break
-        if (counted.bytes > 0) yield counted
+        const isWhole = usage !== undefined && usage.lines.size > Math.max(1, share * lines)
+        if (!isWhole && (usage?.bytes ?? 0) <= share * bytes) break
+        if (isWhole || counted.bytes > 0) yield { counted, isWhole }
       }
   }
 
-  /** Yields the oldest entries while their network or project exceeds its share of the lines. The caller forgets each. */
-  *beyondLines(owner: Owner): Generator<Counted> {
-    for (const { usage, share } of this.#sharesOf(owner))
-      for (const counted of usage?.lines.values() ?? []) {
-        if (!usage || usage.lines.size <= Math.max(1, share * this.#limits().lines)) break
-        yield counted
-      }
-  }
-
-  #sharesOf(owner: Owner): { usage: Usage | undefined; share: number }[] {
-    return this.#groupsOf(owner).map(({ name, share }) => ({ usage: this.#groups.get(name), share }))
-  }
-
-  #groupsOf({ network, project }: Owner): { name: string; share: number }[] {
+  #groupsOf({ network, project }: Owner): { name: string; share: number; usage: Usage | undefined }[] {
     const { addressShare, projectShare } = this.#shares
-    const networks = networksAround(network).map(({ name, factor }) => ({
-      name,
-      share: Math.min(1, addressShare * factor),
-    }))
-    if (projectShare === 1) return networks
-    return [...networks, { name: `project ${shareOf(project)}`, share: projectShare }]
+    const groups = networkShares(network, addressShare)
+    if (projectShare < 1) groups.push({ name: `project ${shareOf(project)}`, share: projectShare })
+    return groups.map(({ name, share }) => ({ name, share, usage: this.#usages.get(name) }))
   }
 }

@@ -1,7 +1,8 @@
 /** Clock of the NATS servers, by which the times in the streams are told: a wrong clock of one machine does no harm to the others. */
 
 import type { SpoolEntry } from '../../pipeline/spool.ts'
-import { shiftTimes } from './codec.ts'
+
+type Times = Partial<Pick<SpoolEntry, 'received' | 'resent'>>
 
 const DIFFER_MS = 5_000 // synchronised clocks differ by less, the time of a response included
 
@@ -38,8 +39,22 @@ export class ServerClock {
     return time - this.offsetMs()
   }
 
-  /** Returns an entry with times of this machine. */
-  localise<E extends SpoolEntry>(entry: E): E {
-    return shiftTimes(entry, -this.offsetMs())
+  /** Returns a value with times of the server instead of this machine. */
+  withServerTimes<T extends Times>(value: T): T {
+    return shift(value, this.offsetMs())
+  }
+
+  /** Returns a value with times of this machine instead of the server. */
+  withLocalTimes<T extends Times>(value: T): T {
+    return shift(value, -this.offsetMs())
+  }
+}
+
+function shift<T extends Times>(value: T, ms: number): T {
+  const { received, resent } = value
+  return {
+    ...value,
+    ...(received !== undefined && { received: received + ms }),
+    ...(resent !== undefined && { resent: resent + ms }),
   }
 }

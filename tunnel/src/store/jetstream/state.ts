@@ -3,8 +3,10 @@
 import type { StreamInfo } from '@nats-io/jetstream'
 import type { KV } from '@nats-io/kv'
 import { networksAround } from 'contract/networks'
+import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import { shareOf } from '../../pipeline/projects.ts'
 import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../../pipeline/spool.ts'
+import { networkShares } from '../bounds.ts'
 import { openBucket, putRevision, unlessDeleted } from './buckets.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
@@ -38,7 +40,7 @@ export class State {
   readonly #messages: Messages
   readonly #shares: Omit<SpoolBounds, 'bytes'>
   /** Bytes by network that this replica has put and not removed. */
-  readonly #networks = new Map<string, number>()
+  readonly #networks = new BoundedMap<string, number>(MAX_NETWORKS)
   /** Bytes by class and project that this replica has put since the last look. */
   readonly #added = new Map<string, number>()
   #partitions = new Map<string, Partition & { envelopes: number }>()
@@ -137,13 +139,13 @@ export class State {
   shareReached(entry: SpoolEntry): Reason | undefined {
     const { priority, project, network } = entry
     const { addressShare, projectShare } = this.#shares
-    const { share, objectShare } = classOf(entry)
+    const { share: ofMessages, objectShare } = classOf(entry)
     const { config, state } = this.#infos[priority] ?? {}
-    const bound = ((config?.max_bytes ?? 0) * (share + objectShare)) / share
+    const bound = ((config?.max_bytes ?? 0) * (ofMessages + objectShare)) / ofMessages
     const bytes = storedBytes(entry)
     if (bytes > bound) return 'bound'
-    for (const { name, factor } of networksAround(network))
-      if ((this.#networks.get(name) ?? 0) + bytes > bound * addressShare * factor) return 'address-share'
+    for (const { name, share } of networkShares(network, addressShare))
+      if ((this.#networks.get(name) ?? 0) + bytes > bound * share) return 'address-share'
     if (projectShare === 1) return undefined
     const its = [...this.#partitions.values()].filter(
       (each) => each.priority === priority && shareOf(each.project) === shareOf(project),
@@ -214,10 +216,8 @@ export class State {
   #growNetwork(network: string, bytes: number): void {
     for (const { name } of networksAround(network)) {
       const sum = (this.#networks.get(name) ?? 0) + bytes
-      const [oldest] = this.#networks.keys()
-      if (sum <= 0) this.#networks.delete(name)
-      else this.#networks.set(name, sum)
-      if (this.#networks.size > MAX_NETWORKS && oldest !== undefined) this.#networks.delete(oldest)
+      if (sum > 0) this.#networks.set(name, sum)
+      else this.#networks.delete(name)
     }
   }
 

@@ -1,26 +1,23 @@
 /** Entries that are not pending, in streams of NATS JetStream: dead letters, and kept entries. */
 
-import {
-  DEAD_LETTER_LINES,
-  DEAD_LETTER_MS,
-  DEAD_LETTER_SHARE,
-  type EndedEntry,
-  type EndedFilter,
-  type EndedPage,
-  type EndedPlace,
-  type EndedState,
-  type Ending,
-  type Entries,
-  type PutResult,
-  type Resent,
-  type SpoolBody,
-  type SpoolBounds,
-  type SpoolEntry,
-  type StoredBody,
+import type {
+  EndedEntry,
+  EndedFilter,
+  EndedPage,
+  EndedPlace,
+  EndedState,
+  Ending,
+  Entries,
+  PutResult,
+  Resent,
+  SpoolBody,
+  SpoolBounds,
+  SpoolEntry,
+  StoredBody,
 } from '../../pipeline/spool.ts'
+import { DEAD_LETTER_MS, deadLetterLimits } from '../bounds.ts'
 import { summariseStream } from '../entry-summary.ts'
 import { WrongSize } from '../wrong-size.ts'
-import { shiftTimes } from './codec.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
@@ -44,7 +41,6 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 
 /** Subject of the numbers of kept entries that are removed. */
 export const REMOVED = 'culvert.removed-kept'
-const BODY_BYTES = 4 * 1024 // of the bound of bodies for each line
 const MAX_RESENT = 100 // in one call
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
@@ -63,10 +59,7 @@ export class StreamEntries implements Entries {
     const shared = { server, clock, replicas }
     this.#dead = new EndedStream({
       ...{ ...shared, kind: DEAD, shares: { addressShare, projectShare }, ageMs: DEAD_LETTER_MS },
-      limits: () => {
-        const bytes = maxBytes() * DEAD_LETTER_SHARE
-        return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BODY_BYTES)) }
-      },
+      limits: () => deadLetterLimits(maxBytes()),
     })
     this.kept = new EndedStream({
       ...{ ...shared, kind: KEPT, shares: { addressShare, projectShare: 1 }, ageMs: kept?.ageMs },
@@ -81,10 +74,10 @@ export class StreamEntries implements Entries {
 
   async keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'> {
     if (await this.kept.find(entry)) return 'known'
-    return this.#add(shiftTimes(entry, this.#deps.clock.offsetMs()), body, ending)
+    return this.#add(entry, body, ending)
   }
 
-  /** Copies a pending entry whose times are those of the server. Notes the end of a copy at the kept entry. */
+  /** Copies a pending entry. Notes the end of a copy at the kept entry. */
   async end(entry: SpoolEntry, body: SpoolBody | undefined, ending: End): Promise<void> {
     const kept = await this.kept.find(entry)
     if (kept) await this.kept.note(kept, { status: ending.status, answer: ending.answer })

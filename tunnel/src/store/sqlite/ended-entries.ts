@@ -2,12 +2,8 @@
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INBOX_DSN } from 'contract/dsn'
-import { networksAround } from 'contract/networks'
 import { MIRROR_MARK, shareOf } from '../../pipeline/projects.ts'
 import {
-  DEAD_LETTER_LINES,
-  DEAD_LETTER_MS,
-  DEAD_LETTER_SHARE,
   ENDED_STATES,
   type EndedEntry,
   type EndedFilter,
@@ -17,6 +13,7 @@ import {
   type SpoolBounds,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
+import { DEAD_LETTER_MS, deadLetterLimits, networkShares } from '../bounds.ts'
 import { type Summary, summarise, summariseFile } from '../entry-summary.ts'
 import type { BodyFiles } from './body-files.ts'
 import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
@@ -100,10 +97,10 @@ export class EndedEntries {
     this.#files = files
     this.#summaries = summaries
     this.#shares = bounds
-    const deadBytes = bounds.entryBytes * DEAD_LETTER_SHARE
-    this.#maxLines = Math.min(DEAD_LETTER_LINES, Math.ceil(deadBytes / (4 * LINE_BYTES)))
+    const { bytes, lines } = deadLetterLimits(bounds.entryBytes)
+    this.#maxLines = lines
     this.#limits = {
-      dead: { bytes: deadBytes, ageMs: DEAD_LETTER_MS },
+      dead: { bytes, ageMs: DEAD_LETTER_MS },
       kept: bounds.kept ?? { bytes: 0, ageMs: LONGEST_KEPT_MS },
     }
   }
@@ -318,9 +315,7 @@ export class EndedEntries {
   /** Returns the groups of an entry, the smallest first. */
   #groupsOf(kind: Kind, { network, project }: Owner): Group[] {
     const { addressShare, projectShare } = this.#shares
-    const networks = networksAround(network).map(({ name, factor }): Group => {
-      return { of: 'network', name, share: Math.min(1, addressShare * factor) }
-    })
+    const networks = networkShares(network, addressShare).map((each): Group => ({ of: 'network', ...each }))
     const ofProject: Group = { of: 'project', name: project, share: projectShare }
     return [...networks, ...(kind === 'dead' ? [ofProject] : []), EVERYTHING]
   }

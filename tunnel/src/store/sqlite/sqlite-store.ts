@@ -1,7 +1,6 @@
 /** Spool entries in the SQLite file. Synchronous: it runs in a worker thread, since a commit blocks. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { networksAround } from 'contract/networks'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import {
@@ -21,6 +20,7 @@ import {
   type SpoolEntry,
   type SpoolTotals,
 } from '../../pipeline/spool.ts'
+import { networkShares } from '../bounds.ts'
 import { EntryAdmin } from './admin.ts'
 import { BodyFiles } from './body-files.ts'
 import { isDamage } from './damaged-files.ts'
@@ -379,8 +379,8 @@ export class SqliteStore {
   /** Returns `true` when the network of an entry has no room for `bytes` more. */
   #isShareReached(network: string, bytes: number): boolean {
     const { addressShare } = this.#bounds
-    return networksAround(network).some(
-      ({ name, factor }) => this.#excess('network', name, bytes, Math.min(1, addressShare * factor)) > 0,
+    return networkShares(network, addressShare).some(
+      ({ name, share }) => this.#excess('network', name, bytes, share) > 0,
     )
   }
 
