@@ -404,10 +404,8 @@ export class EndedStream {
       return ensureStream(this.#server.jsm, wanted, () => bounds)
     }
     if (stream === bodies) return open(stream, '>', bytes, -1)
-    await Promise.all([
-      open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines),
-      open(bodies, 'body.>', bytes, -1),
-    ])
+    await open(bodies, 'body.>', bytes, -1)
+    await open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines)
   }
 }
 

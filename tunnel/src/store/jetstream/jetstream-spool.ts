@@ -15,7 +15,6 @@ import {
   type PageQuery,
   type ProjectDemand,
   type PutResult,
-  pendingSince,
   type Spool,
   type SpoolBody,
   type SpoolBounds,
@@ -27,18 +26,10 @@ import {
 import { StoreAway } from '../unreachable.ts'
 import { WrongSize } from '../wrong-size.ts'
 import { SharedBuckets } from './buckets.ts'
-import {
-  CLASSES,
-  type Entry,
-  INLINE_BYTES,
-  storedBytes,
-  subjectsOf,
-  subjectsWithin,
-  toSpoolEntry,
-} from './codec.ts'
+import { CLASSES, type Entry, INLINE_BYTES, storedBytes, toSpoolEntry } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
 import { describeServers } from './jetstream-durability.ts'
-import { Messages, pauseAfter, removeByClass, type Stored, type Walked } from './messages.ts'
+import { Messages, pauseAfter, type Stored } from './messages.ts'
 import { isAnswer, Server } from './nats-server.ts'
 import { ServerClock } from './server-clock.ts'
 import { ALL, State, type TimeOf } from './state.ts'
@@ -146,12 +137,11 @@ class JetStreamSpool implements Spool {
     const due = leaseMs > 0 && { due: this.#clock.serverNow() + leaseMs }
     const stored: Entry = { ...entry, mark, ...due }
     this.#state.add(entry)
-    let result: Awaited<ReturnType<Messages['put']>> | undefined
-    try {
-      result = await this.#messages.put(stored, body)
-    } finally {
-      if (typeof result !== 'number') this.#state.remove(entry)
-    }
+    const result = await this.#messages.put(stored, body).catch((error) => {
+      this.#state.remove(entry)
+      throw error
+    })
+    if (typeof result !== 'number') this.#state.remove(entry)
     if (result === 'known') return { kind: 'known' }
     if (result === 'full') return { kind: 'full', reason: 'bound' }
     const file = storedBytes(entry) > INLINE_BYTES && { file: mark }
@@ -216,11 +206,7 @@ class JetStreamSpool implements Spool {
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
-    return removeByClass(async (priority) => {
-      const oldest = await this.#messages.oldest(priority, subjectsOf(priority))
-      const isDue = oldest !== undefined && oldest < before
-      return isDue ? this.#removeWithin(priority, {}, REMOVED, { before, ending: { state: 'expired' } }) : []
-    })
+    return this.#removeMany({}, before, { state: 'expired' })
   }
 
   async totals(): Promise<SpoolTotals> {
@@ -263,7 +249,7 @@ class JetStreamSpool implements Spool {
       const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
       return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
     }
-    return removeByClass((priority, removed) => this.#removeWithin(priority, which, REMOVED - removed))
+    return this.#removeMany(which)
   }
 
   pause(project = ALL): Promise<void> {
@@ -352,31 +338,31 @@ class JetStreamSpool implements Spool {
     return stored?.entry.key === key ? stored : undefined
   }
 
-  /** Ends the first entries of a class that became pending before a time, and returns those that no other replica ended. */
-  async #removeWithin(
-    priority: number,
-    which: EntryFilter,
-    limit: number,
-    { before, ending }: { before: number; ending?: End } = { before: Infinity },
-  ): Promise<SpoolEntry[]> {
-    const found: Walked[] = []
-    for await (const walked of this.#messages.walk(priority, { subjects: subjectsWithin(priority, which) })) {
-      if (pendingSince(walked.entry) >= before || found.length >= limit) break
-      found.push(walked)
+  /**
+   * Ends the first entries that became pending before a time, and returns those that no other replica ended. After a failure it returns
+   * those before it: each has its final outcome only now.
+   */
+  async #removeMany(which: EntryFilter, before = Infinity, ending?: End): Promise<SpoolEntry[]> {
+    const removed: SpoolEntry[] = []
+    const atATime = ending ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME
+    try {
+      for (const priority of CLASSES.keys()) {
+        const signal = this.#timeLimit()
+        const found = await this.#messages.oldest(priority, which, before, REMOVED - removed.length)
+        while (found.length > 0) {
+          const some = found.splice(0, atATime)
+          const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
+          const results = await Promise.allSettled(ended)
+          const isOurs = results.map((each) => each.status === 'fulfilled' && each.value)
+          removed.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
+          const failed = results.find((each) => each.status === 'rejected')
+          if (failed) throw failed.reason
+        }
+      }
+    } catch (error) {
+      if (removed.length === 0) throw error
     }
-    const ours: SpoolEntry[] = []
-    const signal = this.#timeLimit()
-    while (found.length > 0) {
-      const some = found.splice(0, ending ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME)
-      const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
-      const removed = await Promise.allSettled(ended)
-      const isOurs = removed.map((each) => each.status === 'fulfilled' && each.value)
-      ours.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
-      const failed = removed.find((each) => each.status === 'rejected')
-      if (failed && ours.length === 0) throw failed.reason
-      if (failed) break // what was removed has to be told
-    }
-    return ours
+    return removed
   }
 
   #countLost(ageMs: number): Promise<void> {

@@ -8,15 +8,14 @@ import { type ObjectStore, Objm } from '@nats-io/obj'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import {
+  type EntryFilter,
   type PageQuery,
   pendingSince,
   type SpoolBody,
-  type SpoolEntry,
   type StoredBody,
 } from '../../pipeline/spool.ts'
 import { WrongSize } from '../wrong-size.ts'
 import {
-  CLASSES,
   classOf,
   decodeEntry,
   decodeId,
@@ -28,12 +27,13 @@ import {
   type Partition,
   storedBytes,
   subjectOf,
+  subjectsOf,
   subjectsWithin,
   timeOfPlace,
 } from './codec.ts'
 import { isFull, isGone, type Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
-import { BodyGone, type Range, readBackwards, readChunks, readForwards } from './stream-reader.ts'
+import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
 
 export type Stored = { entry: Entry; data: Uint8Array }
 
@@ -75,14 +75,14 @@ export class Messages {
     try {
       if (isLarge) await this.#putObject(stored, body)
       const data = isLarge ? Buffer.alloc(0) : Buffer.concat(await Array.fromAsync(body.chunks()))
-      const result = await this.#publish(stored, data).catch((error) => {
-        if (!isFull(error)) this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
-        throw error
-      })
+      const result = await this.#publish(stored, data)
       if (result === 'known') this.removeObject(stored)
       return result
     } catch (error) {
-      if (!isFull(error)) throw error
+      if (!isFull(error)) {
+        this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
+        throw error
+      }
       this.removeObject(stored)
       return 'full'
     }
@@ -99,7 +99,7 @@ export class Messages {
     for (const [priority, entries] of byPriority) {
       const subjects = [...new Set(entries.map(subjectOf))]
       const found: number[] = []
-      for await (const { entry, id } of this.walk(priority, { subjects }))
+      for await (const { entry, id } of this.#walk(priority, subjects))
         if (this.#unanswered.has(entry.mark)) found.push(id)
       for (const id of found) await this.#markRejected(id)
       for (const { mark, looks, ...entry } of entries)
@@ -145,7 +145,7 @@ export class Messages {
   }
 
   /** Returns when the oldest entry of a subject became pending; for a message that is not an entry, when it was stored. */
-  async oldest(priority: number, subject: string): Promise<number | undefined> {
+  async since(priority: number, subject: string): Promise<number | undefined> {
     const message = await this.#read(priority, { seq: 1, next_by_subj: subject })
     const entry = message && this.#decode(message.header)
     return entry ? pendingSince(entry) : message?.time.getTime()
@@ -177,9 +177,16 @@ export class Messages {
       }
   }
 
-  /** Yields the entries of a range in the order in which they were stored. */
-  async *walk(priority: number, range: Range): AsyncGenerator<Walked> {
-    yield* this.#entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, range))
+  /** Returns the first entries of a class that became pending before a time. */
+  async oldest(priority: number, which: EntryFilter, before: number, limit: number): Promise<Walked[]> {
+    const found: Walked[] = []
+    const first = before < Infinity ? await this.since(priority, subjectsOf(priority)) : undefined
+    if (before < Infinity && (first === undefined || first >= before)) return found
+    for await (const walked of this.#walk(priority, subjectsWithin(priority, which))) {
+      if (pendingSince(walked.entry) >= before || found.length >= limit) break
+      found.push(walked)
+    }
+    return found
   }
 
   /** Lists entries of one class, in the order in which they were stored or the reverse. */
@@ -236,8 +243,17 @@ export class Messages {
     const object = await this.#server.insist(priority, describe)
     if (!object || object.deleted) throw new BodyGone()
     if (object.size !== bytes) throw new WrongSize(`The object ${file}`, object.size, bytes)
-    const chunks = { subject: `$O.${object.bucket}.C.${object.nuid}`, seq: 1, many: object.chunks }
-    yield* readChunks(this.#server, priority, stream, chunks)
+    const query = { seq: 1, next_by_subj: `$O.${object.bucket}.C.${object.nuid}` }
+    for (let chunk = 0; chunk < object.chunks; chunk++) {
+      const message = await this.#read(priority, query, stream) // when it is wanted: a consumer would push a whole body into memory
+      if (!message) throw new BodyGone()
+      query.seq = message.seq + 1
+      yield message.data
+    }
+  }
+
+  #walk(priority: number, subjects: string[]): AsyncGenerator<Walked> {
+    return this.#entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, { subjects }))
   }
 
   async *#entriesOf(priority: number, messages: AsyncIterable<JsMsg>): AsyncGenerator<Walked> {
@@ -256,8 +272,11 @@ export class Messages {
     return entry && this.#clock.withLocalTimes(entry)
   }
 
-  #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<StoredMsg | null> {
-    const { stream } = classOf({ priority })
+  #read(
+    priority: number,
+    query: SeqMsgRequest & Partial<NextMsgRequest>,
+    stream = classOf({ priority }).stream,
+  ): Promise<StoredMsg | null> {
     return this.#server.insist(priority, () => this.#server.jsm.streams.getMessage(stream, query))
   }
 
@@ -271,19 +290,4 @@ export async function pauseAfter(error: unknown, signal: AbortSignal): Promise<v
   await wait(PAUSE_MS, undefined, { signal }).catch(() => {
     throw error
   })
-}
-
-/** Removes entries class by class. After a failure it returns those removed before: each has its final outcome only now. */
-export async function removeByClass(
-  remove: (priority: number, removed: number) => Promise<SpoolEntry[]>,
-): Promise<SpoolEntry[]> {
-  const removed: SpoolEntry[] = []
-  for (const priority of CLASSES.keys())
-    try {
-      removed.push(...(await remove(priority, removed.length)))
-    } catch (error) {
-      if (removed.length === 0) throw error
-      break
-    }
-  return removed
 }

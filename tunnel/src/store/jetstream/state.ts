@@ -103,7 +103,7 @@ export class State {
     const counts = this.#infos.map(({ state }) => state.messages)
     const counted = Array.from(this.#partitions.values(), async (partition) => {
       const { priority, project, category, envelopes } = partition
-      const oldest = await this.#messages.oldest(priority, subjectOf(partition))
+      const oldest = await this.#messages.since(priority, subjectOf(partition))
       const mean = (bytes[priority] ?? 0) / Math.max(1, counts[priority] ?? 0)
       const its = { project, category, envelopes, bytes: Math.round(mean * envelopes) }
       return { ...its, ...(oldest !== undefined && { oldest }) }

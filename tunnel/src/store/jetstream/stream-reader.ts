@@ -8,9 +8,6 @@ import type { Server } from './nats-server.ts'
 /** Part of a stream: from a sequence, or from a time in RFC 3339; read backwards, it ends before that time. */
 export type Range = { subjects: string[]; seq?: number; time?: string | undefined }
 
-/** Messages of one subject that hold a body, the first one at the sequence `seq` or later. */
-export type Chunks = { subject: string; seq: number; many: number }
-
 const FETCHED = 500 // messages, without their bodies
 const FETCH_MS = 1_000
 const FIRST_WINDOW = 256 // sequences that are looked back at
@@ -67,23 +64,6 @@ export async function* readBackwards(
     }
     yield* window.reverse()
     end = seq
-  }
-}
-
-/** Yields a body chunk by chunk. Asks for each one when it is wanted: a consumer would push a whole body into memory. */
-export async function* readChunks(
-  server: Server,
-  priority: number,
-  stream: string,
-  { subject, seq, many }: Chunks,
-): AsyncGenerator<Uint8Array> {
-  const query = { seq, next_by_subj: subject }
-  for (let chunk = 0; chunk < many; chunk++) {
-    const ask = () => server.jsm.streams.getMessage(stream, query)
-    const message = await server.insist(priority, ask)
-    if (!message) throw new BodyGone()
-    query.seq = message.seq + 1
-    yield message.data
   }
 }
 
