@@ -153,7 +153,7 @@ export type Resent = {
   isOver: boolean
   /** Some entries stayed, since their shares are used up. */
   hasLeft: boolean
-  /** Place at which the next step begins. Absent where the store finds it itself. */
+  /** Place at which the next step begins; absent when nothing was found. */
   after?: EndedPlace
 }
 

@@ -11,13 +11,13 @@ import type {
   SpoolBody,
   SpoolEntry,
 } from '../../pipeline/spool.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import type { Summary } from '../entry-summary.ts'
-import { WrongSize } from '../wrong-size.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
 import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
-import { BodyGone, type Range, readBackwards, readForwards } from './stream-reader.ts'
+import { type Range, readBackwards, readForwards } from './stream-reader.ts'
 import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
 
 /** Place of a body: its messages, the first at the sequence `body`. */

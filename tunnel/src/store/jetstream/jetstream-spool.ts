@@ -23,8 +23,8 @@ import {
   type SpoolTotals,
   type StoredBody,
 } from '../../pipeline/spool.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
-import { WrongSize } from '../wrong-size.ts'
 import { SharedBuckets } from './buckets.ts'
 import { CLASSES, type Entry, INLINE_BYTES, storedBytes, toSpoolEntry } from './codec.ts'
 import { Consumers, type Held, type Retry } from './consumers.ts'
@@ -181,7 +181,7 @@ class JetStreamSpool implements Spool {
 
   async read(entry: SpoolEntry & EntryRef): Promise<StoredBody> {
     const stored = await this.#find(entry)
-    if (!stored) throw new Error('it is gone: another replica has settled it')
+    if (!stored) throw new BodyGone()
     return this.#messages.readBody(stored)
   }
 

@@ -14,7 +14,7 @@ import {
   type SpoolBody,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { WrongSize } from '../wrong-size.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import {
   classOf,
   decodeEntry,
@@ -33,7 +33,7 @@ import {
 } from './codec.ts'
 import { isFull, isGone, type Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
-import { BodyGone, readBackwards, readForwards } from './stream-reader.ts'
+import { readBackwards, readForwards } from './stream-reader.ts'
 
 export type Stored = { entry: Entry; data: Uint8Array }
 

@@ -15,13 +15,13 @@ import type {
   SpoolEntry,
   StoredBody,
 } from '../../pipeline/spool.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import { DEAD_LETTER_MS, deadLetterLimits } from '../bounds.ts'
 import { summariseStream } from '../entry-summary.ts'
-import { WrongSize } from '../wrong-size.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
-import { BodyGone, openBody } from './stream-reader.ts'
+import { openBody } from './stream-reader.ts'
 
 type Deps = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & {
   server: Server

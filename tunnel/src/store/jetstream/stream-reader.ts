@@ -73,10 +73,3 @@ export async function openBody(isWhole: boolean, chunks: () => AsyncIterable<Buf
   const [chunk = Buffer.alloc(0)] = await Array.fromAsync(chunks())
   return chunk
 }
-
-/** Error of an entry that another replica has settled meanwhile. */
-export class BodyGone extends Error {
-  constructor() {
-    super('its body is gone: another replica has settled it')
-  }
-}

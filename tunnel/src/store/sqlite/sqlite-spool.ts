@@ -26,8 +26,8 @@ import {
   type StoredBody,
   type Summaries,
 } from '../../pipeline/spool.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
-import { WrongSize } from '../wrong-size.ts'
 import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
 import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
 import { formerInboxOf } from './former-inbox.ts'
@@ -352,7 +352,7 @@ async function openBody(path: string, bytes: number): Promise<StoredBody> {
 
 /** Views the bytes of a row as a buffer. Throws without them. */
 function viewOf(row: Uint8Array | undefined): Buffer {
-  if (!row) throw new Error('it is gone: another replica has settled it')
+  if (!row) throw new BodyGone()
   return Buffer.from(row.buffer, row.byteOffset, row.byteLength)
 }
 
