@@ -9,7 +9,7 @@ import {
 } from '@sentry/browser'
 import type { Integration } from '@sentry/core'
 import { lateIntegration } from './add-ons.ts'
-import { replayError } from './early-errors/replay.ts'
+import { replayError } from './early-errors/replay-error.ts'
 import { replayStoredQueues } from './early-errors/stored-queue.ts'
 import type { Handover, Queued } from './handover.ts'
 import { clearStored, storeName } from './offline/local.ts'

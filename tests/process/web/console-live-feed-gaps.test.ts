@@ -12,7 +12,7 @@ import {
   type FeedNotice,
   FeedRows,
   MAX_ROWS,
-} from '../../../web/features/console/live-feed/rows.ts'
+} from '../../../web/features/console/live-feed/feed-rows.ts'
 import { startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({

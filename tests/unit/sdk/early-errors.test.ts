@@ -10,7 +10,7 @@ import {
 } from '@sentry/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type EarlyError, recordErrors } from '../../../tunnel/sdk/early-errors/record.ts'
-import { replayError } from '../../../tunnel/sdk/early-errors/replay.ts'
+import { replayError } from '../../../tunnel/sdk/early-errors/replay-error.ts'
 
 const FIRST = Date.UTC(2026, 0, 1)
 

@@ -8,7 +8,7 @@ import {
   propagationContextFromHeaders,
 } from '@sentry/core'
 import * as Sentry from '@sentry/react'
-import { captureAt, replayError } from 'tunnel/early-errors/replay'
+import { captureAt, replayError } from 'tunnel/early-errors/replay-error'
 import { type BrowserSettings, isOwnRequest } from './browser-config.ts'
 import type { EarlyReport } from './late-sdk/early-report.ts'
 import { IGNORED_ERRORS, withoutHost } from './late-sdk/event-rules.ts'

@@ -17,7 +17,7 @@ export function onRouterTransitionStart(href: string, type: string): void {
 
 /** Adds replays, at the configured rates. All text is masked. */
 export async function addReplay(): Promise<void> {
-  const { replayIntegration } = await import('./replay.ts')
+  const { replayIntegration } = await import('./replay-integration.ts')
   addIntegration(replayIntegration())
 }
 

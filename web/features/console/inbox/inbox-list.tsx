@@ -4,9 +4,9 @@ import type { InboxEntry, InboxGroup } from 'contract/inbox'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
 import { SETUP, withQuery } from '../routes.ts'
-import { FilterForm } from './list/filter-form.tsx'
+import { FilterForm } from './list/inbox-filter-form.tsx'
+import { EntryRows, GroupHead, GroupRows } from './list/inbox-rows.tsx'
 import { INBOX, type InboxQuery } from './list/query.ts'
-import { EntryRows, GroupHead, GroupRows } from './list/rows.tsx'
 import { KINDS } from './title.ts'
 
 export type GroupsPage = {

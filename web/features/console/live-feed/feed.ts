@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { type Cursor, writeCursor } from './cursor.ts'
-import { type FeedEvent, type FeedNotice, MAX_ROWS } from './rows.ts'
+import { type FeedEvent, type FeedNotice, MAX_ROWS } from './feed-rows.ts'
 
 type FeedDeps = {
   origins: () => Promise<string[]>

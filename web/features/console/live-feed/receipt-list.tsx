@@ -14,8 +14,8 @@ import {
 } from 'react'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty } from '../../../ui/panel.tsx'
+import { keyOf, type Row } from './feed-rows.ts'
 import { COLUMNS, NoticeRow, ReceiptRow } from './receipt-row.tsx'
-import { keyOf, type Row } from './rows.ts'
 
 const ROW_PX = 40
 const MAX_ADDED = 1_000 // rows between two renders

@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatDuration, formatTime } from '../../../l
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { stateLabel } from '../../../ui/states.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
-import type { FeedNotice } from './rows.ts'
+import type { FeedNotice } from './feed-rows.ts'
 
 export const COLUMNS =
   'grid grid-cols-[4.25rem_6.75rem_1fr] items-center gap-3 px-3 wide:grid-cols-[4.25rem_6.75rem_minmax(6rem,1.5fr)_4.5rem_4.5rem] desk:grid-cols-[4.25rem_6.75rem_minmax(6rem,1.5fr)_minmax(5rem,1fr)_4.5rem_4.5rem]'

@@ -3,8 +3,8 @@
 
 import { formatDateTime } from '../../../lib/format.ts'
 import { useNow } from '../../../lib/use-now.ts'
+import type { Row } from './feed-rows.ts'
 import { type FeedFilter, timeOf } from './filter.ts'
-import type { Row } from './rows.ts'
 
 type Props = { filter: FeedFilter; rows: readonly Row[]; onChange: (filter: FeedFilter) => void }
 

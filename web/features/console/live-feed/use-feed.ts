@@ -3,8 +3,8 @@
 
 import { useRef, useState } from 'react'
 import { type StreamState, useEventStream } from '../use-event-stream.ts'
+import { type FeedEvent, FeedRows, type Row } from './feed-rows.ts'
 import type { FilterOptions } from './filter-options.ts'
-import { type FeedEvent, FeedRows, type Row } from './rows.ts'
 
 const RENDER_MS = 100
 

@@ -1,8 +1,12 @@
 /** Results of the connection check for each pair of findings. */
 
 import { describe, expect, it } from 'vitest'
+import {
+  describeTunnel,
+  type Findings,
+  judge,
+} from '../../../../web/features/connection-check/check-results.ts'
 import type { Attempt } from '../../../../web/features/connection-check/probe.ts'
-import { describeTunnel, type Findings, judge } from '../../../../web/features/connection-check/results.ts'
 
 const plan = { dsn: '', tunnel: '/monitoring', direct: 'https://o1.ingest.sentry.io/api/2/envelope/' }
 const answered = (status: number): Attempt => ({ outcome: 'answered', status, durationMs: 1 })

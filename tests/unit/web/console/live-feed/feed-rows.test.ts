@@ -7,7 +7,7 @@ import {
   type FeedNotice,
   FeedRows,
   MAX_ROWS,
-} from '../../../../../web/features/console/live-feed/rows.ts'
+} from '../../../../../web/features/console/live-feed/feed-rows.ts'
 
 const receiptOf = (id: string, time: number): Receipt => ({
   ...{ id, time, items: [], bytes: 1, outcome: 'delivered', status: 200, duration_ms: 1, replica: 'live' },
