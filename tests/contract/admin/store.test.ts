@@ -26,13 +26,12 @@ for (const [name, requirement] of STORE_NAMES)
     let sentry: Sentry
     let tunnels: [Tunnel, Tunnel]
     let made = 0
+    let url: string
 
     beforeAll(async () => {
       sentry = started.use(await startSentry({ projects: PROJECTS }))
-      const env = {
-        SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
-        SPOOL_URL: started.use(await STORES[name]()).url,
-      }
+      url = started.use(await STORES[name]()).url
+      const env = { SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`, SPOOL_URL: url }
       tunnels = [await openTunnel({ env }), await openTunnel({ env })]
       started.defer(async () => {
         await Promise.all(tunnels.map((tunnel) => tunnel.stop()))
@@ -186,6 +185,18 @@ for (const [name, requirement] of STORE_NAMES)
       expect(some.entries).toBe(2)
       expect(some.bytes).toBeLessThan(rest.bytes / 2)
       await untilQuietBooks(tunnels)
+    })
+
+    it('sends nothing again of a project that is not configured', async () => {
+      await decline('2', 1)
+      const [entry] = await list(`state=declined&project=${nameOf('2')}`)
+      await using other = await openTunnel({ env: { SENTRY_DSN: sentry.dsn('1'), SPOOL_URL: url } })
+      for (const order of [{ id: entry?.id }, { state: 'declined', project: sentry.dsn('2') }]) {
+        const body = JSON.stringify(order)
+        expect((await other.admin('/store/resend', { method: 'POST', body })).status).toBe(409)
+      }
+      expect(await list('state=pending')).toEqual([])
+      await json('DELETE', `/store/entries?id=${entry?.id}`)
     })
 
     it('reads no body whose length is not known', async () => {

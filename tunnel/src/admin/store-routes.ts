@@ -143,6 +143,7 @@ class StoreAdmin {
     const order = await this.#readOrder(given)
     const matching = await jobs.count(order)
     if (given.dry_run === true || matching.entries === 0) return matching
+    this.#checkDeliverable(order)
     if (!(await jobs.begin(order, matching)))
       throw new RequestError(409, 'Entries are being sent again already. DELETE /store/resend stops that.')
     auditLog.recordChange(c, 'store-resend', { ...this.#projectOf(given), envelopes: matching.entries })
@@ -179,6 +180,7 @@ class StoreAdmin {
         'Only the line of this entry is left. Its envelope had to make room, and cannot be sent again.',
       )
     if (given.dry_run === true) return { entries: 1, bytes: found.bytes }
+    this.#checkDeliverable({ projects: [found.project] })
     const resent = await jobs.resendOne({ entry: ref })
     if (!resent)
       throw new RequestError(
@@ -188,6 +190,12 @@ class StoreAdmin {
     const { id, receipt, project } = this.#describe(found)
     auditLog.recordChange(c, 'store-resend', { id, receipt, project, envelopes: 1 })
     return { entries: 1, bytes: resent.bytes }
+  }
+
+  /** Throws when what would be sent again would be pending until it expires. */
+  #checkDeliverable(order: Pick<ResendOrder, 'projects'>): void {
+    if (!this.#deps.jobs.isDeliverable(order))
+      throw new RequestError(409, 'No configured project takes them: add its DSN to SENTRY_DSN first.')
   }
 
   async #readOrder(given: Given): Promise<ResendOrder> {

@@ -106,6 +106,11 @@ export class ResendJobs {
     return this.#deps.spool.entries.count(filterOf(order, this.#deps.now()), order.limit)
   }
 
+  /** Reports whether a configured project takes what an order selects. */
+  isDeliverable(order: Pick<ResendOrder, 'projects'>): boolean {
+    return this.#deps.deliverer.capacity(this.#isWanted(order)) !== undefined
+  }
+
   /** Makes one entry pending. Returns `undefined` when it is gone, has no body, or is pending already. */
   async resendOne(filter: EndedFilter): Promise<SpoolEntry | undefined> {
     const { entries } = await this.#deps.spool.entries.resend(filter, 1)
@@ -244,7 +249,7 @@ export class ResendJobs {
   }
 
   /** A mirror that is away does not hold back a job for all projects. */
-  #isWanted({ projects: keys }: ResendOrder): (project: Project) => boolean {
+  #isWanted({ projects: keys }: Pick<ResendOrder, 'projects'>): (project: Project) => boolean {
     const { projects } = this.#deps
     return (project) =>
       keys?.some((key) => (projects.byKey(key) ?? projects.successorOf(key)) === project) ??

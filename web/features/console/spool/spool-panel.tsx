@@ -142,7 +142,7 @@ const RESULTS: Record<string, (count: string, left: number) => string> = {
   resend: (count) => (count === '0' ? NOTHING_RESENT : `${count} will be sent again.`),
   stop: () => 'Stopped. Envelopes that are pending again already are still delivered.',
   'not-resent': () =>
-    'Nothing was sent again: the entry is gone or pending already, a share of the spool is used up, or another resend is running.',
+    'Nothing was sent again: the entry is gone or pending already, its project is not configured, a share of the spool is used up, or another resend is running.',
   'not-stopped': () => 'There was nothing to stop: no envelopes are being sent again.',
   unanswered: () =>
     'No response: the action may be complete or still running. Check the list before you repeat it.',
