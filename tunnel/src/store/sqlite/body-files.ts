@@ -41,27 +41,26 @@ export class BodyFiles {
     this.#ended = endedFolderOf(spoolFile)
   }
 
-  /** Returns the path of the body of an ended entry. */
-  readonly pathOf = (name: string): string => join(this.#ended, name)
+  readonly pathOfEnded = (name: string): string => join(this.#ended, name)
 
   readonly pathOfPending = (name: string): string => join(this.#pending, name)
 
   /** Makes the body of a pending entry that of an ended one. Its former file is removed by the caller. Returns the name. */
   keep(name: string): string {
-    this.#link(join(this.#pending, name), this.#ended, name)
+    this.#link(this.pathOfPending(name), this.#ended, name)
     return name
   }
 
   /** Writes the body of an ended entry, synced. */
   write(name: string, body: Uint8Array): void {
-    this.#linked.push(this.pathOf(name))
-    writeFileSync(this.pathOf(name), body, { flag: 'wx', mode: 0o600, flush: true })
+    this.#linked.push(this.pathOfEnded(name))
+    writeFileSync(this.pathOfEnded(name), body, { flag: 'wx', mode: 0o600, flush: true })
     sync(this.#ended)
   }
 
   /** Makes the body of an ended entry that of a pending one, too. Returns its name there, or `undefined` when the file is lost. */
   resend(name: string, key: string): string | undefined {
-    const source = join(this.#ended, name)
+    const source = this.pathOfEnded(name)
     if (!existsSync(source)) return undefined
     const target = bodyName(key)
     this.#link(source, this.#pending, target)
@@ -70,7 +69,7 @@ export class BodyFiles {
 
   /** Removes the body of an ended entry. */
   remove(name: string): void {
-    this.#removed.push(join(this.#ended, name))
+    this.#removed.push(this.pathOfEnded(name))
   }
 
   /** Called after the transaction is on disk. */
@@ -83,9 +82,13 @@ export class BodyFiles {
     this.#settle(this.#linked)
   }
 
-  /** Removes the files of ended entries that `isKnown` does not know, which a crash has left. */
-  removeOrphans(isKnown: (name: string) => boolean): void {
-    for (const name of readdirSync(this.#ended)) if (!isKnown(name)) rmSync(join(this.#ended, name))
+  /** Removes bodies without an entry, which a crash or a full disk has left. */
+  removeOrphans(isOfPending: (name: string) => boolean, isOfEnded: (name: string) => boolean): void {
+    for (const [folder, isKnown] of [
+      [this.#pending, isOfPending],
+      [this.#ended, isOfEnded],
+    ] as const)
+      for (const name of readdirSync(folder)) if (!isKnown(name)) rmSync(join(folder, name))
   }
 
   /** Leaves a file that cannot be removed: it is litter, and the result of the transaction stands. */

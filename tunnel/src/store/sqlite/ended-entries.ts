@@ -147,7 +147,7 @@ export class EndedEntries {
     const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
     if (this.#isKept(key)) return 'known'
     const kind = kindOf(state)
-    const summary = kind === 'kept' ? this.#summarise(entry, body, this.#files.pathOf) : undefined
+    const summary = kind === 'kept' ? this.#summarise(entry, body, this.#files.pathOfEnded) : undefined
     const bytes = diskBytesOf(entry) + bytesBeside(answer, summary)
     const owner = ownerOf(entry)
     this.#removeKey(key)
@@ -303,12 +303,7 @@ export class EndedEntries {
   #dropLines(owner: Owner): void {
     for (const group of this.#groupsOf('dead', owner)) {
       const most = Math.max(1, Math.floor(this.#maxLines * group.share))
-      for (let left = this.#totalOf('line', group).envelopes - most; left > 0; ) {
-        const rows = this.#oldest('line', group, left)
-        if (rows.length === 0) break
-        for (const row of rows) this.#removeRow(row)
-        left -= rows.length
-      }
+      this.#removeWhile(() => this.#totalOf('line', group).envelopes > most, ['line'], group)
     }
   }
 
@@ -323,16 +318,19 @@ export class EndedEntries {
   /** Removes the oldest kept entries, or the bodies of the oldest dead letters and then their lines, until the rest takes `maxBytes`. */
   #shrink(kind: Kind, maxBytes: number, group: Group = EVERYTHING): void {
     const isTooLarge = () => this.#totalOf(kind, group).bytes > Math.max(0, maxBytes)
-    while (isTooLarge()) {
-      const rows = this.#oldest(kind, group, VICTIMS)
-      const lines = kind === 'dead' && rows.length === 0 ? this.#oldest('line', group, VICTIMS) : []
-      if (rows.length + lines.length === 0) return
-      for (const row of [...rows, ...lines]) {
-        if (!isTooLarge()) return
-        if (kind === 'dead' && row.stored) this.#removeBody(row)
+    this.#removeWhile(isTooLarge, kind === 'kept' ? ['kept'] : ['dead', 'line'], group)
+  }
+
+  /** Removes the oldest entries of each kind in turn. Of dead letters with a body, the line stays. */
+  #removeWhile(isTooMuch: () => boolean, kinds: readonly EndedKind[], group: Group): void {
+    for (const kind of kinds)
+      for (let rows: Row[] = []; isTooMuch(); ) {
+        if (rows.length === 0) rows = this.#oldest(kind, group, VICTIMS)
+        const row = rows.shift()
+        if (!row) break
+        if (kind === 'dead') this.#removeBody(row)
         else this.#removeRow(row)
       }
-    }
   }
 
   #totalOf(kind: EndedKind, { of, name }: Group): { envelopes: number; bytes: number } {

@@ -1,7 +1,5 @@
 /** The spool's SQLite file with its lock and its reserve. Synchronous: it runs in a worker thread, since a commit blocks. */
 
-import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Call, CallRunner, isDiskFull, type Result } from './calls.ts'
 import {
   DamagedFile,
@@ -21,7 +19,7 @@ import { SqliteStore, type StoreBounds } from './sqlite-store.ts'
 
 const CHECK_MS = 60_000 // it reads the whole file
 
-export type SpoolFileOptions = { file: string; folder: string; bounds: StoreBounds; newId: string }
+export type SpoolFileOptions = { file: string; bounds: StoreBounds; newId: string }
 
 export class SpoolFile {
   readonly id: string
@@ -48,7 +46,7 @@ export class SpoolFile {
     this.#runner = new CallRunner(store, this.#reserve, bounds.walBytes)
     this.#openFiles = new OpenFiles(file)
     this.#reserve.fill()
-    if (listDamaged(file).length === 0) this.#ownerLock.runAlone(() => this.#removeOrphans()) // they may be bodies of entries that can be recovered
+    if (listDamaged(file).length === 0) this.#ownerLock.runAlone(() => store.removeOrphans()) // they may be bodies of entries that can be recovered
   }
 
   /** Returns when all calls are on disk. */
@@ -132,12 +130,5 @@ export class SpoolFile {
   #openStore(): SqliteStore {
     const { file, bounds, newId } = this.#options
     return new SqliteStore(file, bounds, newId)
-  }
-
-  /** Removes bodies without an entry, which a crash or a full disk has left. */
-  #removeOrphans(): void {
-    const { folder } = this.#options
-    for (const name of readdirSync(folder)) if (!this.#store.hasFile(name)) rmSync(join(folder, name))
-    this.#store.files.removeOrphans((name) => this.#store.ended.holdsFile(name))
   }
 }

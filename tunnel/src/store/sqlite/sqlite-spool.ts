@@ -36,7 +36,7 @@ import { divideSpace, type Space } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { describeDisk } from './sqlite-durability.ts'
 import { Checkpoints } from './threads/checkpoints.ts'
-import { openSpoolWorker, type SpoolFileCaller } from './threads/worker-client.ts'
+import { type SpoolFileCaller, SpoolWorker } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
@@ -53,7 +53,7 @@ export async function openSqliteSpool(
   file: string,
   bounds: SpoolBounds,
   onNotice: (notice: string) => void = () => {},
-  openFile: OpenSpoolFile = openSpoolWorker,
+  openFile: OpenSpoolFile = (options) => new SpoolWorker(options),
 ): Promise<Spool> {
   const folder = pendingFolderOf(file)
   for (const each of [folder, endedFolderOf(file)]) mkdirSync(each, { recursive: true, mode: 0o700 })
@@ -61,7 +61,7 @@ export async function openSqliteSpool(
   checkWritable(folder)
   for (const name of [file, `${file}-owners`]) closeSync(openSync(name, 'a', 0o600)) // SQLite gives its other files the same mode
   const space = divideSpace(bounds.bytes, folder)
-  const worker = openFile({ file, folder, bounds: { ...bounds, ...space }, newId: randomUUID() })
+  const worker = openFile({ file, bounds: { ...bounds, ...space }, newId: randomUUID() })
   const { id, notice } = await worker.opened.catch((error) => {
     throw error instanceof LockHeld || error.name === LockHeld.name
       ? new StoreAway(`SPOOL_URL: ${error.message}`)

@@ -354,9 +354,12 @@ export class SqliteStore {
     this.#db.exec('PRAGMA application_id = 0')
   }
 
-  /** Returns `true` when an entry has its body in this file. The name begins with the key, which has an index. */
-  hasFile(name: string): boolean {
-    return this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined
+  /** Removes bodies without an entry. The name of a pending body begins with the key, which has an index. */
+  removeOrphans(): void {
+    this.files.removeOrphans(
+      (name) => this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined,
+      (name) => this.ended.holdsFile(name),
+    )
   }
 
   close(): void {

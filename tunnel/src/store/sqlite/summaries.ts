@@ -39,6 +39,9 @@ CREATE INDEX IF NOT EXISTS summaries_receipt ON summaries (receipt);
 CREATE INDEX IF NOT EXISTS summaries_release ON summaries (release);
 CREATE INDEX IF NOT EXISTS summaries_environment ON summaries (environment)`
 
+const COLUMNS = `id, receipt, received, event_id, size, group_id, kind, title, is_error, release, environment, replay, segment, raised,
+  user, types, search`
+
 /** Runs in a transaction of its caller. */
 export class Summaries {
   readonly #statements: ReturnType<typeof prepare>
@@ -49,24 +52,9 @@ export class Summaries {
 
   /** Adds the summary of the kept entry `id`. */
   add(id: number | bigint, { receipt, received, eventId, bytes }: Summarised, summary: Summary): void {
-    const {
-      group,
-      kind,
-      title,
-      isError,
-      release,
-      environment,
-      replay,
-      segment,
-      raised,
-      user,
-      types,
-      search,
-    } = summary
-    this.#statements.insert.run(
-      ...[id, receipt, received, eventId ?? null, bytes, group, kind, title, Number(isError)],
-      ...[release, environment, replay, segment, raised, user, types, search],
-    )
+    const { group, isError, ...columns } = summary
+    const ids = { id, receipt, received, event_id: eventId ?? null, size: bytes, group_id: group }
+    this.#statements.insert.run({ ...ids, is_error: Number(isError), ...columns })
   }
 
   remove(id: number): void {
@@ -139,10 +127,7 @@ function prepare(db: DatabaseSync) {
     `SELECT ${column} AS name FROM summaries WHERE ${column} <> '' GROUP BY ${column}
      ORDER BY count(*) DESC, ${column} LIMIT ${MAX_NAMES}`
   return {
-    insert:
-      db.prepare(`INSERT INTO summaries (id, receipt, received, event_id, size, group_id, kind, title, is_error,
-      release, environment, replay, segment, raised, user, types, search)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    insert: db.prepare(`INSERT INTO summaries (${COLUMNS}) VALUES (${COLUMNS.replace(/(\w+)/g, ':$1')})`),
     remove: db.prepare('DELETE FROM summaries WHERE id = ?'),
     removeBefore: db.prepare('DELETE FROM summaries WHERE id < ?'),
     ofReceipt: db.prepare('SELECT id FROM summaries WHERE receipt = ? ORDER BY id DESC LIMIT 1'),

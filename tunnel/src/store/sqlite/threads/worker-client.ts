@@ -20,12 +20,8 @@ export type SpoolFileCaller = {
   close(): Promise<void>
 }
 
-/** Starts the thread of a spool's file. */
-export function openSpoolWorker(options: SpoolFileOptions): SpoolFileCaller {
-  return new WorkerClient(options)
-}
-
-class WorkerClient implements SpoolFileCaller {
+/** Thread of a spool's file. */
+export class SpoolWorker implements SpoolFileCaller {
   readonly opened: Promise<Opened>
   readonly #worker: Worker
   readonly #closed: Promise<void>
