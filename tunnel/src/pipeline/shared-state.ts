@@ -47,3 +47,35 @@ export type SharedState = {
   /** Absent where the replicas share a folder, and until a server responds. */
   readonly bundles?: BundleStore | undefined
 }
+
+const MAX_ATTEMPTS = 10
+
+/**
+ * Replaces a shared value by what `change` returns, again when another replica has replaced it meanwhile. Leaves it when `change` returns
+ * `undefined`. Rejects when others replace it all the time.
+ */
+export async function changeShared(
+  state: Pick<SharedState, 'get' | 'put'>,
+  key: string,
+  change: (value: string | undefined) => string | undefined,
+): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const { value, revision } = await state.get(key)
+    const changed = change(value)
+    if (changed === undefined || (await state.put(key, changed, revision))) return
+  }
+  throw new Error(`other replicas change "${key}" all the time`)
+}
+
+/** Parses a shared value. Returns `undefined` for one that is missing, or that another release wrote in another form. */
+export function parseShared<T>(
+  value: string | undefined,
+  isOfForm: (parsed: unknown) => parsed is T,
+): T | undefined {
+  try {
+    const parsed: unknown = JSON.parse(value ?? '')
+    return isOfForm(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}

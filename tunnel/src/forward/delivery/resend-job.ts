@@ -2,7 +2,7 @@
 
 import type { ResendableState, ResendJob } from 'contract/store'
 import { isMirrorKey, type Project, type Projects } from '../../pipeline/projects.ts'
-import type { SharedState } from '../../pipeline/shared-state.ts'
+import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
 import type { EndedFilter, EndedPlace, PartitionTotals, Spool, SpoolEntry } from '../../pipeline/spool.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import type { Deliverer } from './delivery.ts'
@@ -68,7 +68,6 @@ const MAX_RATE = 250 // a second
 /** Rate up to which a job uses what live traffic leaves of an idle upstream: a quiet site has not shown what its upstream takes. */
 const IDLE_RATE = 50
 const MAX_PENDING = 50 // some entries may be pending for hours, and delay nothing
-const MAX_ATTEMPTS = 10
 /** Entries that were resent within this time are left out. */
 export const RESENT_MS = 60 * 60 * 1000
 
@@ -138,7 +137,7 @@ export class ResendJobs {
 
   /** Returns the last job. */
   async status(): Promise<ResendJob | undefined> {
-    const job = parse((await this.#deps.spool.state.get(KEY)).value)
+    const job = parseShared((await this.#deps.spool.state.get(KEY)).value, isJob)
     return job && describe(job, this.#offsetMs())
   }
 
@@ -158,7 +157,7 @@ export class ResendJobs {
   async #tick(): Promise<number> {
     const { spool, replica } = this.#deps
     await this.#save()
-    const known = parse((await spool.state.get(KEY)).value)
+    const known = parseShared((await spool.state.get(KEY)).value, isJob)
     if (!isRunning(known) || !this.#mayOwn(known)) return IDLE_MS
     if (known.owner !== replica) {
       const owned = await this.#change((job) =>
@@ -299,14 +298,12 @@ export class ResendJobs {
   async #change(
     change: (job: SharedJob | undefined) => SharedJob | undefined,
   ): Promise<SharedJob | undefined> {
-    const { state } = this.#deps.spool
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { value, revision } = await state.get(KEY)
-      const job = change(parse(value))
-      if (!job) return undefined
-      if (await state.put(KEY, JSON.stringify(job), revision)) return job
-    }
-    throw new Error('other replicas change the job all the time')
+    let changed: SharedJob | undefined
+    await changeShared(this.#deps.spool.state, KEY, (value) => {
+      changed = change(parseShared(value, isJob))
+      return changed && JSON.stringify(changed)
+    })
+    return changed
   }
 }
 
@@ -347,16 +344,6 @@ function rateOf({ samples }: SharedJob): number {
   const last = samples.at(-1)
   if (!first || !last || last.time === first.time) return 0
   return Math.round(((last.sent - first.sent) / (last.time - first.time)) * 1000)
-}
-
-/** Returns `undefined` for a value that is missing, or that another release wrote. */
-function parse(value: string | undefined): SharedJob | undefined {
-  try {
-    const job: unknown = JSON.parse(value ?? '')
-    return isJob(job) ? job : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function isJob(value: unknown): value is SharedJob {

@@ -1,7 +1,7 @@
 /** Sharing of Sentry's rate limits among the replicas of one spool, so that a limit costs one request and not one per replica. */
 
 import type { Projects } from '../../pipeline/projects.ts'
-import type { SharedState } from '../../pipeline/shared-state.ts'
+import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
 import { MAX_LIMIT_SECONDS } from './rate-limits.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 
@@ -25,7 +25,6 @@ const MAX_LIMITS = 500
 const MAX_KEY_LENGTH = 512
 /** Number of limits of all replicas that are kept: those that end last. */
 const MAX_SHARED = 1_000
-const MAX_ATTEMPTS = 10
 
 /** When the spool fails, each replica applies the limits that it learned itself, as without sharing. */
 export class LimitSharing {
@@ -59,9 +58,9 @@ export class LimitSharing {
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
-    const { limits, projects } = this.#deps
+    const { state, limits, projects } = this.#deps
     try {
-      const { shared } = await this.#read()
+      const shared = this.#parse((await state.get(KEY)).value)
       const known = this.#shared
       this.#shared = new Map(shared.map((limit) => [nameOf(limit), limit.until]))
       for (const limit of shared) {
@@ -97,27 +96,24 @@ export class LimitSharing {
   /** Adds limits to those of the other replicas. Of two limits on a category the later end applies. */
   async #add(limits: readonly SharedLimit[]): Promise<void> {
     const { state } = this.#deps
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { shared, revision } = await this.#read()
-      const byEnd = [...shared, ...limits].sort((a, b) => a.until - b.until)
+    await changeShared(state, KEY, (value) => {
+      const byEnd = [...this.#parse(value), ...limits].sort((a, b) => a.until - b.until)
       const latest = new Map(byEnd.map((limit) => [nameOf(limit), limit]))
       const kept = [...latest.values()].slice(-MAX_SHARED)
       const offsetMs = state.clockOffsetMs()
-      const stored = kept.map((limit) => ({ ...limit, until: limit.until + offsetMs }))
-      if (await state.put(KEY, JSON.stringify(stored), revision)) return
-    }
+      return JSON.stringify(kept.map((limit) => ({ ...limit, until: limit.until + offsetMs })))
+    })
   }
 
   /** Leaves out limits that have ended, or were learned by a wrong clock. */
-  async #read(): Promise<{ shared: SharedLimit[]; revision: number }> {
+  #parse(value: string | undefined): SharedLimit[] {
     const { state, now } = this.#deps
-    const { value, revision } = await state.get(KEY)
     const offsetMs = state.clockOffsetMs()
     const leftMs = ({ until }: SharedLimit) => until - now()
-    const shared = parse(value)
+    return (parseShared(value, Array.isArray) ?? [])
+      .filter(isSharedLimit)
       .map((limit) => ({ ...limit, until: limit.until - offsetMs }))
       .filter((limit) => leftMs(limit) > 0 && leftMs(limit) <= MAX_LIMIT_SECONDS * 1000)
-    return { shared, revision }
   }
 
   #isWorthSharing(limit: SharedLimit): boolean {
@@ -131,16 +127,6 @@ export class LimitSharing {
 
 function nameOf({ project, category }: SharedLimit): string {
   return `${project} ${category}`
-}
-
-/** Returns no limits for a value that is missing or cannot be read. */
-function parse(value: string | undefined): SharedLimit[] {
-  try {
-    const limits: unknown = JSON.parse(value ?? '')
-    return Array.isArray(limits) ? limits.filter(isSharedLimit) : []
-  } catch {
-    return []
-  }
 }
 
 function isSharedLimit(value: unknown): value is SharedLimit {

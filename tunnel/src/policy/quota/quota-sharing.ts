@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { SharedState } from '../../pipeline/shared-state.ts'
+import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
 import { PERIODS, type QuotaUse, sumUses } from './quota-use.ts'
 import type { Quotas } from './quotas.ts'
 
@@ -25,7 +25,6 @@ const START_MS = 1_000
 const ACTIVE_MS = 5_000
 /** A batch may be repeated for so long after its response was lost. */
 const WRITER_MS = 60 * 60 * 1000
-const MAX_ATTEMPTS = 10
 /** An uncertain batch needs one more, and a failure of the store another one. */
 const MAX_LAST_EXCHANGES = 3
 /** Of the value, without its writers: it shares a bucket of 1 MiB on NATS, where the old and the new value need room. */
@@ -93,14 +92,15 @@ export class QuotaSharing {
     const { state, quotas, replica, now } = this.#deps
     const own = this.#uncertain ?? quotas.counters.unshared()
     if (!this.#uncertain && own.length > 0) this.#batch++
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { value, revision } = await state.get(KEY)
-      const shared = parse(value) ?? this.#known
-      if (own.length === 0 || shared.writers[replica]?.batch === this.#batch) return this.#adopt(shared, own)
-      const merged = merge(shared, { replica, batch: this.#batch, time: now(), uses: own })
+    let adopted = this.#known
+    await changeShared(state, KEY, (value) => {
+      adopted = parseShared(value, isSharedUse) ?? this.#known
+      if (own.length === 0 || adopted.writers[replica]?.batch === this.#batch) return undefined
+      adopted = merge(adopted, { replica, batch: this.#batch, time: now(), uses: own })
       this.#uncertain = own
-      if (await state.put(KEY, JSON.stringify(merged), revision)) return this.#adopt(merged, own)
-    }
+      return JSON.stringify(adopted)
+    })
+    this.#adopt(adopted, own)
   }
 
   #adopt(shared: SharedUse, own: readonly QuotaUse[]): void {
@@ -135,16 +135,6 @@ function mostUsed(uses: QuotaUse[]): QuotaUse[] {
       bytes += JSON.stringify(use).length + 1
       return bytes <= MAX_BYTES
     })
-}
-
-/** Returns `undefined` for a value that is missing or cannot be read. */
-function parse(value: string | undefined): SharedUse | undefined {
-  try {
-    const shared: unknown = JSON.parse(value ?? '')
-    return isSharedUse(shared) ? shared : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function isSharedUse(value: unknown): value is SharedUse {
