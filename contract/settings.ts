@@ -12,10 +12,27 @@ import { WEB } from './settings/web-settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** All settings, in the order of `npm run config` and `docs/configuration.md`. */
+/** All settings, by section. */
 export const SETTINGS = { ...SHARED, ...WEB, ...TUNNEL, ...DEPLOYMENT, ...PROCESS }
 
 export type SettingName = keyof typeof SETTINGS
+
+/** Title of the settings that most deployments change, and their names. `npm run config` and `docs/configuration.md` begin with them. */
+export const ESSENTIALS = 'The ten that matter'
+const ESSENTIAL: readonly SettingName[] = [
+  ...(['SENTRY_DSN', 'TUNNEL_PATHS', 'OPERATOR_PASSWORD', 'TRUSTED_PROXIES', 'ALLOWED_ORIGINS'] as const),
+  ...(['HTTP_PORT', 'SPOOL_URL', 'ADDRESS_RATE', 'FILTERS', 'LOG_LEVEL'] as const),
+]
+
+/** Returns the titles of the sections, each with the names of its settings. */
+export function listSections(): { title: string; names: readonly SettingName[] }[] {
+  const others = SETTING_NAMES.filter((name) => !ESSENTIAL.includes(name))
+  const titles = [...new Set(others.map((name) => rowOf(name).section))]
+  return [
+    { title: ESSENTIALS, names: ESSENTIAL },
+    ...titles.map((title) => ({ title, names: others.filter((name) => rowOf(name).section === title) })),
+  ]
+}
 
 /** Returns the row of a setting, without its types. */
 export function rowOf(name: SettingName): Setting {

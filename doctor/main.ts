@@ -1,8 +1,11 @@
 /** Runs the doctor with the arguments of the command line, and exits with 2 when they are wrong. */
 
+import { findUnknown } from 'contract/unknown-settings'
+import { readEnvironment } from '../scripts/environment.ts'
 import { runDoctor } from './doctor.ts'
 import { UsageError } from './options.ts'
 
+for (const sentence of findUnknown(readEnvironment())) console.error(sentence)
 try {
   const { code, text } = await runDoctor(process.argv.slice(2))
   console.log(text)

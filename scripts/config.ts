@@ -2,8 +2,9 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Environment, rowOf, SETTING_NAMES } from 'contract/settings'
+import { type Environment, listSections, rowOf, SETTING_NAMES } from 'contract/settings'
 import type { Process, Setting } from 'contract/settings/declarations'
+import { PROCESSES } from 'contract/settings/processes'
 import { REPORTS } from 'contract/settings/web-settings'
 import { formatSetting, NONE, SettingsReader, type ShownSettings } from 'contract/settings-reader'
 import { renderNginxFor } from '../deploy/nginx/render.ts'
@@ -39,9 +40,9 @@ async function printSettings(env: Environment): Promise<void> {
   console.log(
     'Settings with their values. * marks those that are set; the others are defaults. Secrets are not shown.',
   )
-  for (const title of new Set(SETTING_NAMES.map((name) => rowOf(name).section))) {
+  for (const { title, names } of listSections()) {
     console.log(`\n${title}`)
-    for (const name of SETTING_NAMES.filter((each) => rowOf(each).section === title))
+    for (const name of names)
       console.log(`${isSet(env, name) ? '*' : ' '} ${name.padEnd(width)}  ${shown[name]}`)
   }
 }
@@ -66,7 +67,7 @@ function isSet(env: Environment, name: string): boolean {
   return [name, `${name}_FILE`, name.toLowerCase()].some((each) => Boolean(env[each]?.trim()))
 }
 
-const PROCESSES: { readonly [name in Process]: string } = {
+const READERS: { readonly [name in Process]: string } = {
   nginx: 'nginx',
   tunnel: 'tunnel',
   web: 'web',
@@ -86,15 +87,16 @@ A process does not start with a wrong setting, and lists every problem with a re
 - \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
   \`docker compose logs\` shows the problems.
 - \`npm run config\` prints all settings with their values, without secrets.
-- A misspelt or removed name has no effect. \`npm start\`, \`npm run deploy\` and \`npm run config\` warn of such names. With
+- A misspelt or removed name has no effect. The commands and the processes warn of such names, and say what to do instead. With
   \`docker compose\` alone there is no warning: it passes only the names that \`docker-compose.yml\` lists.
 - To keep a setting, write it into the file \`.env\`, which every command and Compose read. On Kubernetes, use
   the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
 - An empty value means the default. Sizes, times and rates are whole numbers.
 
 See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).
+`
 
-## Secrets
+const SECRETS = `## Secrets
 
 A secret can be read from a file: set ${withFiles.join(', ')} to the path of the file. Compose
 mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. In the containers, the
@@ -116,7 +118,8 @@ const NOTES: { readonly [section: string]: string } = {
 A tunnel does not start if it cannot write to one of them.`,
   [REPORTS]:
     'They apply to the pages and the server of `web`, and those that the tunnel reads to every page with `sdk.js`. They do not affect an SDK in your app.',
-  Processes: `\`npm start\`, the images and Compose set these. Set them only if you start the processes without these tools.`,
+  [PROCESSES]:
+    '`npm start`, the images, Compose and the Helm chart set these. Set them only in tests, and where you start the processes without these tools.',
 }
 
 function writeGeneratedPages(): void {
@@ -126,14 +129,14 @@ function writeGeneratedPages(): void {
 
 /** Returns the text of `docs/configuration.md`. */
 export function configurationPage(): string {
-  const titles = [...new Set(SETTING_NAMES.map((name) => rowOf(name).section))]
-  return [INTRODUCTION, ...titles.map(tableOf)].join('\n')
+  const [essentials = '', ...others] = listSections().map(tableOf)
+  return [INTRODUCTION, essentials, SECRETS, ...others].join('\n')
 }
 
-function tableOf(title: string): string {
-  const rows = SETTING_NAMES.filter((name) => rowOf(name).section === title).map((name) => {
+function tableOf({ title, names }: ReturnType<typeof listSections>[number]): string {
+  const rows = names.map((name) => {
     const setting = rowOf(name)
-    const readBy = setting.readBy.map((process) => PROCESSES[process]).join(', ')
+    const readBy = setting.readBy.map((process) => READERS[process]).join(', ')
     return [`\`${name}\``, defaultOf(setting), acceptedBy(setting), readBy, setting.help]
   })
   const header = ['setting', 'default', 'values', 'read by', 'meaning']

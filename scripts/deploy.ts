@@ -223,9 +223,9 @@ function settingOf(name: string): string {
   return OPERATOR_SETTINGS.has(name) ? name : name.replace(/_FILE$/, '')
 }
 
-/** Returns whether Docker or the image may set a variable: the proxies, the revision of the image. */
+/** Returns whether Docker may set a variable: the proxies. */
 function isSetByEngine(name: SettingName): boolean {
-  return rowOf(name).isProxy === true || name === 'REVISION'
+  return rowOf(name).isProxy === true
 }
 
 /** Throws a `UserError` for an app that containers cannot reach. */

@@ -2,12 +2,13 @@
 
 import { trustCertificates } from 'contract/certificates'
 import { keepMonitoring } from './features/console/shared-monitor.ts'
-import { config } from './lib/config.ts'
+import { config, unknownSettings } from './lib/config.ts'
 import { flushReports, startServerSdk } from './lib/sentry/server.ts'
 
 export function start(): void {
   const problems: string[] = []
   const settings = config(problems)
+  for (const sentence of unknownSettings()) console.warn(sentence)
   if (problems.length > 0) exitWith(problems)
   if (settings.caFile) trustCertificates(settings.caFile)
   startServerSdk(settings)

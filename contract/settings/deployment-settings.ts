@@ -1,14 +1,11 @@
-/** Settings of Docker Compose and of the build of the images. */
+/** Settings of Docker Compose. */
 
 import { section, setting } from './declarations.ts'
 import * as is from './parsers.ts'
 
 const port = is.integer('port', 1, 65535)
 
-const NO_TAG = 'is not a tag of an image; write letters, digits, dots and hyphens'
-
 const COMPOSE = 'Ports and images of the containers'
-const BUILD = 'Build of the images'
 
 export const DEPLOYMENT = {
   ...section(COMPOSE, ['compose'], {
@@ -29,11 +26,6 @@ export const DEPLOYMENT = {
       undefined,
       'Prefix of the names of released images, such as `ghcr.io/OWNER/culvert`; `-tunnel` and `-web` follow. Used only with `deploy/released.yml`.',
     ),
-    IMAGE_TAG: setting(
-      is.textWhere(isTag, NO_TAG),
-      'latest',
-      'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
-    ),
   }),
   ...section(COMPOSE, ['nginx', 'compose'], {
     TLS_FOLDER: setting(
@@ -42,15 +34,4 @@ export const DEPLOYMENT = {
       'Folder that contains `fullchain.pem` and `privkey.pem`. Compose uses it with `deploy/tls.yml`, which mounts it.',
     ),
   }),
-  ...section(BUILD, ['build', 'tunnel'], {
-    REVISION: setting(
-      is.text,
-      undefined,
-      "Revision in the images' labels and in `culvert_build_info`. The build stores it in the image of the tunnel, so it is not needed at run time.",
-    ),
-  }),
-}
-
-function isTag(tag: string): boolean {
-  return /^\w[\w.-]{0,127}$/.test(tag)
 }

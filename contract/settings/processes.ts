@@ -1,4 +1,4 @@
-/** Settings that the images, Compose and `npm start` set for each process. */
+/** Settings that the images, Compose and `npm start` set for each process, and that tests need. */
 
 import { section, setting } from './declarations.ts'
 import { NGINX } from './nginx-settings.ts'
@@ -7,7 +7,9 @@ import * as is from './parsers.ts'
 export const LOOPBACK = ['127.0.0.0/8', '::1']
 const listeningPort = is.integer('port', 0, 65535)
 
-export const PROCESSES = 'Processes'
+export const PROCESSES = 'Only for tests and containers'
+
+const NO_TAG = 'is not a tag of an image; write letters, digits, dots and hyphens'
 
 export const PROCESS = {
   ...section(PROCESSES, ['tunnel'], {
@@ -58,4 +60,22 @@ export const PROCESS = {
     ),
   }),
   ...section(PROCESSES, ['nginx'], NGINX),
+  ...section(PROCESSES, ['compose'], {
+    IMAGE_TAG: setting(
+      is.textWhere(isTag, NO_TAG),
+      'latest',
+      'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
+    ),
+  }),
+  ...section(PROCESSES, ['build', 'tunnel'], {
+    REVISION: setting(
+      is.text,
+      undefined,
+      "Revision in the images' labels and in `culvert_build_info`. The build stores it in the image of the tunnel, so it is not needed at run time.",
+    ),
+  }),
+}
+
+function isTag(tag: string): boolean {
+  return /^\w[\w.-]{0,127}$/.test(tag)
 }

@@ -57,6 +57,7 @@ export const TUNNEL = {
       is.text,
       undefined,
       "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
+      { isMounted: true },
     ),
     CLIENT_ADDRESS: setting(
       is.oneOf('forward', 'truncate', 'omit'),
@@ -179,6 +180,7 @@ export const TUNNEL = {
       certificateFile,
       undefined,
       'File with additional certificate authorities in PEM, for a Sentry, NATS server or proxy with a certificate of your own. Compose mounts it; make it readable for all.',
+      { isMounted: true },
     ),
   }),
 }

@@ -7,6 +7,7 @@ import { REJECTIONS } from 'contract/rejections'
 import { parse } from 'yaml'
 import { ROOT } from '../environment.ts'
 import { chartPages } from './chart.ts'
+import { composeFile } from './compose.ts'
 import { renderTable } from './tables.ts'
 
 const REGENERATE = 'npm run config -- --docs'
@@ -19,6 +20,7 @@ export function referencePages(): Record<string, string> {
     'docs/commands.md': commandsPage(),
     'docs/admin-api.md': adminApiPage(),
     ...chartPages(),
+    ...composeFile(),
   }
 }
 

@@ -5,6 +5,7 @@ import type { CertificateFile } from 'contract/certificates'
 import { envelopeUrl, formatDsn, INBOX, originOf, reportsUrl, tunnelUrl } from 'contract/dsn'
 import type { Environment } from 'contract/settings'
 import { readPageSettings, SettingsReader } from 'contract/settings-reader'
+import { findUnknown } from 'contract/unknown-settings'
 import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'
@@ -46,6 +47,11 @@ export type Config = {
 /** Reads the settings of this process. Problems are appended to `problems`. */
 export function config(problems: string[] = []): Config {
   return readConfig(process.env, problems)
+}
+
+/** Returns a sentence for each variable that was a setting, or looks like a misspelt one. */
+export function unknownSettings(): string[] {
+  return findUnknown(process.env)
 }
 
 /** Reads every setting of web. Each problem is appended to `problems`, and a default takes its place. */

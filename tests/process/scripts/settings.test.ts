@@ -180,13 +180,15 @@ describe('findUnknown', () => {
     expect(findUnknown(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([])
   })
 
-  it('is used by all commands that start processes, and by the tunnel', async () => {
+  it('is used by all commands, by the renderer of nginx.conf and by the tunnel', async () => {
     const misspelt = { TRUSTED_PROXYS: '10.0.0.0/8' }
     const sentence = 'TRUSTED_PROXYS is not a setting and has no effect. Did you mean TRUSTED_PROXIES?'
+    const wrong = { ...misspelt, LOG_LEVEL: 'x', TUNNEL_PATHS: 'x' }
     for (const script of ['start', 'deploy', 'config'])
-      expect((await command(`scripts/${script}.ts`, { ...misspelt, LOG_LEVEL: 'x' })).stderr).toContain(
-        sentence,
-      )
+      expect((await command(`scripts/${script}.ts`, wrong)).stderr).toContain(sentence)
+    const rendered = await command('deploy/nginx/write-config.ts', wrong, '/nowhere/nginx.conf')
+    expect(rendered.stderr).toContain(sentence)
+    expect((await command('doctor/main.ts', misspelt, '--help')).stderr).toContain(sentence)
     await using tunnel = await startTunnel({ env: misspelt })
     expect(await tunnel.log(({ msg }) => msg === sentence)).toMatchObject({ level: 'warn' })
   })

@@ -58,9 +58,9 @@ const COMPOSE_FILES = [
 describe('The compose files', () => {
   const { services } = parse(read('docker-compose.yml'), { merge: true })
 
-  // Set by deploy/tls.yml and by the images, each in a container of its own.
+  // Set by the images.
   it.each<[Process, string[]]>([
-    ['nginx', ['TLS_FOLDER']],
+    ['nginx', []],
     ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'REVISION']],
     ['web', ['PORT']],
   ])('pass to %s exactly the settings that it reads', (process, left) => {

@@ -1,0 +1,34 @@
+/** Generates the lists of settings in `docker-compose.yml`, which pass to each container what it reads. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CHOSEN_NAMES, rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
+import { ROOT } from '../environment.ts'
+
+const FILE = 'docker-compose.yml'
+
+/** Returns the text of the generated file by its path in the repository. */
+export function composeFile(): Record<string, string> {
+  const text = readFileSync(join(ROOT, FILE), 'utf8')
+  const list = /( *# settings of (nginx|tunnel|web)\n)[\s\S]*?( *# end of the list\n)/g
+  return { [FILE]: text.replaceAll(list, (_, begin, process, end) => begin + linesFor(process) + end) }
+}
+
+function linesFor(process: 'nginx' | 'tunnel' | 'web'): string {
+  return SETTING_NAMES.filter((name) => rowOf(name).readBy.includes(process) && !CHOSEN_NAMES.includes(name))
+    .flatMap(linesOf)
+    .sort()
+    .map((line) => `      ${line}\n`)
+    .join('')
+}
+
+function linesOf(name: SettingName): string[] {
+  const { hasFile, isMounted } = rowOf(name)
+  if (isMounted) return [mounted(name, name)]
+  return [`${name}:`, ...(hasFile ? [mounted(`${name}_FILE`, name)] : [])]
+}
+
+/** Returns the line for a file, which is mounted as a secret of Compose. */
+function mounted(variable: string, name: SettingName): string {
+  return `${variable}: \${${variable}:+/run/secrets/${name.toLowerCase().replaceAll('_', '-')}}`
+}
