@@ -118,23 +118,26 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await spool.close()
   })
 
-  it('are passed by, with a notice, when their body was cut', async ({ nats }) => {
-    const notices: string[] = []
-    const spool = await openSpoolOn(nats, PLENTY, Date.now, undefined, (notice) => notices.push(notice))
-    for (let n = 0; n < 3; n++) {
-      await store(spool)
-      for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
-    }
-    const [third, cut, first] = await spool.entries.list({}, PAGE)
-    const nc = await connect({ servers: nats.server })
-    await jetstream(nc).publish(`culvert.dead.body.${cut?.key}.0`, 'cut')
-    await nc.close()
-    const { entries, hasLeft, after } = await spool.entries.resend({}, 3)
-    expect({ keys: keysOf(entries), hasLeft }).toEqual({ keys: [first?.key, third?.key], hasLeft: false })
-    expect(await spool.entries.resend({}, 3, after)).toMatchObject({ entries: [], isOver: true })
-    expect(notices).toEqual([expect.stringContaining(`The body ${cut?.key} of a spool entry has 3 instead`)])
-    await spool.close()
-  })
+  it.for([100, 600_000])(
+    'of %i bytes are passed by, with a notice, when their body was cut',
+    async (bytes, { nats }) => {
+      const notices: string[] = []
+      const spool = await openSpoolOn(nats, PLENTY, Date.now, undefined, (notice) => notices.push(notice))
+      for (let n = 0; n < 3; n++) {
+        await store(spool, { bytes })
+        for (const lease of await takeAll(spool, 1)) await spool.finish(lease, DECLINED)
+      }
+      const [third, cut, first] = await spool.entries.list({}, PAGE)
+      const nc = await connect({ servers: nats.server })
+      await jetstream(nc).publish(`culvert.dead.body.${cut?.key}.${bytes > 100 ? 1 : 0}`, 'cut')
+      await nc.close()
+      const { entries, hasLeft, after } = await spool.entries.resend({}, 3)
+      expect({ keys: keysOf(entries), hasLeft }).toEqual({ keys: [first?.key, third?.key], hasLeft: false })
+      expect(await spool.entries.resend({}, 3, after)).toMatchObject({ entries: [], isOver: true })
+      expect(notices).toEqual([expect.stringContaining(`The body ${cut?.key} of a spool entry has `)])
+      await spool.close()
+    },
+  )
 
   it('stay pending when the server has no room for the inbox, their only destination', async () => {
     await using folder = await makeMemoryFolder()

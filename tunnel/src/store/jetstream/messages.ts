@@ -14,7 +14,7 @@ import {
   type SpoolBody,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { BodyGone, WrongSize } from '../body-errors.ts'
+import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import {
   classOf,
   decodeEntry,
@@ -80,7 +80,7 @@ export class Messages {
       return result
     } catch (error) {
       if (!isFull(error)) {
-        this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
+        if (!(error instanceof UnreadableBody)) this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
         throw error
       }
       this.removeObject(stored)

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
 import { describeNats, type NatsAddress } from 'contract/nats-url'
+import { UnreadableBody } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
 import { classOf } from './codec.ts'
 import { problemOfNats } from './jetstream-durability.ts'
@@ -125,7 +126,7 @@ export class Server {
       try {
         return await this.#watch(priority, ask())
       } catch (error) {
-        if (isAnswer(error)) throw error
+        if (isAnswer(error) || error instanceof UnreadableBody) throw error
         const isLost = codeOf(error) === NO_STREAM // of any stream, buckets included
         const failure = await (isLost ? this.openStreams() : this.#diagnose(priority)).catch(() => undefined)
         if (!failure && !this.#isAbsent && performance.now() < end) {

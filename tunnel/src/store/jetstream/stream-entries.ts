@@ -15,7 +15,7 @@ import type {
   SpoolEntry,
   StoredBody,
 } from '../../pipeline/spool.ts'
-import { BodyGone, WrongSize } from '../body-errors.ts'
+import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import { DEAD_LETTER_MS, deadLetterLimits } from '../bounds.ts'
 import { summariseStream } from '../entry-summary.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
@@ -179,8 +179,8 @@ export class StreamEntries implements Entries {
       await (stream === this.kept ? stream.note(found, { resent }) : stream.remove(found))
       return kind === 'stored' ? entry : undefined
     } catch (error) {
-      if (error instanceof WrongSize) this.#deps.onNotice(error.message)
-      else if (!(error instanceof BodyGone)) throw error // another replica has resent it
+      if (!(error instanceof UnreadableBody)) throw error
+      if (error instanceof WrongSize) this.#deps.onNotice(error.message) // else another replica has resent it
       return undefined
     }
   }
