@@ -122,11 +122,11 @@ export class EndedStream {
     const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
     if (!hasRoom && this.kind === KEPT) return 'too-large'
     const { key, network, project } = line
-    const counted = { key, network, project, bytes: hasRoom ? line.bytes : 0, seq: NOT_STORED }
+    const counted = { key, network, project, bytes: hasRoom ? line.bytes : 0, id: NOT_STORED }
     await this.#makeRoom(counted)
     const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
-      counted.seq = await this.#publish(this.#subjectOf(line), stored, this.kind === KEPT)
+      counted.id = this.#idOf(await this.#publish(this.#subjectOf(line), stored, this.kind === KEPT))
       return 'stored'
     } catch (error) {
       if (codeOf(error) !== WRONG_SEQUENCE) throw error
@@ -184,20 +184,16 @@ export class EndedStream {
     await this.#publish(this.#noteOf(key), { resent, status, answer, ...change })
   }
 
-  remove({ id, key }: EntryRef): Promise<void> {
-    return this.#remove(key, seqOf(id))
-  }
-
   /** Removes the body first: afterwards, another replica may store the same entry again. */
-  async #remove(key: string, seq: number): Promise<void> {
+  async remove({ id, key }: EntryRef): Promise<void> {
     this.#usage.forget(key)
     await this.#removeBody(key)
-    if (seq === NOT_STORED) return
+    if (id === NOT_STORED) return
     const { streams } = this.#server.jsm
-    await this.#ask(() => streams.deleteMessage(this.kind.stream, seq, false)).catch((error) => {
+    await this.#ask(() => streams.deleteMessage(this.kind.stream, seqOf(id), false)).catch((error) => {
       if (!isGone(error)) throw error
     })
-    this.onRemoved(this.#idOf(seq))
+    this.onRemoved(id)
   }
 
   #removeBody(key: string): Promise<unknown> {
@@ -293,7 +289,7 @@ export class EndedStream {
     const found = await Array.fromAsync(this.oldest({}))
     this.#usage.clear()
     for (const { key, network, project, bytes, isStored, id } of found)
-      this.#usage.add({ key, network, project, bytes: isStored ? bytes : 0, seq: seqOf(id) })
+      this.#usage.add({ id, key, network, project, bytes: isStored ? bytes : 0 })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
@@ -301,10 +297,8 @@ export class EndedStream {
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []
-    for (const { counted, isWhole } of this.#usage.beyond(added)) {
-      const { key, seq } = counted
-      removals.push(isWhole || this.kind === KEPT ? this.#remove(key, seq) : this.#removeBody(key))
-    }
+    for (const { counted, isWhole } of this.#usage.beyond(added))
+      removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
     await Promise.all(removals)
   }
 

@@ -1,11 +1,11 @@
 /** Entries that are not pending by network and project, as this replica knows them, so that none takes more than its share. */
 
 import { shareOf } from '../../pipeline/projects.ts'
-import type { SpoolBounds } from '../../pipeline/spool.ts'
+import type { EntryRef, SpoolBounds } from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
 
 /** Entry, and the bytes of its body if it is there. */
-export type Counted = Owner & { key: string; bytes: number; seq: number }
+export type Counted = Owner & EntryRef & { bytes: number }
 
 type Owner = { network: string; project: string }
 /** Shares of the limits that one client address and one project, or all mirrors, may fill. */
