@@ -127,7 +127,7 @@ export async function openServices(
     doctorFindings: new DoctorFindings(now),
     reports: new ClientReports(postReport(sentry.upstreams), now),
   }
-  const policies = createPolicies({ ...shared, counters, metrics, replica, sentry })
+  const policies = await createPolicies({ ...shared, counters, metrics, replica, sentry })
   const mirrors = await openMirrors({ ...shared, ...records, sentry })
   const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
@@ -160,7 +160,7 @@ function createBodies(
   return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
 }
 
-function createPolicies({
+async function createPolicies({
   config,
   projects,
   limits,
@@ -177,7 +177,7 @@ function createPolicies({
     filters: new Filters(config.filters),
     limits,
     throttle: new Throttle(config.throttle, clock),
-    ...openPolicies({ config, ...deps }),
+    ...(await openPolicies({ config, ...deps })),
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ProjectActivity, Rejections, ReplicaStatus } from 'contract/admin-api'
+import type { ScrubExample } from 'contract/policies'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
 import type { ResendJobs } from '../forward/delivery/resend-job.ts'
@@ -24,7 +25,7 @@ import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { FIGURES_QUERY, readFigures } from './figures-query.ts'
 import { createInboxAdmin } from './inbox-routes.ts'
-import { PolicyExamples } from './policy-example.ts'
+import type { PolicyExampleDeps, PolicyExamples } from './policy-example.ts'
 import { trafficByProject } from './project-traffic.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { createSpoolAdmin, type SpoolAdminDeps } from './spool-routes.ts'
@@ -68,7 +69,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   const app = new Hono()
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
-  const policyExamples = new PolicyExamples({ ...deps.config, inbox, auditLog })
+  const readExample = createExampleReader({ ...deps.config, inbox, auditLog })
   app.use('*', requireHost(deps.allowedHosts))
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (deps.isReady() ? c.text('ok') : c.text('stopping', 503)))
@@ -84,7 +85,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))
   app.get('/projects', (c) => c.json({ projects: describeProjects(deps) }))
-  app.get('/policies/example', createHandler({ run: (c) => policyExamples.read(c) }))
+  app.get('/policies/example', createHandler({ run: readExample }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
@@ -97,6 +98,21 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.route('/store', createStoreAdmin({ spool: sentry.spool.store, jobs, projects, receipts, auditLog }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
+}
+
+/** Returns the action that reads an example. It loads scrubbing, which is optional. */
+function createExampleReader({
+  scrub,
+  ...deps
+}: Omit<PolicyExampleDeps, 'scrub'> & { scrub: ScrubSettings | undefined }) {
+  let examples: PolicyExamples | undefined
+  return async function readExample(c: Context): Promise<ScrubExample> {
+    if (scrub?.mode !== 'observe')
+      throw new RequestError(404, 'Scrubbing does not observe. Set SCRUB to default observe.')
+    const { PolicyExamples } = await import('./policy-example.ts')
+    examples ??= new PolicyExamples({ ...deps, scrub })
+    return examples.read(c)
+  }
 }
 
 /** Refuses requests of pages whose name suddenly leads to this machine (DNS rebinding). */

@@ -19,34 +19,31 @@ const MAX_CHANGES = 50
 
 type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
-type Deps = { scrub: ScrubSettings | undefined; inbox: () => Inbox | undefined; auditLog: AuditLog }
+export type PolicyExampleDeps = { scrub: ScrubSettings; inbox: () => Inbox | undefined; auditLog: AuditLog }
 
 export class PolicyExamples {
   readonly #inbox: () => Inbox | undefined
   readonly #auditLog: AuditLog
-  /** Absent without scrubbing. It counts nothing. */
-  readonly #scrubbing: Scrubbing | undefined
+  /** It counts nothing. */
+  readonly #scrubbing: Scrubbing
   /** Changes of the envelopes that were searched, by ID: the console asks every few seconds. */
   readonly #searched = new Map<string, Changes>()
   #audited = ''
 
-  constructor({ scrub, inbox, auditLog }: Deps) {
+  constructor({ scrub, inbox, auditLog }: PolicyExampleDeps) {
     this.#inbox = inbox
     this.#auditLog = auditLog
-    this.#scrubbing = scrub && new Scrubbing(scrub, () => {})
+    this.#scrubbing = new Scrubbing(scrub, () => {})
   }
 
   /** Finds the newest envelope that scrubbing would change. Throws a `RequestError` when the inbox cannot have one. */
   async read(c: Context): Promise<ScrubExample> {
-    const scrubbing = this.#scrubbing
-    if (scrubbing?.mode !== 'observe')
-      throw new RequestError(404, 'Scrubbing does not observe. Set SCRUB to default observe.')
     const inbox = this.#inbox()
     if (!inbox) throw new RequestError(404, NO_INBOX)
     const { entries } = await inbox.list(MAX_ENVELOPES)
     this.#forgetOthers(new Set(entries.map(({ id }) => id)))
     for (const [index, entry] of entries.entries()) {
-      const found = this.#searched.get(entry.id) ?? (await this.#search(entry, inbox, scrubbing))
+      const found = this.#searched.get(entry.id) ?? (await this.#search(entry, inbox))
       if (found.total === 0) continue
       this.#audit(c, entry.id)
       const { id, time, title } = entry
@@ -56,15 +53,11 @@ export class PolicyExamples {
   }
 
   /** Searches an envelope, in a turn of the event loop of its own. */
-  async #search(
-    { id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>,
-    inbox: Inbox,
-    scrubbing: Scrubbing,
-  ): Promise<Changes> {
+  async #search({ id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>, inbox: Inbox): Promise<Changes> {
     await nextTurn()
     const kept = bytes <= MAX_ENVELOPE_BYTES ? await inbox.find(id) : undefined
     const envelope = kept && (await inbox.read(kept))
-    const found = envelope ? findChanges(envelope, scrubbing) : { changes: [], total: 0 }
+    const found = envelope ? findChanges(envelope, this.#scrubbing) : { changes: [], total: 0 }
     this.#searched.set(id, found)
     return found
   }

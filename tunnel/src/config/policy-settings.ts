@@ -2,13 +2,12 @@
 
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { readAdminToken } from 'contract/admin-token'
 import type { Dsn } from 'contract/dsn'
 import type { ScrubChoice } from 'contract/settings/parsers'
 import type { SettingsReader } from 'contract/settings-reader'
 import { parseQuota, type QuotaSettings } from '../policy/quota/settings.ts'
-import { FileProblem } from '../policy/scrub/located-json.ts'
-import { readRulesFile } from '../policy/scrub/rules-file.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings } from '../policy/storms.ts'
 
@@ -37,13 +36,21 @@ function readUsers(users: ScrubChoice['users'], settings: SettingsReader): Scrub
   }
 }
 
+/** Parses a file of rules. Loads the parser, and with it the detectors, which only scrubbing needs. */
+function parseRules(file: Buffer): ScrubSettings['selected'] {
+  const parser: typeof import('../policy/scrub/rules-file.ts') = createRequire(import.meta.url)(
+    '../policy/scrub/rules-file.ts',
+  )
+  return parser.readRulesFile(file)
+}
+
 /** Returns no rules for a file with a problem, whose place the problem names. */
 function readScrubRules(path: string, problems: string[]): ScrubSettings['selected'] {
   try {
-    return readRulesFile(readFileSync(path))
+    return parseRules(readFileSync(path))
   } catch (error) {
     const problem =
-      error instanceof FileProblem
+      error instanceof Error && error.name === 'FileProblem'
         ? `${error.message}; docs/privacy.md describes the format`
         : 'cannot be read; write the path of a file that this process may read'
     problems.push(`SCRUB_RULES: "${path}" ${problem}`)

@@ -8,6 +8,7 @@ export type LocatedMembers = Map<string, { nameOffset: number; member: Located }
 
 /** Problem of a file, with its place. */
 export class FileProblem extends Error {
+  override readonly name = 'FileProblem'
   readonly line: number
   readonly column: number
 
