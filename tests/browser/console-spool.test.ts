@@ -13,6 +13,8 @@ import { requires } from '../support/requirements.ts'
 import { captureFor } from '../support/sdk-captures.ts'
 import { hasItem } from '../support/sentry/received-request.ts'
 
+const MANY = 60
+
 const it = base.extend('replicas', perFile, 3)
 
 describe('The console', requires('chromium', 'nginx'), () => {
@@ -234,6 +236,38 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.goto(`${site.url}/console/spool?state=kept`)
     const kept = page.getByRole('region', { name: 'Kept entries' })
     await untilListed(kept.locator(`a[href$="${eventId.replaceAll('-', '')}"]`))
+  })
+
+  it('stops sending again at the button, and leaves the rest declined', async ({ consoleSite }) => {
+    const { sentry, site } = consoleSite
+    sentry.answer({ status: 403, body: { detail: 'event submission rejected with_reason: ProjectId' } })
+    for (let n = 0; n < MANY; n++) await consoleSite.send(errorOf(sentry.dsn(), { number: n }))
+    sentry.answer({})
+    const [tunnel] = site.tunnels
+    if (!tunnel) throw new Error('no tunnel runs')
+    await tunnel.admin('/spool/pause', { method: 'POST' }) // the job slows down while what it sends is pending
+    await using visitor = await consoleSite.operator('/spool?state=declined')
+    const { page } = visitor
+    const declined = async () => {
+      const response = await tunnel.admin('/store/entries?state=declined&limit=200')
+      return (await response.json()).entries.length
+    }
+    await expect.poll(declined).toBe(MANY)
+    await page.reload()
+    await press(page.getByRole('button', { name: `Send all ${MANY} again` }))
+    await press(page.getByRole('button', { name: /^Yes, send all/ }))
+    const job = page.getByRole('region', { name: 'Send again' })
+    await untilListed(job.getByRole('progressbar'))
+    await press(job.getByRole('button', { name: 'Stop' }))
+    await page.getByRole('status').filter({ hasText: 'Stopped. Envelopes that are pending' }).waitFor()
+    await untilListed(job.getByText(/^Stopped$/))
+    const left = await declined()
+    expect(left).toBeGreaterThan(0)
+    await tunnel.admin('/spool/resume', { method: 'POST' })
+    await expect
+      .poll(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes, { timeout: 30_000 })
+      .toBe(0)
+    expect(await declined()).toBe(left)
   })
 
   it('does not say that a report never arrived while a replica is silent', async ({ consoleSite }) => {
