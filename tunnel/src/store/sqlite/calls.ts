@@ -97,30 +97,32 @@ export class CallRunner {
     }
   }
 
-  /** When one of the calls fails, each gets its own transaction. */
   #runTogether(calls: readonly Call[]): Result[] {
     this.#hasReserve = this.#reserve.isFilled()
     const isShort = this.#store.log.shorten(this.#checkpointMode())
     const ofWrites = this.#hasRoomForLog() ? undefined : new LogFull()
     const ofGrowth = ofWrites ?? (calls.some(isGrowing) ? this.#rejectionOf(isShort) : undefined)
-    const rejectionOf = (call: Call) => (isGrowing(call) ? ofGrowth : ofWrites)
-    const accepted = calls.filter((call) => !rejectionOf(call))
-    const rejected = calls.flatMap((call) => {
-      const error = rejectionOf(call)
-      return error ? [failure(call, error)] : []
-    })
-    if (accepted.length === 0) return rejected
+    const accepted: Call[] = []
+    const rejected: Result[] = []
+    for (const call of calls) {
+      const rejection = isGrowing(call) ? ofGrowth : ofWrites
+      if (rejection) rejected.push(failure(call, rejection))
+      else accepted.push(call)
+    }
+    return accepted.length === 0 ? rejected : [...rejected, ...this.#commitTogether(accepted)]
+  }
+
+  /** When one of the calls fails, each gets its own transaction. */
+  #commitTogether(calls: readonly Call[]): Result[] {
     try {
-      const values = this.#commit(accepted)
-      return [...rejected, ...accepted.map(({ number }, index) => ({ number, value: values[index] }))]
+      const values = this.#commit(calls)
+      return calls.map(({ number }, index) => ({ number, value: values[index] }))
     } catch (error) {
-      if (error instanceof ReserveGone) return [...rejected, ...this.#runTogether(accepted)]
-      if (error instanceof LockHeld) return [...rejected, ...accepted.map((call) => failure(call, error))]
-      const [only] = accepted
+      if (error instanceof ReserveGone) return this.#runTogether(calls)
       if (error instanceof LogFull) this.#store.log.checkpoint(this.#checkpointMode())
-      else if (only && accepted.length === 1 && !isDiskFull(error) && !isDamage(error))
-        return [...rejected, failure(only, error)]
-      return [...rejected, ...accepted.map((call) => this.#runAlone(call))]
+      const mayPass = calls.length > 1 || isDiskFull(error) || isDamage(error) || error instanceof LogFull
+      if (error instanceof LockHeld || !mayPass) return calls.map((call) => failure(call, error))
+      return calls.map((call) => this.#runAlone(call))
     }
   }
 
