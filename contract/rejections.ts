@@ -67,7 +67,7 @@ export const REJECTIONS = {
   'item-too-large': {
     status: 413,
     sentence: 'An item is larger than Sentry accepts.',
-    fix: 'Send a smaller item. If your own server accepts it, raise MAX_EVENT_BYTES, or for other items MAX_ENVELOPE_BYTES above its default.',
+    fix: 'Send a smaller item. If your own server accepts it, raise MAX_ENVELOPE_BYTES above its default.',
   },
   'item-too-many': {
     status: 413,

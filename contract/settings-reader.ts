@@ -36,9 +36,9 @@ export class SettingsReader {
     return value as SettingValue<Name> // the table pairs each name with a parser of this type
   }
 
-  #text(name: SettingName, { hasFile, isProxy }: Setting): string | undefined {
+  #text(name: SettingName, { hasFile, isFileOptional, isProxy }: Setting): string | undefined {
     if (hasFile && !this.#env[name] && this.#env[`${name}_FILE`]) this.fromFile.push(name)
-    if (hasFile) return readSecret(this.#env, name, this.problems)
+    if (hasFile) return readSecret(this.#env, name, this.problems, isFileOptional)
     return (isProxy ? (this.#env[name.toLowerCase()] ?? this.#env[name]) : this.#env[name])?.trim()
   }
 }
@@ -86,13 +86,19 @@ export function readPageSettings(settings: SettingsReader): PageSettings {
 }
 
 /** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */
-function readSecret(env: Environment, name: string, problems: string[]): string | undefined {
+function readSecret(
+  env: Environment,
+  name: string,
+  problems: string[],
+  isOptional = false,
+): string | undefined {
   const file = env[`${name}_FILE`]
   if (env[name] && file) problems.push(`${name}: ${name}_FILE is set too; set only one of them`)
   if (env[name] || !file) return env[name] || undefined
   try {
     return readFileSync(file, 'utf8').trim() || undefined
-  } catch {
+  } catch (error) {
+    if (isOptional && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     problems.push(
       `${name}_FILE: "${file}" cannot be read; write the path of a file that this process may read`,
     )

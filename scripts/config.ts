@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Environment, listSections, rowOf, SETTING_NAMES } from 'contract/settings'
+import { CHOSEN_NAMES, type Environment, listSections, rowOf, SETTING_NAMES } from 'contract/settings'
 import type { Process, Setting } from 'contract/settings/declarations'
 import { PROCESSES } from 'contract/settings/processes'
 import { REPORTS } from 'contract/settings/web-settings'
@@ -75,7 +75,9 @@ const READERS: { readonly [name in Process]: string } = {
   build: 'image build',
 }
 
-const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile).map((name) => `\`${name}_FILE\``)
+const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile && !CHOSEN_NAMES.includes(name)).map(
+  (name) => `\`${name}_FILE\``,
+)
 
 const INTRODUCTION = `# Configuration
 

@@ -12,6 +12,8 @@ type Options = {
   secret?: true
   /** `NAME_FILE` may name a file that holds the value. */
   hasFile?: true
+  /** The file need not exist. */
+  isFileOptional?: true
   /** Compose mounts the file that the value names. */
   isMounted?: true
   /** A variable that other programs read too, in upper or lower case. */

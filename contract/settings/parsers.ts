@@ -64,6 +64,20 @@ export function integer(kind: string, min: number, max: number): Kind<number> {
   }
 }
 
+/** Port, after a host and a colon where it has one of its own. */
+export const adminPort: Kind<{ host: string | undefined; port: number }> = {
+  values: '0 to 65535, or `host:port`',
+  format: ({ host, port }) =>
+    host?.includes(':') ? `[${host}]:${port}` : [host ?? [], port].flat().join(':'),
+  parse(given, name, problems) {
+    const [, host, digits = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(given) ?? []
+    const port = integer('port', 0, 65_535).parse(digits, name, [])
+    if (port !== undefined) return { host: host?.replace(/^\[(.+)\]$/, '$1'), port }
+    problems.push(`${name}: "${given}" is not a port; write a whole number from 0 to 65535, or host:port`)
+    return undefined
+  },
+}
+
 /** Numbers of at most three decimals within `[min, max]`. */
 export function decimal(kind: string, min: number, max: number): Kind<number> {
   return {

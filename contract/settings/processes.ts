@@ -21,13 +21,11 @@ export const PROCESS = {
     }),
   }),
   ...section(PROCESSES, ['tunnel'], {
-    ADMIN_HOST: setting(
-      is.text,
-      undefined,
-      'Address on which the admin port listens. A host name is resolved, and the tunnel listens on the result that is an address of this machine.',
-      { defaultText: '`HOST`' },
+    ADMIN_PORT: setting(
+      is.adminPort,
+      { host: undefined, port: 9091 },
+      'Admin port of the tunnel; 0 for any that is free. `tunnel-admin:9091` listens on another address than `HOST`: a host name is resolved, and the tunnel listens on the result that is an address of this machine.',
     ),
-    ADMIN_PORT: setting(listeningPort, 9091, 'Admin port of the tunnel; 0 for any that is free.'),
     EDGE: setting(
       is.networks,
       LOOPBACK,
@@ -38,9 +36,8 @@ export const PROCESS = {
       is.text,
       undefined,
       '`user:password` for the NATS server, where `SPOOL_URL` has none.',
-      { secret: true },
+      { secret: true, hasFile: true, isFileOptional: true },
     ),
-    SPOOL_CREDENTIALS_FILE: setting(is.text, undefined, 'File with `user:password` for the NATS server.'),
   }),
   ...section(PROCESSES, ['web'], {
     TUNNEL_ADMIN: setting(

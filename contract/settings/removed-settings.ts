@@ -1,6 +1,7 @@
 /** Names that were settings, and what to do instead. */
 
 const IMAGES = 'Name the image in docker-compose.override.yml.'
+const LARGER_ITEMS = 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.'
 const NEW_NGINX = 'It is on with RESOLVER.'
 const TLS = 'Set TLS_FOLDER to a folder with fullchain.pem and privkey.pem.'
 const OWN_SIGNALS = "Of Culvert's own pages, only the error lab sends logs and metrics."
@@ -11,6 +12,7 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   ACCESS_LOG: 'It is access.log in the folder NGINX_TEMP. Link that to /dev/stdout for a stream.',
   ADDRESS_BURST: 'The burst is ten seconds of ADDRESS_RATE: set that.',
   ADDRESS_BYTES: 'The limit is 100 kB for each envelope of ADDRESS_RATE: set that.',
+  ADMIN_HOST: 'Write it into ADMIN_PORT, such as tunnel-admin:9091.',
   BROWSER_REPORT_TYPES: 'Add those to drop to FILTERS, such as report-deprecation.',
   BROWSER_REPORTS: "Set LAB=on for reports about Culvert's own pages.",
   CHECK_PATH: 'The connection check is at /, and with APP_URL at /console/check.',
@@ -34,8 +36,9 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   INGEST_SUBNET: 'Set EDGE, which is also the subnet.',
   KEEPALIVE_MIN_TIMEOUT: NEW_NGINX,
   LISTEN_TLS: 'Write the address into LISTEN, followed by /tls.',
+  MAX_EVENT_BYTES: LARGER_ITEMS,
   MAX_ITEMS: 'An envelope may have 1,000 items. Split a larger one.',
-  MAX_ITEM_BYTES: 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.',
+  MAX_ITEM_BYTES: LARGER_ITEMS,
   NATS_IMAGE: IMAGES,
   NGINX_IMAGE: IMAGES,
   NODE_IMAGE: 'Set build.args.NODE_IMAGE of tunnel and web in docker-compose.override.yml.',

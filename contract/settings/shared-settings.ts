@@ -33,7 +33,7 @@ export const SHARED = {
     MAX_ENVELOPE_BYTES: setting(
       bytes(KIB, GIB),
       100 * MIB,
-      'Maximum size of an envelope. It applies to the body as sent and to the decompressed body.',
+      'Maximum size of an envelope. It applies to the body as sent and to the decompressed body. Above the default, for a server of your own that accepts larger items, an item may be as large as an envelope, and filters and scrubbing read up to 16 MiB.',
     ),
   }),
   ...section(PROJECTS, ['tunnel'], {

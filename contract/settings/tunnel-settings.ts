@@ -19,8 +19,6 @@ const LIMITS = 'Limits'
 const STORAGE = 'Spool and inbox'
 const UPSTREAM = 'Connections to Sentry'
 
-const RAISED = '`MAX_ENVELOPE_BYTES` above its default: as large as an envelope'
-
 export const TUNNEL = {
   ...section(FILTERS, ['nginx', 'tunnel'], {
     ALLOWED_HOSTS: setting(
@@ -87,12 +85,6 @@ export const TUNNEL = {
       is.stormLimit,
       is.DEFAULT_STORM_LIMIT,
       'Identical errors a minute that a tunnel forwards for one project, see [quota](quota.md#storms). Beyond it, `100 enforce` lets 1 in 100 pass; without `enforce`, `culvert_policy_items_total` counts what that would remove. 0: any number.',
-    ),
-    MAX_EVENT_BYTES: setting(
-      bytes(KIB, GIB),
-      undefined,
-      'Maximum size of an event, transaction, replay event, feedback or security report, for a server of your own that accepts larger ones. Filters and scrubbing read up to 16 MiB of an envelope.',
-      { defaultText: `1048576, as Sentry; with ${RAISED}` },
     ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),

@@ -38,7 +38,7 @@ function describeListenError(code: string | undefined, host: string, port: numbe
     return `port ${port} of ${host} is taken by another program; stop it, or set ${name} to a free port.`
   if (code === 'EACCES')
     return `port ${port} may not be opened by this user; set ${name} to one from 1024 up.`
-  return `${name.replace('PORT', 'HOST')}: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
+  return `${name === 'ADMIN_PORT' ? name : name.replace('PORT', 'HOST')}: "${host}" is not an address of this machine (${code}); write 127.0.0.1 or another of its addresses.`
 }
 
 /** Listens on an address. Rejects with a system error. */

@@ -1,23 +1,24 @@
 /** Runs one tunnel as a process of this machine, without nginx and web: the operator's own proxy is in front of it. */
 
+import { SettingsReader } from 'contract/settings-reader'
 import { buildSdk } from '../build/sdk.ts'
 import { type Config, describeTunnelSettings } from '../environment.ts'
-import { isOk, siteUrl } from '../healthcheck.ts'
+import { authorityOf, isOk, siteUrl } from '../healthcheck.ts'
 import type { Session } from '../output.ts'
 import { runServices, tunnelService } from '../processes.ts'
 import { checkPort, LOOPBACK } from './ports.ts'
 
-/** Runs the tunnel until `stopped`. It listens where `HOST`, `PORT`, `ADMIN_HOST` and `ADMIN_PORT` say. */
+/** Runs the tunnel until `stopped`. It listens where `HOST`, `PORT` and `ADMIN_PORT` say. */
 export async function runTunnelOnly(config: Config, session: Session): Promise<void> {
-  const { port, adminPort, adminUrl, hosts } = addressesOf(config)
-  await checkPort(hosts.HOST, port, 'PORT')
-  await checkPort(hosts.ADMIN_HOST, adminPort, 'ADMIN_PORT')
+  const { host, port, adminHost, adminPort, adminUrl } = addressesOf(config)
+  await checkPort(host, port, 'PORT')
+  await checkPort(adminHost, adminPort, 'ADMIN_PORT')
   await buildSdk(config.root, session.stopped)
   if (session.stopped.aborted) return
   const service = tunnelService(config, { port, adminPort }, 'tunnel')
   const tunnel = {
     ...service,
-    env: { ...service.env, ...hosts },
+    env: { ...service.env, HOST: host, ADMIN_PORT: authorityOf(adminHost, adminPort) },
     isReady: () => isOk(`${adminUrl}/readyz`),
   }
   await runServices(config, [tunnel], [adminUrl], session)
@@ -38,11 +39,12 @@ export function describeTunnel(config: Config): string[] {
 
 /** Returns where the tunnel listens. HOST may be public, so it does not apply to the admin port here. */
 function addressesOf({ env }: Config) {
-  const hosts = { HOST: env.HOST || LOOPBACK, ADMIN_HOST: env.ADMIN_HOST || LOOPBACK }
+  const host = env.HOST || LOOPBACK
+  const { host: adminHost = LOOPBACK } = new SettingsReader(env, []).read('ADMIN_PORT')
   const { values } = describeTunnelSettings(env)
   if (!values) throw new Error('the settings were valid when the command started')
   const { port, adminPort, edge } = values
-  const url = siteUrl({ httpHost: hosts.HOST, httpPort: port })
-  const adminUrl = siteUrl({ httpHost: hosts.ADMIN_HOST, httpPort: adminPort })
-  return { hosts, port, adminPort, url, adminUrl, edge }
+  const url = siteUrl({ httpHost: host, httpPort: port })
+  const adminUrl = siteUrl({ httpHost: adminHost, httpPort: adminPort })
+  return { host, port, adminHost, adminPort, url, adminUrl, edge }
 }

@@ -43,12 +43,12 @@ describe('npm run config', () => {
       ['ADDRESS_RATE', '7'],
       ['TUNNEL_PATHS', '/a\\|/b'],
       ['SENTRY_TRACES_SAMPLE_RATE', '0.25'],
-      ['FILTERS', 'web-crawlers localhost'],
+      ['FILTERS', 'localhost web-crawlers'],
       ['HTTP_PORT', '8181'],
       ['LAB', 'on'],
     ])
       expect(stdout).toMatch(new RegExp(`^\\* ${name} +${value}$`, 'm'))
-    expect(stdout).toMatch(/^ {2}STORM_LIMIT +100$/m)
+    expect(stdout).toMatch(/^ {2}STORM_LIMIT +100 observe$/m)
     expect(stdout).toMatch(/^ {2}HTTPS_PORT +8443$/m)
   })
 

@@ -30,7 +30,7 @@ describe('A tunnel with invalid settings', () => {
       /^SPOOL_URL: the spool cannot be opened; .+ \(E.+\)$/,
     ],
     [
-      { HOST: '192.0.2.1', ADMIN_HOST: '127.0.0.1' },
+      { HOST: '192.0.2.1', ADMIN_PORT: '127.0.0.1:0' },
       /^PORT: \d+ cannot be listened at; write .+ \(listen EADDRNOTAVAIL: .+\)$/,
     ],
   ])('does not start with %j, and prints in one line what to write instead', async (env, words) => {

@@ -44,20 +44,21 @@ describe('The configuration', () => {
   it.each<[Environment, object]>([
     [{ HOST: '0.0.0.0' }, { host: '0.0.0.0', adminHost: '0.0.0.0' }],
     [
-      { HOST: '0.0.0.0', ADMIN_HOST: 'tunnel-admin' },
+      { HOST: '0.0.0.0', ADMIN_PORT: 'tunnel-admin:9091' },
       { host: '0.0.0.0', adminHost: 'tunnel-admin' },
     ],
     [
       { PORT: '80', ADMIN_PORT: '81' },
       { port: 80, adminPort: 81 },
     ],
+    [{ ADMIN_PORT: '[::1]:81' }, { adminHost: '::1', adminPort: 81 }],
     [{ EDGE: '10.0.0.0/8 fd00::/8' }, { edge: ['10.0.0.0/8', 'fd00::/8'] }],
     [{ TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.0/8', '::1', '10.0.0.0/8'] }],
     [{ EDGE: '127.0.0.1', TRUSTED_PROXIES: '10.0.0.0/8' }, { edge: ['127.0.0.1'] }],
     [{ ALLOWED_ORIGINS: 'https://a.example,http://b.example:8080 null' }, { allowedOrigins: { size: 3 } }],
     [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
     [
-      { HOST: '192.0.2.1', ADMIN_HOST: '192.0.2.2', PORT: '80', ADMIN_PORT: '80' },
+      { HOST: '192.0.2.1', PORT: '80', ADMIN_PORT: '192.0.2.2:80' },
       { port: 80, adminPort: 80 },
     ],
   ])('accepts %j', (env, part) => {

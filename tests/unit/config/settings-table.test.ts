@@ -61,7 +61,7 @@ describe('The compose files', () => {
   // Set by the images.
   it.each<[Process, string[]]>([
     ['nginx', []],
-    ['tunnel', ['HOST', 'PORT', 'ADMIN_PORT', 'REVISION']],
+    ['tunnel', ['HOST', 'PORT', 'REVISION']],
     ['web', ['PORT']],
   ])('pass to %s exactly the settings that it reads', (process, left) => {
     const { environment } = services[process === 'nginx' ? 'nginx-config' : process]
@@ -109,5 +109,5 @@ describe('The image of web', () => {
 })
 
 function isChosen(name: string): boolean {
-  return CHOSEN_NAMES.some((chosen) => chosen === name)
+  return CHOSEN_NAMES.some((chosen) => chosen === name.replace(/_FILE$/, ''))
 }

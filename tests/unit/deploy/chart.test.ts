@@ -34,7 +34,7 @@ describe('The schema of the values', () => {
     ['/secrets/OPERATOR_PASSWORD', { secrets: { OPERATOR_PASSWORD: 'short' } }],
     ['/settings', { settings: { TUNEL_PATHS: '/monitoring' } }],
     ['/settings', { settings: { SENTRY_DSN: 'https://key@o1.ingest.us.sentry.io/2' } }],
-    ['/settings/MAX_EVENT_BYTES', { settings: { MAX_EVENT_BYTES: 1000 } }],
+    ['/settings/MAX_ENVELOPE_BYTES', { settings: { MAX_ENVELOPE_BYTES: 1000 } }],
     ['/caFile', { caFile: '/etc/ssl/ca.pem' }],
     ['/tunnel/replicas', { tunnel: { replicas: 0 } }],
     ['/tunnel/autoscaling/cpuPercent', { tunnel: { autoscaling: { cpuPercent: 170 } } }],

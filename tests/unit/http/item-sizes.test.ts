@@ -20,20 +20,16 @@ describe('The size of an item', () => {
   it.each([
     [{}, 'event', 1.5 * MIB, 'item-too-large'],
     [{}, 'check_in', MIB, 'item-too-large'],
-    [{ MAX_EVENT_BYTES: '2097152' }, 'event', 1.5 * MIB, 200],
-    [{ MAX_EVENT_BYTES: '2097152' }, 'event', 2.5 * MIB, 'item-too-large'],
-    [{ MAX_EVENT_BYTES: '2048' }, 'event', 4096, 'item-too-large'],
     [{ MAX_ENVELOPE_BYTES: '209715200' }, 'check_in', MIB, 200],
     [{ MAX_ENVELOPE_BYTES: '209715200' }, 'event', 1.5 * MIB, 200],
-    [{ MAX_ENVELOPE_BYTES: '209715200', MAX_EVENT_BYTES: '1048576' }, 'event', 1.5 * MIB, 'item-too-large'],
     [{ MAX_ENVELOPE_BYTES: '52428800' }, 'event', 1.5 * MIB, 'item-too-large'],
   ] as const)('with %j decides about %s of %d bytes: %s', async (env, type, bytes, result) => {
     expect(await send(env, type, bytes)).toBe(result)
   })
 
-  it('of an event that filters read grows with MAX_EVENT_BYTES', async () => {
+  it('of an event that filters read grows with MAX_ENVELOPE_BYTES', async () => {
     await using sentry = await startSentry()
-    const env = { SENTRY_DSN: sentry.dsn(), MAX_EVENT_BYTES: '5000000', FILTERS: 'message: *noise*' }
+    const env = { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: '209715200', FILTERS: 'message: *noise*' }
     await using tunnel = await openTunnel({ env })
     const event = JSON.stringify({ message: 'noise', extra: 'x'.repeat(4_000_000) })
     await post(tunnel.url, {

@@ -19,7 +19,7 @@ const SETTINGS: {
 } = {
   'tunnel-busy': ['MEMORY_BYTES'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
-  'item-too-large': ['MAX_EVENT_BYTES', 'MAX_ENVELOPE_BYTES'],
+  'item-too-large': ['MAX_ENVELOPE_BYTES'],
   'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
   'host-unknown': ['ALLOWED_HOSTS'],

@@ -1,21 +1,19 @@
 /** Settings of the tunnel, read once from the environment. */
 
-import { readFileSync } from 'node:fs'
 import { CSP_FILTERS } from 'contract/admin-api'
 import { readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
 import { findWrongMirrors } from 'contract/mirrors'
-import { type NatsAddress, parseNatsCredentials } from 'contract/nats-url'
+import { parseNatsCredentials } from 'contract/nats-url'
 import { AllowedOrigins } from 'contract/origins'
 import { findOwnDsns } from 'contract/own-dsns'
 import { BURST_SECONDS } from 'contract/rate-limits'
 import { REPORT_TYPES, type ReportSettings } from 'contract/report-types'
 import type { Environment } from 'contract/settings'
-import type { FilterChoice, SpoolPlace } from 'contract/settings/parsers'
+import type { FilterChoice } from 'contract/settings/parsers'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
-import { DEFAULT_EVENT_BYTES } from '../envelope/items.ts'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
 import type { UpstreamEncoding } from '../forward/upstream/compression.ts'
 import type { ProxySettings } from '../forward/upstream/upstream-client.ts'
@@ -61,9 +59,7 @@ export function readConfig(env: Environment) {
     /** Public port, for browsers. */
     host,
     port: settings.read('PORT'),
-    /** Admin port. A name means the address of this machine that it resolves to. */
-    adminHost: settings.read('ADMIN_HOST', host) ?? host,
-    adminPort: settings.read('ADMIN_PORT'),
+    ...readAdmin(settings, host),
     /** Token of the admin port; `undefined` closes everything that needs it. */
     adminToken: readAdminToken(settings),
     /** DSNs of the accepted projects. In inbox mode the built-in DSN, without an upstream. */
@@ -102,7 +98,7 @@ export function readConfig(env: Environment) {
     upstreamEncoding: forward ? upstreamEncoding : undefined,
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
-    ...readItemSizes(settings, shared.maxEnvelopeBytes),
+    ...itemSizesFor(shared.maxEnvelopeBytes),
     /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
     memoryBytes: settings.read('MEMORY_BYTES'),
     bodyDir: settings.read('BODY_DIR'),
@@ -177,14 +173,18 @@ function readKeep(settings: SettingsReader, forward: boolean) {
 const MAX_KEPT_BYTES = 16 * 1024 * 1024
 
 /** A larger limit for envelopes than the default is for a server that also accepts larger items. It rejects those that it does not accept. */
-function readItemSizes(settings: SettingsReader, maxEnvelopeBytes: number) {
-  const eventBytes = settings.read('MAX_EVENT_BYTES')
+function itemSizesFor(maxEnvelopeBytes: number) {
   const raised = maxEnvelopeBytes > SHARED.MAX_ENVELOPE_BYTES.default ? maxEnvelopeBytes : undefined
-  if (eventBytes === undefined) settings.shown.MAX_EVENT_BYTES = String(raised ?? DEFAULT_EVENT_BYTES)
   return {
-    itemSizes: { eventBytes: eventBytes ?? raised, itemBytes: raised },
-    keptBytes: Math.max(DEFAULT_KEPT_BYTES, Math.min(MAX_KEPT_BYTES, eventBytes ?? 0)),
+    itemSizes: { eventBytes: raised, itemBytes: raised },
+    keptBytes: raised ? MAX_KEPT_BYTES : DEFAULT_KEPT_BYTES,
   }
+}
+
+/** Reads the address of the admin port. A name means the address of this machine that it resolves to. */
+function readAdmin(settings: SettingsReader, host: string) {
+  const { host: adminHost = host, port: adminPort } = settings.read('ADMIN_PORT')
+  return { adminHost, adminPort }
 }
 
 function readAllowed(settings: SettingsReader) {
@@ -203,39 +203,21 @@ function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | unde
 
 function readSpool(settings: SettingsReader): SpoolSettings {
   const place = settings.read('SPOOL_URL')
-  const credentials = settings.read('SPOOL_CREDENTIALS')
-  const credentialsFile = settings.read('SPOOL_CREDENTIALS_FILE')
+  const given = settings.read('SPOOL_CREDENTIALS')
+  const credentials = given === undefined ? undefined : parseNatsCredentials(given)
+  if (given !== undefined && !credentials)
+    settings.problems.push('SPOOL_CREDENTIALS: these are no credentials; write one line user:password')
   const bytes = settings.read('SPOOL_BYTES')
   if (bytes === undefined)
     settings.shown.SPOOL_BYTES =
       'nats' in place ? 'as its stream has it, 5 GiB for a new one' : '5 GiB or half of the free disk'
-  return { place: withCredentials(place), bytes, ageMs: settings.read('SPOOL_HOURS') * HOUR_MS }
-
-  function withCredentials(known: SpoolPlace): SpoolPlace {
-    if (!('nats' in known) || known.nats.credentials) return known
-    return { nats: { ...known.nats, credentials: readCredentials() } }
-  }
-
-  function readCredentials(): NatsAddress['credentials'] {
-    if (credentials === undefined) return readSpoolCredentials(credentialsFile, settings.problems)
-    const parsed = parseNatsCredentials(credentials)
-    if (!parsed) settings.problems.push('SPOOL_CREDENTIALS: these are no credentials; write user:password')
-    return parsed
-  }
-}
-
-/** Reads the credentials that SPOOL_URL leaves out. A missing file means none: compose names it also where nothing has generated it. */
-function readSpoolCredentials(file: string | undefined, problems: string[]): NatsAddress['credentials'] {
-  if (!file) return undefined
-  const problem = `SPOOL_CREDENTIALS_FILE: "${file}"`
-  try {
-    const credentials = parseNatsCredentials(readFileSync(file, 'utf8'))
-    if (!credentials) problems.push(`${problem} does not hold credentials; write one line user:password`)
-    return credentials
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      problems.push(`${problem} cannot be read; write the path of a file that this process may read`)
-    return undefined
+  return {
+    place:
+      'nats' in place
+        ? { nats: { ...place.nats, credentials: place.nats.credentials ?? credentials } }
+        : place,
+    bytes,
+    ageMs: settings.read('SPOOL_HOURS') * HOUR_MS,
   }
 }
 

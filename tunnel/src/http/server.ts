@@ -38,7 +38,7 @@ export async function ownAddress(host: string): Promise<string> {
     if (match) return match.address
     if (tries === LOOKUPS)
       throw new Error(
-        `ADMIN_HOST: "${host}" is no address of this machine; write one that is, or a name for it`,
+        `ADMIN_PORT: "${host}" is no address of this machine; write one that is, or a name for it`,
       )
     await wait(LOOKUP_PAUSE_MS)
   }

@@ -52,7 +52,7 @@ describe('Rejected, filtered and lost envelopes', () => {
     const tell = (code: string, first: number, last: number): Rejections => ({
       rejections: [{ ...sample, code, last }],
       times: [{ ...answered, outcome: 'rejected', reason: code, first, last }],
-      settings: { [code]: [{ name: 'MAX_EVENT_BYTES', value: String(last) }] },
+      settings: { [code]: [{ name: 'MAX_ENVELOPE_BYTES', value: String(last) }] },
     })
     const book = new RejectionHistory()
     book.add([tell('too-many-items', 10, 20)])
@@ -69,6 +69,6 @@ describe('Rejected, filtered and lost envelopes', () => {
       { ...answered, outcome: 'rejected', reason: 'too-many-items', first: 10, last: 40 },
       { ...answered, outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 2 },
     ])
-    expect(settings['too-many-items']).toEqual([{ name: 'MAX_EVENT_BYTES', value: '40' }]) // the current value
+    expect(settings['too-many-items']).toEqual([{ name: 'MAX_ENVELOPE_BYTES', value: '40' }]) // the current value
   })
 })
