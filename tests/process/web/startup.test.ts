@@ -35,6 +35,14 @@ describe('A running web server', () => {
     expect(response.headers.get('x-powered-by')).toBeNull()
   })
 
+  it('warns of a removed setting that is still in the environment', async () => {
+    const web = await startWeb({ CHECK_PATH: '/check' })
+    expect(await web.stop()).toMatchObject({
+      stderr:
+        'CHECK_PATH is no longer a setting and has no effect. The connection check is at /, and with APP_URL at /console/check.\n',
+    })
+  })
+
   it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 on %s', async (signal) => {
     const web = await startWeb()
     await (await fetch(web.url)).text()
