@@ -149,6 +149,15 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
 })
 
 describe('The write-ahead log', () => {
+  it('is moved into the file while there are no calls', async () => {
+    await using scope = new AsyncDisposableStack()
+    const file = join(scope.use(await makeFolder()).path, 'spool.db')
+    const spool = await openSqliteSpool(file, { ...PLENTY, bytes: 64 * MIB }) // moved by a put beyond 4 MiB
+    scope.defer(() => spool.close())
+    for (let n = 0; n < 10; n++) await store(spool, { bytes: 200_000 })
+    await expect.poll(() => statSync(`${file}-wal`).size).toBe(0)
+  })
+
   it('stays short while four writers put at full speed', async () => {
     await using scope = new AsyncDisposableStack()
     const { path } = scope.use(await makeFolder())
@@ -184,7 +193,7 @@ it('the spool rejects entries while another process keeps the log from being che
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(MIB)
   expect(statSync(`${file}-wal`).size).toBeLessThan(4 * MIB)
   reader.exec('COMMIT')
-  // After a long wait, a spool rejects puts for 5 s when the thread of checkpoints has the log.
+  // After a long wait, a spool rejects puts for a while.
   await expect.poll(() => store(spool).then(() => 'stored', String)).toBe('stored')
   await expect.poll(() => statSync(`${file}-wal`).size).toBeLessThan(MIB)
 })

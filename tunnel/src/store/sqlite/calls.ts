@@ -88,6 +88,11 @@ export class CallRunner {
     return [...this.#split(writes).flatMap((batch) => this.#runTogether(batch)), ...this.#read(reads)]
   }
 
+  /** Moves the log into the file while there are no calls, so that puts seldom wait for it. Returns `false` to be called again. */
+  shortenLogWhenIdle(): boolean {
+    return this.#store.log.shortenWhenIdle(this.#checkpointMode())
+  }
+
   #read(calls: readonly Call[]): Result[] {
     if (calls.length === 0) return []
     try {

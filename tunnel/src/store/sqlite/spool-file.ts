@@ -64,6 +64,11 @@ export class SpoolFile {
     return results
   }
 
+  /** Called while there are no calls. Returns `false` to be called again. */
+  idle(): boolean {
+    return this.#runner.shortenLogWhenIdle()
+  }
+
   /** Accepts entries again when the damage has passed, as read errors of a disk may. */
   #recover(): void {
     const { file } = this.#options

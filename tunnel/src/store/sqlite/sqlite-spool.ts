@@ -35,7 +35,6 @@ import { LockHeld, rejectSpecialFile } from './locks.ts'
 import { divideSpace, type Space } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
 import { describeDisk } from './sqlite-durability.ts'
-import { Checkpoints } from './threads/checkpoints.ts'
 import { type SpoolFileCaller, SpoolWorker } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
@@ -68,9 +67,8 @@ export async function openSqliteSpool(
       : error
   })
   if (notice) onNotice(notice)
-  const checkpoints = new Checkpoints(file, space.walBytes, onNotice)
   const isKeeping = bounds.kept !== undefined
-  const spool = new SqliteSpool({ id, file, space, worker, checkpoints, isKeeping })
+  const spool = new SqliteSpool({ id, file, space, worker, isKeeping })
   const former = formerInboxOf(file)
   if (isKeeping) void spool.adoptFormerInbox(onNotice)
   else if (existsSync(former))
@@ -83,7 +81,6 @@ type SqliteSpoolParts = {
   file: string
   space: Space
   worker: SpoolFileCaller
-  checkpoints: Checkpoints
   isKeeping: boolean
 }
 
@@ -132,10 +129,9 @@ class SqliteSpool implements Spool {
   readonly #folder: string
   readonly #endedFolder: string
   readonly #worker: SpoolFileCaller
-  readonly #checkpoints: Checkpoints
   readonly #closing = new AbortController()
 
-  constructor({ id, file, space, worker, checkpoints, isKeeping }: SqliteSpoolParts) {
+  constructor({ id, file, space, worker, isKeeping }: SqliteSpoolParts) {
     this.id = id
     this.#maxBytes = space.entryBytes
     this.#rowBytes = space.rowBytes
@@ -145,7 +141,6 @@ class SqliteSpool implements Spool {
     this.#durability = describeDisk(this.#folder)
     this.#endedFolder = endedFolderOf(file)
     this.#worker = worker
-    this.#checkpoints = checkpoints
     if (isKeeping)
       this.summaries = {
         list: (...args) => worker.call('listKept', ...args),
@@ -254,7 +249,6 @@ class SqliteSpool implements Spool {
 
   async close(): Promise<void> {
     this.#closing.abort()
-    await this.#checkpoints.stop()
     await this.#worker.close()
   }
 

@@ -51,6 +51,11 @@ export class WriteAheadLog {
     return !this.isLong() || this.checkpoint(mode) || fileBytes(this.#file) <= 2 * this.#maxBytes
   }
 
+  /** Moves a log that is a quarter as long as it may be into the file. Returns `false` when something stands in the way. */
+  shortenWhenIdle(mode: CheckpointMode): boolean {
+    return fileBytes(this.#file) < this.#maxBytes / 4 || this.#moveIntoFile(mode) === undefined
+  }
+
   /**
    * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
    * connections do until the wait of the batch is over: on a slow disk, their checkpoints and commits take seconds. For a reader only the

@@ -10,18 +10,23 @@ export type Request = Call[] | 'close'
 export type Opened = Pick<SpoolFile, 'id' | 'notice'>
 
 const MAX_CALLS = 256 // in one transaction, before the last message
+const IDLE_MS = 250
 
 const port = parentPort
 if (!port) throw new Error('this file runs as a worker')
 
 const options: SpoolFileOptions = workerData
 const spoolFile = new SpoolFile(options)
+const idle = setTimeout(() => {
+  if (!spoolFile.idle()) idle.refresh()
+}, IDLE_MS).unref()
 
 port.on('message', (first: Request) => {
   const calls: Call[] = []
   for (let request: Request | undefined = first; request; request = nextRequest(calls.length)) {
     if (request === 'close') {
       run(calls)
+      clearTimeout(idle)
       spoolFile.close()
       port.close()
       return
@@ -40,6 +45,7 @@ function nextRequest(gathered: number): Request | undefined {
 function run(calls: Call[]): void {
   if (calls.length === 0) return
   const results = spoolFile.run(calls)
+  idle.refresh()
   port?.postMessage(
     results,
     results.flatMap(({ value }) => (value instanceof Uint8Array ? (value.buffer as ArrayBuffer) : [])),
