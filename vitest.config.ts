@@ -49,7 +49,7 @@ const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
 /** Measure memory and response times: other tests at the same time would change the result. */
 const ALONE = [
   'tests/process/security/**/*.test.ts',
-  'tests/process/nginx/{body-deadline,unreachable-replicas}.test.ts',
+  'tests/process/nginx/unreachable-replicas.test.ts',
   'tests/stack/attack-cost.test.ts',
   'tests/stack/bugsink.test.ts', // has a browser beside containers
 ]

@@ -69,13 +69,13 @@ export const TUNNEL = {
       200,
       'Envelopes that a tunnel accepts from one client address (IPv6: one /64; a /56 twice and a /48 four times as many), and 100 kB of bodies for each of them. Those of ten seconds may come at once. nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
     ),
+  }),
+  ...section(LIMITS, ['tunnel'], {
     BODY_TIMEOUT_MS: setting(
       milliseconds,
       60_000,
-      'Time limit for receiving a whole body. nginx applies it while 100 or more requests are open, but waits for at least 15 s.',
+      'Time limit for receiving a whole body, for a tunnel without nginx in front. nginx forwards a body when it is complete, and ends one that stops arriving for 10 s.',
     ),
-  }),
-  ...section(LIMITS, ['tunnel'], {
     QUOTA: setting(
       is.text,
       undefined,

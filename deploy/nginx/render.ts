@@ -35,9 +35,6 @@ const TOO_MUCH =
 /** Limits of nginx are this many times those of a tunnel: the tunnel's response says which categories to hold back. */
 const LIMIT_FACTOR = 4
 
-/** Sum of the fixed times in `deploy/nginx/body-deadline.conf`. */
-const BODY_ROUNDS_MS = 15_120
-
 /** Reads what nginx has to know. Appends each problem to `problems`; a configuration with problems must not be used. */
 export function readNginxConfig(env: Environment, problems: string[]) {
   const settings = new SettingsReader(env, problems)
@@ -57,7 +54,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
       : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
-    bodyTimeoutMs: settings.read('BODY_TIMEOUT_MS'),
     ...readListeners(settings),
     tlsFolder: settings.read('TLS_FOLDER'),
     tunnels: settings.read('TUNNELS'),
@@ -188,7 +184,6 @@ function valuesOf(config: NginxConfig): Values {
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     ...limitValues(config),
-    BODY_DEADLINE: [`${Math.max(1, config.bodyTimeoutMs - BODY_ROUNDS_MS)}ms`],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [String(portOf(config.innerListen))],
@@ -197,6 +192,9 @@ function valuesOf(config: NginxConfig): Values {
     HTTP2: config.resolver && config.listenTls.length > 0 ? ['on'] : [],
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
+    // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
+    TUNNEL_RETRY: [config.resolver ? (config.tunnels[0] ?? '') : 'tunnel'],
+    WEB_RETRY: [config.resolver ? (config.web[0] ?? '') : 'web'],
     ...pageValues(config, server),
     BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
     REPORTS_URL: listOf(config.reportsUrl),

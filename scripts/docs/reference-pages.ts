@@ -51,8 +51,8 @@ A rejection is JSON. \`causes\` describes the problem of this request, without i
 \`\`\`
 
 \`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. If nginx itself rejects a request to a tunnel path,
-the response has the same JSON. One case has no response: if headers or a body stop arriving for 10 s, or a
-body misses \`BODY_TIMEOUT_MS\` while many requests are open, nginx closes the connection and logs 408.
+the response has the same JSON. One case has no response: if headers take longer than 10 s, or a body
+stops arriving for 10 s, nginx closes the connection and logs 408.
 
 \`reported\` is \`true\` if the tunnel reports the loss to Sentry in a client report. The SDK must not report it again then.
 Responses of nginx do not have it.
