@@ -76,7 +76,7 @@ class Deployment {
       if (mode === 'build') this.#removeTags(old, [tag])
       throw failure
     }
-    await runStep('Stopping the old containers', ['docker', 'stop', ...oldIds], { env: this.#env })
+    await this.#stopEach('old', oldIds)
     await runStep('Removing the old containers', ['docker', 'rm', ...oldIds], { env: this.#env })
     this.#removeTags(old, expiredTags(this.#deployed(old), tag))
     return tag
@@ -163,6 +163,14 @@ class Deployment {
       )
   }
 
+  /** Stops one container after the other: when two replicas break off the same request, nginx makes no third attempt. */
+  async #stopEach(which: 'old' | 'new', ids: readonly string[]): Promise<void> {
+    for (const [index, id] of ids.entries()) {
+      const step = `Stopping the ${which} containers, ${index + 1} of ${ids.length}`
+      await runStep(step, ['docker', 'stop', id], { env: this.#env })
+    }
+  }
+
   /** Removes the new containers. Returns an error with their output. */
   async #removeNew(oldIds: string[], error: Error & { output?: string }): Promise<UserError> {
     const newIds = this.#read('compose', 'ps', '--all', '--quiet', ...SERVICES).filter(
@@ -173,7 +181,7 @@ class Deployment {
       .map(({ stdout, stderr }) => stdout + stderr)
     if (newIds.length > 0) {
       // nginx sends requests to each of them that is healthy; stopping lets them respond.
-      await runStep('Stopping the new containers', ['docker', 'stop', ...newIds], { env: this.#env })
+      await this.#stopEach('new', newIds)
       await runStep('Removing the new containers', ['docker', 'rm', '--force', ...newIds], { env: this.#env })
     }
     const reason = this.#stopped.aborted ? 'it was interrupted' : error.message
