@@ -26,6 +26,7 @@ describe('A tunnel whose NATS server is too old', () => {
     await sentry.away()
     const answer = await post(tunnel.url, { body: errorOf(sentry.dsn(), { n: 2 }) })
     expect(answer).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })
+    expect((await tunnel.admin(`/store/events/${'e'.repeat(32)}`)).status).toBe(503)
     expect(await spoolOf(tunnel)).toMatchObject({
       writable: false,
       problem: expect.stringMatching(/runs nats-server 2\.9\.10, .*; install 2\.12\.3 or newer/),

@@ -47,8 +47,13 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),
     resume: async (...args) => opened().resume(...args),
-    get entries() {
-      return opened().entries
+    entries: {
+      keep: async (...args) => opened().entries.keep(...args),
+      list: async (...args) => opened().entries.list(...args),
+      count: async (...args) => opened().entries.count(...args),
+      read: async (...args) => opened().entries.read(...args),
+      resend: async (...args) => opened().entries.resend(...args),
+      purge: async (...args) => opened().entries.purge(...args),
     },
     get summaries() {
       return spool?.summaries
