@@ -15,9 +15,6 @@ const DEFAULTS = {
   sampleRate: 1,
   replays: { session: 0, onError: 0 },
   feedback: false,
-  logs: false,
-  metrics: false,
-  traceparent: false,
 }
 const STAGING_SETTINGS = {
   ...DEFAULTS,

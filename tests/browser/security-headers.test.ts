@@ -47,7 +47,7 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
   it('allows content of this site only', async () => {
     const response = await fetch(web.url + path)
     const { 'script-src': script, 'connect-src': connect, ...others } = policyOf(response)
-    expect(script).toBe(`'nonce-${nonceOf(response)}' 'strict-dynamic'`)
+    expect(script).toBe(`'nonce-${nonceOf(response)}' 'strict-dynamic' 'report-sample'`)
     expect(connect?.replace(' https://o123.ingest.us.sentry.io', '')).toBe("'self'")
     expect(Object.values(others).join(' ')).not.toMatch(/unsafe|\*|https?:/)
     expect(others).toMatchObject({
@@ -86,6 +86,7 @@ describe('A script in Chromium', requires('chromium'), () => {
     await using chromium = await startChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/inline script.*Content Security Policy/)
+    visitor.expectTrouble(/status of 404.*\/monitoring\/reports/) // the report: no tunnel runs here
     await visitor.page.route(`${web.url}/lab`, async (route) => {
       const response = await route.fetch()
       const html = (await response.text()).replace('</head>', '<script>smuggled = true</script></head>')

@@ -14,7 +14,7 @@ const PASSWORD = 'password of the tests'
 
 /** Copies the files of the doctor, so that it has a state folder of its own. */
 async function copyDoctor(folder: string): Promise<void> {
-  for (const name of ['doctor', 'tunnel', 'package.json'])
+  for (const name of ['doctor', 'scripts', 'web/lib', 'package.json'])
     await cp(join(ROOT, name), join(folder, name), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   await mkdir(join(folder, '.culvert'))
