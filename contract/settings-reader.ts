@@ -85,7 +85,7 @@ export function readPageSettings(settings: SettingsReader): PageSettings {
   return { app, checkPath: app ? '/console/check' : '/' }
 }
 
-/** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. */
+/** Reads a secret from its variable, or from the file that `NAME_FILE` names, as Docker hands over secrets. An optional file is a default: Compose always names it. */
 function readSecret(
   env: Environment,
   name: string,
@@ -93,7 +93,8 @@ function readSecret(
   isOptional = false,
 ): string | undefined {
   const file = env[`${name}_FILE`]
-  if (env[name] && file) problems.push(`${name}: ${name}_FILE is set too; set only one of them`)
+  if (env[name] && file && !isOptional)
+    problems.push(`${name}: ${name}_FILE is set too; set only one of them`)
   if (env[name] || !file) return env[name] || undefined
   try {
     return readFileSync(file, 'utf8').trim() || undefined

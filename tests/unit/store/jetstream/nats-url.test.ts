@@ -7,6 +7,7 @@ import { describeNats, parseNatsCredentials, parseNatsUrl } from '../../../../co
 import { BadSettings, readConfig } from '../../../../tunnel/src/config/config.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 
+const DSN = 'https://key@sentry.example/1'
 const PLAIN = { tls: false, replicas: 1, credentials: undefined }
 
 describe('SPOOL_URL', () => {
@@ -66,6 +67,18 @@ describe('SPOOL_CREDENTIALS_FILE', () => {
     expect(problemsOf('nats://a', folder.path)).toMatch(/^SPOOL_CREDENTIALS_FILE: ".+" cannot be read; /)
   })
 
+  it('gives way to SPOOL_CREDENTIALS, since Compose always sets it', async () => {
+    await using folder = await makeFolder()
+    const SPOOL_CREDENTIALS_FILE = join(folder.path, 'credentials')
+    await writeFile(SPOOL_CREDENTIALS_FILE, 'generated:secret')
+    const env = { SENTRY_DSN: DSN, SPOOL_URL: 'nats://a', SPOOL_CREDENTIALS_FILE }
+    const spool = (given: object) => readConfig({ ...env, ...given }).spool.place
+    expect(spool({})).toMatchObject({ nats: { credentials: { user: 'generated' } } })
+    expect(spool({ SPOOL_CREDENTIALS: 'own:secret' })).toMatchObject({
+      nats: { credentials: { user: 'own' } },
+    })
+  })
+
   it('may be a file that does not exist', () => {
     expect(problemsOf('nats://a', '/nowhere/credentials')).toBe('')
   })
@@ -73,7 +86,7 @@ describe('SPOOL_CREDENTIALS_FILE', () => {
 
 function problemsOf(url: string, file?: string): string {
   try {
-    readConfig({ SENTRY_DSN: 'https://key@sentry.example/1', SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
+    readConfig({ SENTRY_DSN: DSN, SPOOL_URL: url, SPOOL_CREDENTIALS_FILE: file })
   } catch (error) {
     if (error instanceof BadSettings) return error.problems.join('\n')
     throw error
