@@ -188,7 +188,8 @@ function valuesOf(config: NginxConfig): Values {
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [String(portOf(config.innerListen))],
     LISTEN_TLS: config.listenTls,
-    TLS_FOLDER: listOf(config.tlsFolder),
+    // Without HTTPS, nginx would load the certificates all the same, and not start without them.
+    TLS_FOLDER: config.listenTls.length > 0 ? listOf(config.tlsFolder) : [],
     HTTP2: config.resolver && config.listenTls.length > 0 ? ['on'] : [],
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),

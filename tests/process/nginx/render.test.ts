@@ -50,6 +50,7 @@ describe('The installed nginx', requires('nginx'), () => {
     ['lists, paths and derived paths', LISTS],
     ['no limits', { ADDRESS_RATE: '0' }],
     ['a certificate', TLS],
+    ['a folder that it cannot read, and no HTTPS', { TLS_FOLDER: '/nowhere' }],
     ['an app', { APP_URL: 'http://localhost:5173' }],
   ])('accepts the rendered file with %s', (_, env) => {
     const file = render({ NGINX_TEMP: folder.path, ...env })
