@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { jetstream, jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
@@ -21,6 +21,8 @@ import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 const MIB = 1024 * 1024
 const MANY = 300
 const PAGE = { limit: 10 * MANY }
+const KEEPING = { ...PLENTY, kept: { bytes: 64 * MIB, ageMs: 60_000 } }
+const SEALED: Partial<StreamConfig> = { sealed: true } // the server stores nothing, and removes nothing
 const DECLINED = { state: 'declined', status: 400 } as const
 const DECLINER = new URL('../../support/spool/decliner-process.ts', import.meta.url).pathname
 
@@ -67,7 +69,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await writeFile(config, 'jetstream { max_file_store: 70MiB, sync_interval: always }\n')
     await using nats = await startNats({ config })
     const notices: string[] = []
-    const bounds = { ...PLENTY, bytes: 64 * MIB, kept: { bytes: 64 * MIB, ageMs: 60_000 } }
+    const bounds = { ...KEEPING, bytes: 64 * MIB }
     const spool = await openSpoolOn(nats, bounds, Date.now, undefined, (notice) => notices.push(notice))
     for (let n = 0; n < 2; n++) await store(spool)
     for (const lease of await takeAll(spool, 2)) expect(await spool.finish(lease, DECLINED)).toBe(true)
@@ -118,6 +120,24 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await spool.close()
   })
 
+  it.for([
+    ['declined', 'CULVERT_DEAD_LETTER_BODIES'],
+    ['kept', 'CULVERT_KEPT'],
+  ] as const)(
+    'that are %s are told as pending although %s cannot be changed',
+    async ([state, stream], { nats }) => {
+      const spool = await openSpoolOn(nats, KEEPING)
+      const { key } = await store(spool)
+      for (const lease of await takeAll(spool, 1)) await spool.finish(lease, { state, status: 200 })
+      const nc = await connect({ servers: nats.server })
+      await (await jetstreamManager(nc)).streams.update(stream, SEALED)
+      await nc.close()
+      expect(keysOf((await spool.entries.resend({}, 3)).entries)).toEqual([key])
+      expect(await keysOfPending(spool)).toEqual([key])
+      await spool.close()
+    },
+  )
+
   it.for([100, 600_000])(
     'of %i bytes are passed by, with a notice, when their body was cut',
     async (bytes, { nats }) => {
@@ -144,11 +164,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     const config = join(folder.path, 'nats.conf')
     await writeFile(config, 'jetstream { max_file_store: 70MiB, sync_interval: always }\n')
     await using nats = await startNats({ config })
-    const spool = await openSpoolOn(nats, {
-      ...PLENTY,
-      bytes: 64 * MIB,
-      kept: { bytes: 64 * MIB, ageMs: 60_000 },
-    })
+    const spool = await openSpoolOn(nats, { ...KEEPING, bytes: 64 * MIB })
     const { key } = await store(spool, { project: INBOX_DSN })
     const wanted = [{ project: INBOX_DSN, rateLimitedCategories: [] }]
     for (let attempts = 1; attempts <= 2; attempts++) {

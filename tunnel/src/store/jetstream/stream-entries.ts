@@ -122,9 +122,7 @@ export class StreamEntries implements Entries {
       for await (const { stream, found } of this.#withBodies(filter, after)) {
         resent.isOver = false
         if (resent.entries.length >= Math.min(limit, MAX_RESENT)) break
-        const entry = await this.#resendOne(stream, found)
-        if (entry === 'full') resent.hasLeft = true
-        else if (entry) resent.entries.push(entry)
+        await this.#resendOne(stream, found, resent)
         resent.after = { ended: found.ended, id: found.id }
       }
     } catch (error) {
@@ -169,19 +167,21 @@ export class StreamEntries implements Entries {
         if (found.isStored) yield { stream, found }
   }
 
-  /** Makes an entry pending before it is removed here, or noted. Returns `undefined` for one that is pending already, or whose body was cut. */
-  async #resendOne(stream: EndedStream, found: Found): Promise<SpoolEntry | 'full' | undefined> {
-    const resent = this.#deps.clock.now()
-    const entry = { ...spoolEntryOf(found), resent }
+  /**
+   * Makes an entry pending before it is removed here, or noted. Adds it to `resent` in between, since it is delivered also if that fails.
+   * Leaves out one that is pending already, or whose body was cut.
+   */
+  async #resendOne(stream: EndedStream, found: Found, resent: Resent): Promise<void> {
+    const now = this.#deps.clock.now()
+    const entry = { ...spoolEntryOf(found), resent: now }
     try {
       const { kind } = await this.#deps.put(entry, { chunks: () => stream.body(found) })
-      if (kind === 'full') return 'full'
-      await (stream === this.kept ? stream.note(found, { resent }) : stream.remove(found))
-      return kind === 'stored' ? entry : undefined
+      if (kind === 'stored') resent.entries.push(entry)
+      if (kind === 'full') resent.hasLeft = true
+      else await (stream === this.kept ? stream.note(found, { resent: now }) : stream.remove(found))
     } catch (error) {
       if (!(error instanceof UnreadableBody)) throw error
       if (error instanceof WrongSize) this.#deps.onNotice(error.message) // else another replica has resent it
-      return undefined
     }
   }
 }
