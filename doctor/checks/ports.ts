@@ -10,7 +10,7 @@ export const adminPort: Check = {
   title: 'The admin port is unreachable from outside',
   verifies: 'This machine reaches neither the ports of the tunnels nor their metrics.',
   remedy:
-    'Publish nginx, or your own proxy, only: remove `ports` from the service tunnel of Compose, publish a container at 127.0.0.1, and use no Service of type LoadBalancer for it. Set ADMIN_HOST to an address of the admin network, and route no path to the admin port.',
+    'Publish nginx, or your own proxy, only: remove `ports` from the service tunnel of Compose, publish a container at 127.0.0.1, and use no Service of type LoadBalancer for it. Name an address of the admin network in ADMIN_PORT, such as ADMIN_PORT=tunnel-admin:9091, and route no path to the admin port.',
   async run({ site, host, closedPorts }) {
     for (const port of closedPorts.filter((each) => String(each) !== new URL(site).port))
       if (await isTunnelPort(`http://${host}:${port}`))
