@@ -11,6 +11,7 @@ import { NODE, ROOT } from '../../support/node.ts'
 import { depthOf } from '../../support/outage/accounting.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
+import { writePreviousFile } from '../../support/spool/previous-release.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
@@ -56,6 +57,17 @@ it('A damaged spool file is shown in status and metrics, and put-back.sql has it
   rmSync(damaged)
   await expect.poll(status).toMatchObject({ spool: { damaged_files: [], envelopes: 0, bytes: 0 } })
   expect(await (await tunnel.admin('/metrics')).text()).toMatch(/^culvert_spool_damaged_files\{.*\} 0$/m)
+})
+
+it('put-back.sql also moves the envelopes of a file of the previous release', async () => {
+  await using folder = await makeMemoryFolder()
+  const SPOOL_URL = pathToFileURL(join(folder.path, 'spool.db')).href
+  await using tunnel = await startTunnel({ env: { SENTRY_DSN: 'http://key@127.0.0.1:9/1', SPOOL_URL } })
+  writePreviousFile(join(folder.path, 'recovered.db'))
+  await putBack(folder.path)
+  const { entries } = await (await tunnel.admin('/store/entries?state=pending')).json()
+  const receipts = entries.map(({ receipt }: { receipt: string }) => receipt)
+  expect(receipts.toSorted()).toEqual(['receipt-1', 'receipt-2', 'receipt-3'])
 })
 
 /** Runs the script beside the spool's file, as the shell of SQLite does. */
