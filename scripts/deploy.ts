@@ -163,11 +163,14 @@ class Deployment {
       )
   }
 
-  /** Stops one container after the other: when two replicas break off the same request, nginx makes no third attempt. */
+  /**
+   * Stops one container after the other: when two replicas break off the same request, nginx makes no third attempt. One that is not stopped
+   * does not keep the others: `docker rm` reports it.
+   */
   async #stopEach(which: 'old' | 'new', ids: readonly string[]): Promise<void> {
     for (const [index, id] of ids.entries()) {
       const step = `Stopping the ${which} containers, ${index + 1} of ${ids.length}`
-      await runStep(step, ['docker', 'stop', id], { env: this.#env })
+      await runStep(step, ['docker', 'stop', id], { env: this.#env }).catch(() => {})
     }
   }
 
