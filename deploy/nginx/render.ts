@@ -194,8 +194,8 @@ function valuesOf(config: NginxConfig): Values {
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
     // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
-    TUNNEL_RETRY: [config.resolver ? (config.tunnels[0] ?? '') : 'tunnel'],
-    WEB_RETRY: [config.resolver ? (config.web[0] ?? '') : 'web'],
+    TUNNEL_RETRY: [nameToLookUp(config, config.tunnels) ?? 'tunnel'],
+    WEB_RETRY: [nameToLookUp(config, config.web) ?? 'web'],
     ...pageValues(config, server),
     BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
     REPORTS_URL: listOf(config.reportsUrl),
@@ -203,6 +203,11 @@ function valuesOf(config: NginxConfig): Values {
     NGINX_USER: listOf(config.user),
     NGINX_TEMP: [config.tempFolder],
   }
+}
+
+/** Returns the only address of an upstream if there is a name server. Several names cannot be looked up for one request. */
+function nameToLookUp({ resolver }: NginxConfig, [only, ...others]: readonly string[]): string | undefined {
+  return resolver && others.length === 0 ? only : undefined
 }
 
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */

@@ -1,14 +1,17 @@
 /** Retries on tunnel paths: every replica while nothing was sent, and one more replica after one has died. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { expectRejection } from '../../support/nginx/expected-rejection.ts'
 import { startNginx } from '../../support/nginx/nginx.ts'
+import { startSilent } from '../../support/nginx/unresponsive-server.ts'
 import { post } from '../../support/post.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
 import { requires } from '../../support/requirements.ts'
 
 const CLOSED_PORT = '127.0.0.1:1' // nothing listens there
 const POISON = 'poison'
+const FIRST_ROUND_MS = 700 // twice 150 ms, and some
 const ON_DISK = 300_000 // bytes, more than nginx buffers in memory
 
 let started = new AsyncDisposableStack()
@@ -66,6 +69,17 @@ describe('An envelope that kills each replica it reaches', requires('nginx'), ()
 })
 
 describe('A valid envelope', requires('nginx'), () => {
+  it('has no X-Culvert-Retry on its second attempt when the first one reached no replica', async () => {
+    const silent = started.use(await startSilent())
+    const nginx = started.use(await startNginx({ tunnels: [silent.address], web: CLOSED_PORT }))
+    const answer = post(nginx.url, { body: 'honest' })
+    await sleep(FIRST_ROUND_MS) // nginx tells nobody when it begins the second one
+    silent.wake()
+    const { status, json } = await answer
+    expect(status).toBe(200)
+    expect(json).not.toHaveProperty('x-culvert-retry')
+  })
+
   it('is delivered without X-Culvert-Retry while three of four replicas refuse connections', async () => {
     const kind = started.use(await startUpstream('kind'))
     const tunnels = [CLOSED_PORT, '127.0.0.1:2', '127.0.0.1:3', kind.address]

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { NODE } from '../node.ts'
 
-// Prints its port, and accepts no connections beyond its backlog.
-const LISTEN = `const s = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))`
+// Prints its port, and accepts no connections beyond its backlog. Once it wakes, it answers with the headers of the request.
+const LISTEN = `const s = require('node:http').createServer((q, r) => r.end(JSON.stringify(q.headers))).listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))`
 const HELD = 2 // Linux accepts one more than the backlog
 
 /** Starts the server. `await using` stops it. */
@@ -20,6 +20,7 @@ export async function startSilent() {
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   return {
     address: `127.0.0.1:${port}`,
+    wake: (): void => void listener.kill('SIGCONT'),
     async [Symbol.asyncDispose](): Promise<void> {
       for (const socket of sockets) socket.destroy()
       listener.kill('SIGKILL')

@@ -148,7 +148,11 @@ describe('A retry', () => {
   it('looks the names of the tunnels and of web up again when there is a name server', () => {
     const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }
     expect(lines(env, 'set $replicas')).toEqual(['set $replicas tunnel:9090;', 'set $replicas web:3000;'])
-    expect(lines({}, 'set $replicas')).toEqual(['set $replicas tunnel;', 'set $replicas web;'])
+    const upstreams = ['set $replicas tunnel;', 'set $replicas web;']
+    expect(lines({}, 'set $replicas')).toEqual(upstreams)
+    expect(lines({ ...env, TUNNELS: 'a:9090 b:9090', WEB: 'a:3000 b:3000' }, 'set $replicas')).toEqual(
+      upstreams,
+    )
   })
 })
 
