@@ -208,6 +208,23 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await spool.close()
   })
 
+  it('leave a line if the object of the pending entry is lost, unless another replica has settled it', async ({
+    nats,
+  }) => {
+    const [spool, other] = await Promise.all([openSpoolOn(nats), openSpoolOn(nats)])
+    for (let n = 0; n < 2; n++) await store(spool, { bytes: 600_000 })
+    const [lost, settled] = await takeAll(spool, 2)
+    if (!lost || !settled) throw new Error('they are not leased')
+    expect(await other.purge({ entry: settled })).toHaveLength(1)
+    const nc = await connect({ servers: nats.server })
+    await (await jetstreamManager(nc)).streams.purge('OBJ_CULVERT_SPOOL_ERRORS')
+    await nc.close()
+    const ended = [lost, settled].map((lease) => spool.finish(lease, DECLINED))
+    expect(await Promise.all(ended)).toEqual([true, false])
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: lost.key, isStored: false }])
+    await Promise.all([spool.close(), other.close()])
+  })
+
   it('are kept again after an operator deleted their streams', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     for (let n = 0; n < 2; n++) {

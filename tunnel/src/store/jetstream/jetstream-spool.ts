@@ -23,7 +23,7 @@ import {
   type SpoolTotals,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { BodyGone, WrongSize } from '../body-errors.ts'
+import { BodyGone, UnreadableBody } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
 import { SharedBuckets } from './buckets.ts'
 import { CLASSES, type Entry, INLINE_BYTES, storedBytes, toSpoolEntry } from './codec.ts'
@@ -300,18 +300,21 @@ class JetStreamSpool implements Spool {
 
   /**
    * Returns `false` when the entry is gone. A copy that the server refuses is given up, unless only the inbox would have the envelope. Of an
-   * entry whose body was cut, only the line is copied.
+   * entry whose body was cut or is lost, only the line is copied.
    */
   async #copy(ref: EntryRef, project: string, ending: End, signal: AbortSignal): Promise<boolean> {
-    for (let attempts = 1, isCut = false; ; attempts++)
+    for (let attempts = 1, isUnreadable = false; ; attempts++)
       try {
-        const stored = await this.#find(ref)
-        if (!stored) return false
+        const stored = await (isUnreadable ? this.#messages.get(ref.id) : this.#find(ref)) // a leased one may be gone from the server
+        if (stored?.entry.key !== ref.key) {
+          this.#consumers.forget(ref.id)
+          return false
+        }
         const chunks = () => {
           const body = this.#messages.readBody(stored)
           return Buffer.isBuffer(body) ? [body] : body.open()
         }
-        await this.entries.end(stored.entry, isCut ? undefined : { chunks }, ending)
+        await this.entries.end(stored.entry, isUnreadable ? undefined : { chunks }, ending)
         return true
       } catch (error) {
         const isRefused = isAnswer(error) || attempts >= COPY_ATTEMPTS
@@ -320,7 +323,7 @@ class JetStreamSpool implements Spool {
           this.#notice(`an entry does not stay after its delivery: ${messageOf(error)}`)
           return true
         }
-        if (error instanceof WrongSize) isCut = true
+        if (error instanceof UnreadableBody) isUnreadable = true
         else await pauseAfter(error, signal)
       }
   }
