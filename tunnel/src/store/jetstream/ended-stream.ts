@@ -358,11 +358,11 @@ export class EndedStream {
     return { ...clock.withLocalTimes(line), ...place, isStored: isStored(line) }
   }
 
-  /** Applies the last note of the key, unless it is that of an earlier entry. */
+  /** Applies the last note of the key, unless it is that of an earlier entry. A note has all values, and JSON leaves out absent ones. */
   #withNote(found: Found, note: StoredNote | undefined): Found {
     if (!note || note.seq < seqOf(found.id)) return found
     const { seq: _seq, ...changes } = this.#deps.clock.withLocalTimes(note)
-    return { ...found, ...changes }
+    return { ...found, resent: undefined, status: undefined, answer: undefined, ...changes }
   }
 
   /** Creates the streams first, and again when they were deleted. */
