@@ -1,11 +1,12 @@
 /** Kept entries in streams of NATS, as people read them on any replica. */
 
-import { jetstreamManager } from '@nats-io/jetstream'
-import { connect } from '@nats-io/transport-node'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect, headers as newHeaders } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Spool, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { Inbox } from '../../../tunnel/src/store/inbox.ts'
+import { HEADER } from '../../../tunnel/src/store/jetstream/codec.ts'
 import { attachmentOf, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import type { Nats } from '../../support/nats/nats.ts'
@@ -125,6 +126,21 @@ describe('Kept entries on NATS', requires('nats'), () => {
     await nats.start()
     const titles = async () => titlesIn(await inboxOf(spool).list(10))
     await expect.poll(() => titles().catch(() => [])).toEqual(['third', 'first'])
+    await spool.close()
+  })
+
+  it('are listed also when another release has added to their summaries', async ({ nats }) => {
+    const spool = await openSpoolOn(nats, BOUNDS)
+    const { key } = await keep(spool, messageOf('of a later release'))
+    const nc = await connect({ servers: nats.server })
+    const { streams } = await jetstreamManager(nc)
+    const stored = await streams.getMessage('CULVERT_KEPT', { last_by_subj: `culvert.kept.entry.*.*.${key}` })
+    const line = JSON.parse(stored?.header.get(HEADER) ?? '')
+    const headers = newHeaders()
+    headers.set(HEADER, JSON.stringify({ ...line, summary: { ...line.summary, added: 1 } }))
+    await jetstream(nc).publish(stored?.subject ?? '', '', { headers })
+    await nc.close()
+    expect(titlesIn(await inboxOf(spool).list(10))).toEqual(['of a later release'])
     await spool.close()
   })
 

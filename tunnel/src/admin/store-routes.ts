@@ -17,7 +17,7 @@ import { type Context, Hono } from 'hono'
 import type { ResendJobs, ResendOrder } from '../forward/delivery/resend-job.ts'
 import { showCategory } from '../forward/spool-status.ts'
 import type { Receipts } from '../observe/receipts.ts'
-import type { Projects } from '../pipeline/projects.ts'
+import { isMirrorKey, type Projects } from '../pipeline/projects.ts'
 import {
   ENDED_STATES,
   type EndedEntry,
@@ -194,8 +194,13 @@ class StoreAdmin {
 
   /** Throws when what would be sent again would be pending until it expires. */
   #checkDeliverable(order: Pick<ResendOrder, 'projects'>): void {
-    if (!this.#deps.jobs.isDeliverable(order))
-      throw new RequestError(409, 'No configured project takes them: add its DSN to SENTRY_DSN first.')
+    if (this.#deps.jobs.isDeliverable(order)) return
+    throw new RequestError(
+      409,
+      order.projects?.every(isMirrorKey)
+        ? 'No configured mirror takes them: add it to MIRROR_DSN first.'
+        : 'No configured project takes them: add its DSN to SENTRY_DSN first.',
+    )
   }
 
   async #readOrder(given: Given): Promise<ResendOrder> {
