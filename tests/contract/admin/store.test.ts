@@ -233,3 +233,27 @@ for (const [name, requirement] of STORE_NAMES)
       expect(json).toEqual({ detail: expect.stringContaining(detail) })
     })
   })
+
+it('names MIRROR_DSN when it cannot send an entry of a removed mirror again', async () => {
+  await using sentry = await startSentry({ projects: PROJECTS })
+  await using store = await STORES['SQLite file']()
+  const env = { SENTRY_DSN: sentry.dsn('1'), SPOOL_URL: store.url, UPSTREAM_LATE_MS: '500' } // for which the mirror waits
+  sentry.answer(({ path }) => (path.includes('/2/') ? { status: 400 } : {}))
+  const MIRROR_DSN = `${sentry.dsn('1')}->${sentry.dsn('2')}`
+  const declined = async (tunnel: Tunnel): Promise<StoreEntry[]> =>
+    (await (await tunnel.admin('/store/entries?state=declined')).json()).entries
+  {
+    await using mirroring = await openTunnel({ env: { ...env, MIRROR_DSN } })
+    await post(mirroring.url, { body: errorOf(sentry.dsn('1')) })
+    await expect.poll(() => declined(mirroring)).toHaveLength(1)
+  }
+  await using tunnel = await openTunnel({ env })
+  const [entry] = await declined(tunnel)
+  const { status, json } = await post(tunnel.adminUrl, {
+    path: '/store/resend',
+    headers: { authorization: `Bearer ${tunnel.token}` },
+    body: Buffer.from(JSON.stringify({ id: entry?.id })),
+  })
+  expect(status).toBe(409)
+  expect(json).toEqual({ detail: expect.stringContaining('MIRROR_DSN') })
+})

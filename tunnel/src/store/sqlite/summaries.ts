@@ -50,11 +50,15 @@ export class Summaries {
     this.#statements = prepare(db)
   }
 
-  /** Adds the summary of the kept entry `id`. */
+  /** Adds the summary of the kept entry `id`. One from NATS may have more members, of another release. */
   add(id: number | bigint, { receipt, received, eventId, bytes }: Summarised, summary: Summary): void {
-    const { group, isError, ...columns } = summary
-    const ids = { id, receipt, received, event_id: eventId ?? null, size: bytes, group_id: group }
-    this.#statements.insert.run({ ...ids, is_error: Number(isError), ...columns })
+    const { group, isError, kind, title, release, environment, replay, segment, raised } = summary
+    const { user, types, search } = summary
+    this.#statements.insert.run({
+      ...{ id, receipt, received, event_id: eventId ?? null, size: bytes, group_id: group },
+      ...{ kind, title, is_error: Number(isError), release, environment, replay, segment, raised },
+      ...{ user, types, search },
+    })
   }
 
   remove(id: number): void {
