@@ -1,12 +1,14 @@
 /** SQLite spool whose disk is full: pending entries are delivered without an operator, and the log stays short. */
 
-import { readdirSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, assert, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
-import { defaultBound } from '../../../tunnel/src/store/sqlite/space.ts'
+import { endedFolderOf, pendingFolderOf } from '../../../tunnel/src/store/sqlite/body-files.ts'
+import { defaultBound, divideSpace } from '../../../tunnel/src/store/sqlite/space.ts'
+import { SpoolFile } from '../../../tunnel/src/store/sqlite/spool-file.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
@@ -156,6 +158,21 @@ describe('The write-ahead log', () => {
     scope.defer(() => spool.close())
     for (let n = 0; n < 10; n++) await store(spool, { bytes: 200_000 })
     await expect.poll(() => statSync(`${file}-wal`).size).toBe(0)
+  })
+
+  it('is looked at again when the disk did not tell its size', async () => {
+    await using scope = new AsyncDisposableStack()
+    const { path } = scope.use(await makeFolder())
+    const file = join(path, 'spool.db')
+    for (const folder of [pendingFolderOf(file), endedFolderOf(file)]) mkdirSync(folder)
+    const bounds = { ...PLENTY, ...divideSpace(64 * MIB, path) }
+    const spoolFile = new SpoolFile({ file, bounds, newId: 'test' })
+    scope.defer(() => spoolFile.close())
+    renameSync(`${file}-wal`, `${file}-moved`)
+    symlinkSync(`${file}-wal`, `${file}-wal`) // looking at it fails
+    expect(spoolFile.idle()).toBe(false)
+    renameSync(`${file}-moved`, `${file}-wal`)
+    expect(spoolFile.idle()).toBe(true)
   })
 
   it('stays short while four writers put at full speed', async () => {

@@ -64,9 +64,13 @@ export class SpoolFile {
     return results
   }
 
-  /** Called while there are no calls. Returns `false` to be called again. */
+  /** Called while there are no calls. Returns `false` to be called again, also after an error of the disk: no call waits for it. */
   idle(): boolean {
-    return this.#runner.shortenLogWhenIdle()
+    try {
+      return this.#runner.shortenLogWhenIdle()
+    } catch {
+      return false
+    }
   }
 
   /** Accepts entries again when the damage has passed, as read errors of a disk may. */
