@@ -59,8 +59,13 @@ export type ResendRequest = {
   dry_run?: boolean
 }
 
-/** Response of `POST /store/resend`: the entries that match, and the bytes of their envelopes. */
-export type ResendStarted = { entries: number; bytes: number }
+/** Response of `POST /store/resend`: the entries that are sent again, and the bytes of their envelopes. */
+export type ResendStarted = {
+  entries: number
+  bytes: number
+  /** Entries that match too, and are left out since they were sent again within the last hour. */
+  skipped: number
+}
 
 /** Response of `GET /store/resend` and `DELETE /store/resend`: the last job. Times are in milliseconds since 1970. */
 export type ResendJob = {

@@ -282,6 +282,8 @@ export function entryPromises(name: string, open: OpenStore): void {
           const hourAgo = Date.now() - HOUR_MS
           expect(await spool.entries.count({ notResentSince: hourAgo })).toEqual({ entries: 0, bytes: 0 })
           expect(await spool.entries.resend({ notResentSince: hourAgo }, 10)).toMatchObject({ isOver: true })
+          expect(await spool.entries.count({ resentSince: hourAgo })).toEqual({ entries: 1, bytes })
+          expect((await spool.entries.count({ resentSince: Date.now() + HOUR_MS })).entries).toBe(0)
           expect(await spool.entries.count({ notResentSince: Date.now() + HOUR_MS })).toMatchObject({
             entries: 1,
           })

@@ -179,7 +179,7 @@ class StoreAdmin {
         409,
         'Only the line of this entry is left. Its envelope had to make room, and cannot be sent again.',
       )
-    if (given.dry_run === true) return { entries: 1, bytes: found.bytes }
+    if (given.dry_run === true) return { entries: 1, bytes: found.bytes, skipped: 0 }
     this.#checkDeliverable({ projects: [found.project] })
     const resent = await jobs.resendOne({ entry: ref })
     if (!resent)
@@ -189,7 +189,7 @@ class StoreAdmin {
       )
     const { id, receipt, project } = this.#describe(found)
     auditLog.recordChange(c, 'store-resend', { id, receipt, project, envelopes: 1 })
-    return { entries: 1, bytes: resent.bytes }
+    return { entries: 1, bytes: resent.bytes, skipped: 0 }
   }
 
   /** Throws when what would be sent again would be pending until it expires. */

@@ -137,6 +137,8 @@ export type EndedFilter = {
   to?: number
   /** Leaves out entries that were resent at or after this time. */
   notResentSince?: number
+  /** Leaves out all others. */
+  resentSince?: number
 }
 
 /** Page of entries, the last one that ended first. `after` is the last entry of the previous page. */

@@ -1,6 +1,6 @@
 /** Sends many ended entries again, slowly: one replica does it, and another one takes over when it is gone. */
 
-import type { ResendableState, ResendJob } from 'contract/store'
+import type { ResendableState, ResendJob, ResendStarted } from 'contract/store'
 import { isMirrorKey, type Project, type Projects } from '../../pipeline/projects.ts'
 import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
 import type { EndedFilter, EndedPlace, PartitionTotals, Spool, SpoolEntry } from '../../pipeline/spool.ts'
@@ -100,9 +100,15 @@ export class ResendJobs {
     await this.#running
   }
 
-  /** Returns the entries that an order selects now, at most its limit. */
-  count(order: ResendOrder): Promise<{ entries: number; bytes: number }> {
-    return this.#deps.spool.entries.count(filterOf(order, this.#deps.now()), order.limit)
+  /** Counts the entries that an order selects now, at most its limit, and those that it leaves out. */
+  async count(order: ResendOrder): Promise<ResendStarted> {
+    const { entries } = this.#deps.spool
+    const { notResentSince, ...filter } = filterOf(order, this.#deps.now())
+    const [selected, recent] = await Promise.all([
+      entries.count({ ...filter, notResentSince }, order.limit),
+      entries.count({ ...filter, resentSince: notResentSince }),
+    ])
+    return { ...selected, skipped: recent.entries }
   }
 
   /** Reports whether a configured project takes what an order selects. */
@@ -308,7 +314,7 @@ export class ResendJobs {
 }
 
 /** Leaves out what ended after the start, and what was resent within an hour before it. */
-function filterOf(order: ResendOrder, started: number): EndedFilter {
+function filterOf(order: ResendOrder, started: number): EndedFilter & { notResentSince: number } {
   const { states, projects, eventId, from, to = Infinity } = order
   return {
     ...{ states, to: Math.min(to, started), notResentSince: started - RESENT_MS },

@@ -78,6 +78,9 @@ const PRUNED = 500 // in one transaction
 const PRUNED_FOR_ONE = 2 // with each entry, so that pruning keeps up
 const MAX_BATCH_BYTES = 4 * 1024 * 1024 // of bodies that a resend copies through the log in one transaction
 
+const NEVER = -1 // as the time of a resend
+const LAST = Number.MAX_SAFE_INTEGER
+
 /** Runs in a transaction of its caller. */
 export class EndedEntries {
   /** While it returns `false`, no entry stays: on a full disk, the space is for delivery. */
@@ -412,9 +415,10 @@ function statesOf({ states = ENDED_STATES }: EndedFilter): readonly EndedState[]
   return states
 }
 
-function rangeOf({ projects, from = 0, to, notResentSince }: EndedFilter): SQLInputValue[] {
+function rangeOf({ projects, from = 0, to = LAST, ...filter }: EndedFilter): SQLInputValue[] {
+  const { resentSince = NEVER, notResentSince = LAST } = filter
   const names = projects ? JSON.stringify(projects) : null
-  return [from, to ?? Number.MAX_SAFE_INTEGER, names, names, notResentSince ?? Number.MAX_SAFE_INTEGER]
+  return [from, to, names, names, resentSince, notResentSince]
 }
 
 /** Ways to the rows of a filter. */
@@ -447,7 +451,7 @@ function prepare(db: DatabaseSync) {
   const line = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
   const find = (access: string) => {
     const matching = `${access} AND state = ? AND ended BETWEEN ? AND ?
-      AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
+      AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, ${NEVER}) >= ? AND coalesce(resent, ${NEVER}) < ?`
     return {
       newest: db.prepare(
         `${selected} ${matching} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
