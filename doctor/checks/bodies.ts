@@ -6,7 +6,7 @@ import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request.ts'
-import { findRefusalFromHere } from './refusals.ts'
+import { describeRefusal, findRefusalFromHere, refusalOf } from './refusals.ts'
 import { servesTunnelOnly } from './routes.ts'
 
 const KIB = 1024
@@ -26,9 +26,11 @@ export const error: Check = {
   title: 'The tunnel accepts an error',
   verifies: 'An error passes the proxy and the checks of the tunnel, and is delivered or spooled.',
   remedy:
-    'Look the rejection code up in docs/rejections.md. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
+    'Look the rejection code up in docs/rejections.md. A response without one is that of Sentry, and says why. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
   run: withDsn(async ({ post, run }, dsn) => {
-    const finding = accepted(await post(errorEnvelope(dsn, run), { label: 'the error' }))
+    const response = await post(errorEnvelope(dsn, run), { label: 'the error' })
+    if (isDeclinedBySentry(response)) return describeRefusal(response.status, dsn, jsonOf(response).detail)
+    const finding = accepted(response)
     return finding.result === 'warn' ? ((await findRefusalFromHere(dsn)) ?? finding) : finding
   }),
 }
@@ -90,6 +92,12 @@ async function refusedEncoding(admin: AdminClient | undefined, host: string): Pr
           remedy: `Set UPSTREAM_ENCODING to ${compression.encoding === 'zstd' ? 'gzip or ' : ''}off.`,
         }
   return undefined
+}
+
+/** Reports whether a response of the tunnel is that of Sentry, which has no rejection code. */
+function isDeclinedBySentry(response: HttpResponse): boolean {
+  const isOfTunnel = receiptToken(response) !== undefined && refusalOf(response.status) !== undefined
+  return isOfTunnel && jsonOf(response).code === undefined
 }
 
 /** Judges the response to an envelope that the tunnel should accept. */

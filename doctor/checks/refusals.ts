@@ -7,7 +7,7 @@ import { type HttpResponse, sendIfUp } from '../request.ts'
 const ADDRESS = '192.0.2.77' // of documentation (RFC 5737)
 
 const KEY_REMEDY =
-  'The key in SENTRY_DSN is wrong, or the project does not exist: copy the DSN from the settings of the project again. If a proxy is in front of the server, it may ask for a password.'
+  'The key in SENTRY_DSN is wrong, or the project was deleted: copy the DSN from the settings of the project again. If a proxy is in front of the server, it may ask for a password.'
 const PAGE_REMEDY =
   'Something else than Sentry responds: check the host and port in SENTRY_DSN, and the proxy in front of the server.'
 const HOSTS_REMEDY = 'Bugsink and other servers on Django: add the host of SENTRY_DSN to ALLOWED_HOSTS there.'
@@ -31,11 +31,12 @@ export async function findRefusalFromHere(dsn: string): Promise<Finding | undefi
   return refusal === undefined ? undefined : describeRefusal(refusal, dsn)
 }
 
-/** Describes a refusal, with the cause as far as the server shows it to this machine. */
-export async function describeRefusal(status: number, dsn: string): Promise<Finding> {
-  const message = `The server of the DSN responds with ${status} to the error.`
+/** Describes a refusal, with the cause as far as the server shows it to this machine. `detail` is the one of Sentry's own answer. */
+export async function describeRefusal(status: number, dsn: string, detail?: unknown): Promise<Finding> {
+  const said = typeof detail === 'string' && detail !== '' ? ` (“${detail}”)` : ''
+  const message = `The server of the DSN responds with ${status} to the error${said}.`
   if (status === 401 || status === 403 || status === 404) return failWith(message, KEY_REMEDY)
-  if (status !== 400) return fail(message)
+  if (status !== 400 || said !== '') return fail(message)
   const [bare, forwarded] = [await ask(dsn, {}), await ask(dsn, { 'x-forwarded-for': ADDRESS })]
   const isCount = bare?.status === 200 && forwarded?.status === 400
   return isCount

@@ -467,6 +467,12 @@ describe('npm run doctor', requires('nginx'), () => {
       /key in SENTRY_DSN is wrong/,
     ],
     [
+      'declines the key with an answer of Sentry',
+      { status: 403, body: { detail: 'event submission rejected with_reason: ProjectId' } },
+      /responds with 403 to the error \(“.+ProjectId”\)/,
+      /key in SENTRY_DSN is wrong/,
+    ],
+    [
       'expects another host',
       { status: 400, headers: HTML, body: '<h1>Bad Request (400)</h1>' },
       /responds with 400 to the error\.$/,
