@@ -317,6 +317,22 @@ export function entryPromises(name: string, open: OpenStore): void {
         },
       )
 
+      it('a kept entry that was a dead letter counts as resent only once it was resent itself', async () => {
+        const { entry } = await putOne(spool)
+        await end(spool, DECLINED)
+        await spool.entries.resend({}, 1)
+        await end(spool, KEPT)
+        const hourAgo = Date.now() - HOUR_MS
+        for (const resent of [[entry.key], []]) {
+          const { entries } = await spool.entries.resend({ notResentSince: hourAgo }, 1)
+          expect(keysOf(entries)).toEqual(resent)
+          if (entries.length > 0) await end(spool, KEPT)
+        }
+        expect(await spool.entries.count({ states: ['kept'], resentSince: hourAgo })).toMatchObject({
+          entries: 1,
+        })
+      })
+
       it('the oldest first, some at a time, and each one once', async () => {
         const put: SpoolEntry[] = []
         for (let n = 0; n < 5; n++) put.push((await keepOne(spool, { bytes: 100 + n })).entry)

@@ -150,6 +150,7 @@ export class StreamEntries implements Entries {
   ): Promise<'stored' | 'known' | 'too-large'> {
     const line = { ...spoolEntryOf(entry), ...end }
     if (DEAD.states.includes(end.state)) return this.#dead.add(line, body)
+    delete line.resent // the server has accepted it once: it counts as resent once that is done to the kept entry
     return this.kept.add(
       body ? { ...line, summary: await summariseStream(entry, body.chunks()) } : line,
       body,

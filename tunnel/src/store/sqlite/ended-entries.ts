@@ -108,7 +108,10 @@ export class EndedEntries {
     }
   }
 
-  /** Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. */
+  /**
+   * Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. A kept entry counts as
+   * resent only once it was resent itself: the server has accepted it once.
+   */
   add(id: number, { state, status = null, answer = null }: Ended): void {
     const kind = kindOf(state)
     const row = this.#statements.pending.get(Number(kind === 'kept'), id)
@@ -132,7 +135,8 @@ export class EndedEntries {
     const moved = isStored && file !== undefined ? this.#files.keep(file) : null
     const taken = isStored ? bytes : lineBytes(answer)
     const { lastInsertRowid } = this.#statements.move.run(
-      ...[state, Date.now(), status, answer, taken, Number(isStored), Number(isStored), moved],
+      ...[state, Date.now(), status, answer, taken, Number(isStored), Number(kind === 'dead')],
+      ...[Number(isStored), moved],
       ...[Number(isStored), id],
     )
     if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
@@ -482,7 +486,7 @@ function prepare(db: DatabaseSync) {
     note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
     move: db.prepare(
       `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
-       SELECT ?, ?, ?, ?, ?, ?, CASE WHEN arrived IS NULL THEN NULL ELSE received END, ${shared}, coalesce(arrived, received),
+       SELECT ?, ?, ?, ?, ?, ?, CASE WHEN ? AND arrived IS NOT NULL THEN received END, ${shared}, coalesce(arrived, received),
          coalesce(length(body), bytes), receipt, event_id, CASE WHEN ? THEN headers ELSE '[]' END, ?, CASE WHEN ? THEN body END
        FROM envelopes WHERE id = ?`,
     ),
