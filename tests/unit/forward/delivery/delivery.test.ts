@@ -794,6 +794,16 @@ describe('Deliverer', () => {
     expect(notices).toHaveLength(2)
   })
 
+  it('delivers a resent entry of a former key at once, of which there was none before', async () => {
+    const project = PROJECT.replace('//', '//old')
+    start()
+    await pass(5 * SECOND)
+    await spool.add(undefined, { project })
+    deliverer.noteResent(project)
+    await pass(2 * SECOND)
+    expect(attempts.map(({ project }) => project)).toEqual([PROJECT])
+  })
+
   it('names the entries of a project that is no longer configured, once in the log', async () => {
     const project = 'https://key@removed.example/7'
     for (let i = 0; i < 3; i++) await spool.add(undefined, { project })

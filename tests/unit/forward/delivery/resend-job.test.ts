@@ -88,7 +88,7 @@ describe('ResendJobs', () => {
           },
         },
       },
-      deliverer: { capacity: () => capacity },
+      deliverer: { capacity: () => capacity, noteResent: () => {} },
       limits: { limitedCategories: () => limited },
       deliveredLive: () => live,
       ...{ projects, replica, now: () => Date.now() + aheadMs },

@@ -162,6 +162,12 @@ export class Deliverer {
     return wanted.length === 0 ? undefined : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
   }
 
+  /** Notes an entry that was resent: a DSN that is no longer configured may have had none so far. */
+  noteResent(key: string): void {
+    const successor = this.#deps.projects.successorOf(key)
+    if (successor && !this.#former.keysOf(successor).includes(key)) this.#formerDue = 0
+  }
+
   /** Names the entries that no configured project has, with a remedy. */
   warnings(): readonly string[] {
     return this.#former.warnings()

@@ -9,7 +9,7 @@ import type { Deliverer } from './delivery.ts'
 
 type ResendDeps = {
   spool: Pick<Spool, 'entries' | 'totals'> & { state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'> }
-  deliverer: Pick<Deliverer, 'capacity'>
+  deliverer: Pick<Deliverer, 'capacity' | 'noteResent'>
   limits: Pick<UpstreamLimits, 'limitedCategories'>
   projects: Projects
   replica: string
@@ -119,7 +119,7 @@ export class ResendJobs {
   /** Makes one entry pending. Returns `undefined` when it is gone, has no body, or is pending already. */
   async resendOne(filter: EndedFilter): Promise<SpoolEntry | undefined> {
     const { entries } = await this.#deps.spool.entries.resend(filter, 1)
-    for (const entry of entries) this.#deps.onResent(entry)
+    for (const entry of entries) this.#noteResent(entry)
     return entries[0]
   }
 
@@ -199,7 +199,7 @@ export class ResendJobs {
   }
 
   async #step(job: SharedJob): Promise<Step> {
-    const { spool, deliverer, onResent } = this.#deps
+    const { spool, deliverer } = this.#deps
     const { order, sent, pass = { hasPlaced: false, hasLeft: false } } = job
     const left = (order.limit ?? Infinity) - sent
     const waitFor = (waiting: string): Step => ({ entries: [], isOver: false, pass, waiting })
@@ -218,7 +218,7 @@ export class ResendJobs {
     const { entries, isOver, hasLeft, after } = await spool.entries.resend(filter, batch, pass.after)
     this.#allowed -= entries.length
     for (const entry of entries) {
-      onResent(entry)
+      this.#noteResent(entry)
       this.#fed.add(`${entry.project} ${entry.category}`)
     }
     const passed = {
@@ -229,6 +229,11 @@ export class ResendJobs {
     if (!isOver) return { entries, isOver: entries.length >= left, pass: passed }
     if (!passed.hasLeft || (await this.#isFutile(passed))) return { entries, isOver }
     return { entries, isOver: false, waiting: 'the share of a network or a project is used up' }
+  }
+
+  #noteResent(entry: SpoolEntry): void {
+    this.#deps.deliverer.noteResent(entry.project)
+    this.#deps.onResent(entry)
   }
 
   /** Returns `true` after a pass in which no entry had room, though nothing is pending that could make room later. */
