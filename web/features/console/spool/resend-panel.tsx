@@ -24,16 +24,16 @@ export function ResendPanel({ spool, job, query }: Props) {
       </p>
       {isRunning && (
         <progress
-          aria-label="Envelopes that are pending again"
+          aria-label="Envelopes that were put into the spool again"
           max={entries}
           value={sent}
           className="my-2 block h-2 w-full appearance-none overflow-hidden rounded-full border-0 bg-sunken [&::-moz-progress-bar]:bg-accent [&::-webkit-progress-bar]:bg-sunken [&::-webkit-progress-value]:bg-accent"
         />
       )}
       <p className="text-note tabular-nums">
-        {formatCount(sent)} of {formatCount(entries)} envelopes are pending again or delivered (
-        {formatBytes(bytesSent)} of {formatBytes(bytes)}).{' '}
-        {isRunning ? <Pace job={job} /> : <End job={job} />}
+        {formatCount(sent)} of {formatCount(entries)} envelopes were put into the spool again (
+        {formatBytes(bytesSent)} of {formatBytes(bytes)}). The server may still decline them: see Pending and
+        Declined. {isRunning ? <Pace job={job} /> : <End job={job} />}
       </p>
       {isRunning && (
         <form method="post" action="/console/spool/act" className="mt-3 text-note">
