@@ -13,6 +13,8 @@ export type StoreEntry = {
   receipt: string
   event_id?: string
   project: string
+  /** The envelope is for the mirror of a project. */
+  mirror?: true
   category: string
   /** Size of the envelope. */
   bytes: number
@@ -78,7 +80,7 @@ export type ResendJob = {
   /** Entries that matched at the start, and the bytes of their envelopes. */
   entries: number
   bytes: number
-  /** Entries that have become pending since, and the bytes of their envelopes. */
+  /** Entries that have become pending since, and the bytes of their envelopes. The server may have declined them again. */
   sent: number
   bytes_sent: number
   /** Rate of the last seconds. */

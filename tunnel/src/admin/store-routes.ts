@@ -246,7 +246,9 @@ class StoreAdmin {
     return {
       ...{ id: `${id}-${key}`, state: isEnded ? entry.state : 'pending', receipt },
       ...(eventId !== undefined && { event_id: eventId }),
-      ...{ project: this.#deps.projects.nameOf(project), category: showCategory(category), bytes, received },
+      project: this.#deps.projects.nameOf(project),
+      ...(isMirrorKey(project) && { mirror: true }),
+      ...{ category: showCategory(category), bytes, received },
       ...(isEnded ? { ended: entry.ended } : entry.due !== undefined && { due: entry.due }),
       ...(resent !== undefined && { resent }),
       ...(isEnded && entry.status !== undefined && { status: entry.status }),

@@ -15,7 +15,7 @@ export type Remedy = {
   line?: string
 }
 
-type Ended = Pick<StoreEntry, 'state' | 'status' | 'answer' | 'project'>
+type Ended = Pick<StoreEntry, 'state' | 'status' | 'answer' | 'project' | 'mirror'>
 
 const MAX_ANSWER = 300 // characters
 const NEW_KEY = 'NEW-KEY'
@@ -32,7 +32,7 @@ export function nameReason({ state, status, answer }: Ended): string {
 
 /** Returns the same remedy for all entries that it mends. `settings` are those in force, by reason. */
 export function remedyOf(entry: Ended, settings: Rejections['settings'] | undefined): Remedy | undefined {
-  const { state, status, project } = entry
+  const { state, status, project, mirror } = entry
   const limit = settings?.[state]?.[0]
   if (state === 'expired')
     return withLine(
@@ -47,6 +47,10 @@ export function remedyOf(entry: Ended, settings: Rejections['settings'] | undefi
   if (state !== 'declined') return undefined
   if (status === undefined)
     return { sentence: 'The server does not store this category. Send them again when it does.' }
+  if ([401, 403, 404].includes(status) && mirror)
+    return {
+      sentence: `${DENIED[status]} Copy the DSN of project ${project} from the settings of the mirror’s server into MIRROR_DSN, start Culvert again, and send them again: they get the new key.`,
+    }
   if ([401, 403, 404].includes(status))
     return withLine(
       `${DENIED[status]} Copy the DSN of project ${project} from Sentry’s settings (Client Keys) into SENTRY_DSN, start Culvert again, and send them again: they get the new key.`,

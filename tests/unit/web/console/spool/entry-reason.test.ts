@@ -32,6 +32,13 @@ describe('Reasons of entries', () => {
     expect(remedyOf(entry, settings)?.line).toBe(line)
   })
 
+  it('name MIRROR_DSN for a mirror, also of a project that SENTRY_DSN lists', () => {
+    const entry = { state: 'declined', status: 403, project: 'sentry.example/2', mirror: true } as const
+    const remedy = remedyOf(entry, settings)
+    expect(remedy?.sentence).toContain('MIRROR_DSN')
+    expect(remedy).not.toHaveProperty('line')
+  })
+
   it('name no line for a project that is no longer configured', () => {
     const entry = { state: 'declined', status: 403, project: 'sentry.example/3' } as const
     expect(remedyOf(entry, settings)).not.toHaveProperty('line')
