@@ -24,9 +24,9 @@ const USAGE = `npm run store -- list [--state ${ENTRY_STATES.join('|')}] [select
 npm run store -- find EVENT_ID [--json]
 npm run store -- resend --state ${RESENDABLE_STATES.join('|')} [selection] [--limit N] [--dry-run]
 npm run store -- resend --id ID [--dry-run]
-npm run store -- status | stop
+npm run store -- status | stop [--json]
 Lists pending envelopes, dead letters and kept envelopes, says what became of an event, and sends envelopes again. status shows the
-progress of that, and stop ends it.
+progress of that, and stop ends it. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
   --project NAME         host/project as in the console, or a DSN
   --event ID             event ID
   --from, --to TIME      end of the delivery, as 2026-11-26T00:00Z, or in milliseconds since 1970
@@ -53,6 +53,8 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
+const ID = /^\d{1,15}-[0-9a-f]{32}$/
+
 type Flags = ReturnType<typeof parse>['values']
 
 /** Admin ports of the tunnels. Any of them answers for the store; receipts are those of one tunnel. */
@@ -68,14 +70,15 @@ async function run(args: string[]): Promise<void> {
   if (command === 'find' && eventId !== undefined) return find(openAdmin(values), eventId, values)
   if (command === 'resend') return resend(openAdmin(values), values)
   if (command === 'status')
-    return showStatus(await ask<ResendStatus>(openAdmin(values), 'GET', '/store/resend'))
+    return showStatus(await ask<ResendStatus>(openAdmin(values), 'GET', '/store/resend'), values)
   if (command === 'stop')
-    return showStatus(await ask<ResendStatus>(openAdmin(values), 'DELETE', '/store/resend'))
+    return showStatus(await ask<ResendStatus>(openAdmin(values), 'DELETE', '/store/resend'), values)
   throw new UserError(`name list, find EVENT_ID, resend, status or stop.\n${USAGE}`)
 }
 
 async function list(admin: Admin, flags: Flags): Promise<void> {
-  const { state, limit, after } = flags
+  const { state, after } = flags
+  const limit = readLimit(flags)
   const query = new URLSearchParams({
     ...{ ...(state !== undefined && { state }), ...selectionOf(flags) },
     ...(limit !== undefined && { limit }),
@@ -111,9 +114,9 @@ async function find(admin: Admin, eventId: string, { json }: Flags): Promise<voi
 }
 
 async function resend(admin: Admin, flags: Flags): Promise<void> {
-  const { id, state, limit, 'dry-run': isDry = false } = flags
-  if ((id === undefined) === (state === undefined))
-    throw new UserError(`resend needs --state with one of ${RESENDABLE_STATES.join(', ')}, or --id.`)
+  const { id, state, 'dry-run': isDry = false } = flags
+  checkResent(id, state)
+  const limit = readLimit(flags)
   const { from, to, ...selection } = selectionOf(flags)
   const order = {
     ...{ ...(id !== undefined && { id }), ...(state !== undefined && { state }), ...selection },
@@ -121,17 +124,38 @@ async function resend(admin: Admin, flags: Flags): Promise<void> {
     ...(limit !== undefined && { limit: Number(limit) }),
     ...(isDry && { dry_run: true }),
   }
-  const { entries, bytes } = await ask<ResendStarted>(admin, 'POST', '/store/resend', order)
-  const many = `${entries} ${entries === 1 ? 'envelope' : 'envelopes'} (${sizeOf(bytes)})`
-  if (entries === 0) console.log('No envelope matches that was not sent again within the last hour.')
-  else if (isDry) console.log(`${many} match. Nothing was sent.`)
+  const { entries, bytes, skipped } = await ask<ResendStarted>(admin, 'POST', '/store/resend', order)
+  const isOne = entries === 1
+  const many = `${entries} ${isOne ? 'envelope' : 'envelopes'} (${sizeOf(bytes)})`
+  if (entries === 0) console.log(`No ${skipped > 0 ? 'other ' : ''}envelope matches. Nothing was sent.`)
+  else if (isDry) console.log(`${many} ${isOne ? 'matches' : 'match'}. Nothing was sent.`)
   else if (id !== undefined) console.log('It is pending again.')
   else
-    console.log(`${many} are being sent again. npm run store -- status shows the progress, and stop ends it.`)
+    console.log(
+      `${many} ${isOne ? 'is' : 'are'} being sent again. npm run store -- status shows the progress, and stop ends it.`,
+    )
+  if (skipped > 0)
+    console.log(
+      `${skipped} left out: sent again within the last hour. Repeat the command an hour later, or send one of them again now with --id.`,
+    )
 }
 
-function showStatus({ job }: ResendStatus): void {
-  console.log(job ? describeJob(job) : 'No envelopes were sent again yet.')
+function checkResent(id: string | undefined, state: string | undefined): void {
+  if (id !== undefined && state !== undefined)
+    throw new UserError('--id and --state exclude each other: --id sends one envelope again, --state many.')
+  if (id === undefined && state === undefined)
+    throw new UserError(`resend needs --state with one of ${RESENDABLE_STATES.join(', ')}, or --id.`)
+  if (id !== undefined && !ID.test(id))
+    throw new UserError(`--id: "${id}" is not the ID of an envelope; npm run store -- list shows them.`)
+  if (state === 'evicted')
+    throw new UserError('--state: evicted envelopes cannot be sent again, since only a line is left of each.')
+  if (state === 'pending')
+    throw new UserError('--state: pending envelopes are on their way already, and are sent without a resend.')
+}
+
+function showStatus(status: ResendStatus, { json }: Flags): void {
+  if (json) console.log(JSON.stringify(status, undefined, 2))
+  else console.log(status.job ? describeJob(status.job) : 'No envelopes were sent again yet.')
 }
 
 function describeJob(job: ResendJob): string {
@@ -144,10 +168,11 @@ function describeJob(job: ResendJob): string {
 }
 
 function describe({ id, state, ended, received, project, category, bytes, ...entry }: StoreEntry): string {
-  const { event_id: eventId, status, answer, stored, resent } = entry
+  const { event_id: eventId, due, status, answer, stored, resent } = entry
   return [
     ...[timeOf(ended ?? received), state.padEnd(8), project, category, sizeOf(bytes), id],
     ...(eventId === undefined ? [] : [`event ${eventId}`]),
+    ...(due === undefined ? [] : [`next attempt ${timeOf(due)}`]),
     ...(resent === undefined ? [] : [`sent again ${timeOf(resent)}`]),
     ...(stored ? [] : ['only this line is left']),
     ...(status === undefined ? [] : [`${serverOf(project)}: ${status}`]),
@@ -155,13 +180,15 @@ function describe({ id, state, ended, received, project, category, bytes, ...ent
   ].join('  ')
 }
 
-function describeReceipt({ time, outcome, reason, project, status, replica }: Receipt): string {
+/** Describes a receipt. The sender of a spooled envelope gets a 200 of the tunnel, whatever the server has answered. */
+function describeReceipt({ time, outcome, reason, project, status, replica, ...receipt }: Receipt): string {
+  const { upstream_status: upstream, upstream_error: error, upstream_message: message } = receipt
   const why = reason === undefined ? '' : ` (${reason})`
+  const answer = upstream ?? error
   return [
-    timeOf(time),
-    `${outcome}${why}`,
-    project ?? 'no known project',
-    `response ${status}`,
+    ...[timeOf(time), `${outcome}${why}`, project ?? 'no known project', `response to the sender: ${status}`],
+    ...(answer === undefined || project === undefined ? [] : [`${serverOf(project)}: ${answer}`]),
+    ...(message === undefined ? [] : [printable(message)]),
     replica,
   ].join('  ')
 }
@@ -196,13 +223,21 @@ function sizeOf(bytes: number): string {
   return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 }
 
-function selectionOf({ project, event, from, to }: Flags): Record<string, string> {
+function selectionOf({ project, event, ...flags }: Flags): Record<string, string> {
+  const from = flags.from === undefined ? undefined : readTime('from', flags.from)
+  const to = flags.to === undefined ? undefined : readTime('to', flags.to)
+  if (Number(from) > Number(to)) throw new UserError('--from is later than --to.')
   return {
     ...(project !== undefined && { project }),
     ...(event !== undefined && { event_id: event }),
-    ...(from !== undefined && { from: readTime('from', from) }),
-    ...(to !== undefined && { to: readTime('to', to) }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
   }
+}
+
+function readLimit({ limit }: Flags): string | undefined {
+  if (limit === undefined || /^[1-9]\d{0,7}$/.test(limit)) return limit
+  throw new UserError(`--limit: "${limit}" is not a whole number from 1.`)
 }
 
 /** Reads milliseconds, or a date with its time zone: one without would mean another time on each machine. */
@@ -233,14 +268,25 @@ async function ask<T>(admin: Admin, method: string, path: string, body?: object)
     })
     if (response instanceof NoResponse) missing = response.message
     else if (response.status === 200) return JSON.parse(response.text)
+    else if (response.status === 401)
+      throw new UserError(
+        `${url} responds with 401: the password or token is wrong. Check --password-file or --token-file, or OPERATOR_PASSWORD in the settings.`,
+      )
     else throw new UserError(`${url} responds with ${response.status}: ${detailOf(response)}`)
   }
   throw new UserError(missing)
 }
 
+/** Commands of the requests that the admin API names in its sentences. */
+const COMMANDS: readonly [request: string, command: string][] = [
+  ['DELETE /store/resend', 'npm run store -- stop'],
+  ['GET /store/entries', 'npm run store -- list'],
+]
+
 function detailOf({ text }: HttpResponse): string {
   try {
-    return JSON.parse(text).detail ?? text
+    const detail: string = JSON.parse(text).detail ?? text
+    return COMMANDS.reduce((sentence, [request, command]) => sentence.replace(request, command), detail)
   } catch {
     return 'it is not an admin port.'
   }

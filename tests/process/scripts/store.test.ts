@@ -31,7 +31,7 @@ describe('npm run store', () => {
     await writeFile(passwordFile, `${PASSWORD}\n`)
     sentry = started.use(await startSentry())
     await sentry.away()
-    const env = { SENTRY_DSN: sentry.dsn(), ADMIN_TOKEN: '', OPERATOR_PASSWORD: PASSWORD }
+    const env = { SENTRY_DSN: sentry.dsn(), ADMIN_TOKEN: '', OPERATOR_PASSWORD: PASSWORD, KEEP_HOURS: '1' }
     tunnel = started.use(await startTunnel({ env }))
     await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: EVENT }) })
   })
@@ -53,12 +53,14 @@ describe('npm run store', () => {
     const { stdout } = await store('list', '--state', 'declined', '--from', '2026-01-01')
     expect(stdout).toContain(`event ${EVENT}  Sentry: 403`)
     expect(stdout).not.toContain('\u0007')
-    expect((await store('find', EVENT)).stdout).toMatch(/spooled .*\n.* declined /s)
+    expect((await store('find', EVENT)).stdout).toMatch(
+      /spooled .*sender: 200 {2}Sentry: \w+.*\n.* declined /s,
+    )
     expect((await store('find', 'f'.repeat(32))).stdout).toContain('No tunnel has seen it since')
 
     sentry.answer({})
     const selection = ['--state', 'declined', '--from', '2026-01-01T00:00Z', '--to', String(Date.now())]
-    expect((await store('resend', ...selection, '--dry-run')).stdout).toMatch(/^1 envelope .* match/)
+    expect((await store('resend', ...selection, '--dry-run')).stdout).toMatch(/^1 envelope .* matches/)
     expect((await store('list', '--state', 'declined')).stdout).toContain(EVENT)
     const before = sentry.requests.length
     expect((await store('resend', ...selection)).stdout).toMatch(/^1 envelope .* being sent again/)
@@ -67,6 +69,9 @@ describe('npm run store', () => {
     await expect.poll(async () => (await store('find', EVENT)).stdout).toMatch(/ delivered .* Sentry: 200 /)
     const { final_outcomes: outcomes } = JSON.parse((await store('find', EVENT, '--json')).stdout)
     expect(outcomes).toContainEqual(expect.objectContaining({ final_outcome: 'delivered' }))
+    expect(JSON.parse((await store('status', '--json')).stdout).job).toMatchObject({ sent: 1 })
+    const resendKept = async () => (await store('resend', '--state', 'kept')).stdout // its copy counts as sent again
+    await expect.poll(resendKept).toMatch(/^No other envelope matches.*\n1 left out: .*--id/)
     expect((await store('stop')).stderr).toContain('No entries are being sent again')
   })
 
@@ -79,11 +84,15 @@ describe('npm run store', () => {
 
   it.each([
     [['list', '--state', 'lost'], 'state is one of pending, declined, expired, evicted, kept'],
-    [['list', '--from', '2026-01-02', '--to', '2026-01-01'], 'from is later than to'],
+    [['list', '--from', '2026-01-02', '--to', '2026-01-01'], '--from is later than --to'],
     [['list', '--from', '2026-01-01T00:00'], '--from: "2026-01-01T00:00" is not a time'],
     [['resend'], 'resend needs --state'],
-    [['resend', '--id', `7-${'0'.repeat(32)}`], 'The entry is gone'],
-    [['resend', '--state', 'declined', '--limit', 'all'], 'limit is a whole number'],
+    [['resend', '--state', 'kept', '--id', `7-${'0'.repeat(32)}`], 'exclude each other'],
+    [['resend', '--state', 'evicted'], 'only a line is left'],
+    [['resend', '--state', 'pending'], 'on their way'],
+    [['resend', '--id', '7'], 'npm run store -- list shows them'],
+    [['resend', '--id', `7-${'0'.repeat(32)}`], 'The entry is gone. npm run store -- list'],
+    [['resend', '--state', 'declined', '--limit', 'all'], '--limit: "all" is not a whole number'],
     [['list', 'pending'], '"pending" is not expected here'],
     [['find'], 'name list, find EVENT_ID'],
   ])('explains why %j does not work', async (args, reason) => {
@@ -97,6 +106,6 @@ describe('npm run store', () => {
     const nowhere = await command('list', '--admin', 'http://127.0.0.1:9', ...secret)
     expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('127.0.0.1:9') })
     const wrong = ['--token-file', passwordFile, '--admin', tunnel.adminUrl]
-    expect((await command('list', ...wrong)).stderr).toContain('responds with 401')
+    expect((await command('list', ...wrong)).stderr).toContain('the password or token is wrong')
   })
 })
