@@ -67,6 +67,8 @@ export type ResendStarted = {
   bytes: number
   /** Entries that match too, and are left out since they were sent again within the last hour. */
   skipped: number
+  /** Entries that match too, and are left out since their project is not configured. */
+  undeliverable: number
 }
 
 /** Response of `GET /store/resend` and `DELETE /store/resend`: the last job. Times are in milliseconds since 1970. */

@@ -283,6 +283,8 @@ export function entryPromises(name: string, open: OpenStore): void {
           expect(await spool.entries.count({ notResentSince: hourAgo })).toEqual({ entries: 0, bytes: 0 })
           expect(await spool.entries.resend({ notResentSince: hourAgo }, 10)).toMatchObject({ isOver: true })
           expect(await spool.entries.count({ resentSince: hourAgo })).toEqual({ entries: 1, bytes })
+          expect(await spool.entries.projects({ resentSince: hourAgo })).toEqual([entry.project])
+          expect(await spool.entries.projects({ notResentSince: hourAgo })).toEqual([])
           expect((await spool.entries.count({ resentSince: Date.now() + HOUR_MS })).entries).toBe(0)
           expect(await spool.entries.count({ notResentSince: Date.now() + HOUR_MS })).toMatchObject({
             entries: 1,

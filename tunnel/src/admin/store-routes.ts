@@ -140,10 +140,11 @@ class StoreAdmin {
     const given = await readBody(c)
     if (given.id !== undefined) return this.#resendOne(c, given)
     const { jobs, auditLog } = this.#deps
-    const order = await this.#readOrder(given)
+    const order = await jobs.withoutUndeliverable(await this.#readOrder(given))
     const matching = await jobs.count(order)
-    if (given.dry_run === true || matching.entries === 0) return matching
+    if (given.dry_run === true || matching.entries + matching.undeliverable === 0) return matching
     this.#checkDeliverable(order)
+    if (matching.entries === 0) return matching
     if (!(await jobs.begin(order, matching)))
       throw new RequestError(409, 'Entries are being sent again already. DELETE /store/resend stops that.')
     auditLog.recordChange(c, 'store-resend', { ...this.#projectOf(given), envelopes: matching.entries })
@@ -179,7 +180,7 @@ class StoreAdmin {
         409,
         'Only the line of this entry is left. Its envelope had to make room, and cannot be sent again.',
       )
-    if (given.dry_run === true) return { entries: 1, bytes: found.bytes, skipped: 0 }
+    if (given.dry_run === true) return { entries: 1, bytes: found.bytes, skipped: 0, undeliverable: 0 }
     this.#checkDeliverable({ projects: [found.project] })
     const resent = await jobs.resendOne({ entry: ref })
     if (!resent)
@@ -189,7 +190,7 @@ class StoreAdmin {
       )
     const { id, receipt, project } = this.#describe(found)
     auditLog.recordChange(c, 'store-resend', { id, receipt, project, envelopes: 1 })
-    return { entries: 1, bytes: resent.bytes, skipped: 0 }
+    return { entries: 1, bytes: resent.bytes, skipped: 0, undeliverable: 0 }
   }
 
   /** Throws when what would be sent again would be pending until it expires. */

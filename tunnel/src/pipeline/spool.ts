@@ -170,6 +170,8 @@ export type Entries = {
   list(filter: EndedFilter, page: EndedPage): Promise<EndedEntry[]>
   /** Counts the entries that match and have a body, and the bytes of their bodies. With `limit`, the oldest of one state. */
   count(filter: EndedFilter, limit?: number): Promise<{ entries: number; bytes: number }>
+  /** Returns the projects of the entries that match and have a body. */
+  projects(filter: EndedFilter): Promise<string[]>
   /** Rejects when the entry is gone, or has no body. */
   read(entry: EndedEntry): Promise<StoredBody>
   /**

@@ -72,6 +72,7 @@ describe('ResendJobs', () => {
             return { entries, isOver: entries.length === 0, hasLeft: false, after: place }
           },
           count: async () => ({ entries: stored.length, bytes: 10 * stored.length }),
+          projects: async () => [...new Set(stored.map(({ project }) => project))],
         } as never,
         totals: async () => ({
           envelopes: pending.reduce((sum, { envelopes }) => sum + envelopes, 0),
@@ -215,6 +216,16 @@ describe('ResendJobs', () => {
     errors = []
     await pass(MINUTE)
     expect(await jobs.status()).toMatchObject({ sent: MANY, finished: expect.any(Number) })
+  })
+
+  it('leaves out the entries of projects that are not configured', async () => {
+    const jobs = start()
+    const former = PROJECT.replace('//', '//old')
+    for (const [n, project] of [former, 'https://gone@gone.example/1'].entries())
+      stored[n] = { ...(stored[n] as SpoolEntry), project }
+    await begin(jobs, await jobs.withoutUndeliverable(DECLINED))
+    await pass(2 * SECOND)
+    expect(filters[0]?.projects).toEqual([former, PROJECT])
   })
 
   it('ends when its project is gone', async () => {

@@ -33,6 +33,8 @@ export type ResendOrder = {
   from?: number
   to?: number
   limit?: number
+  /** Projects of the entries, absent when envelopes can be delivered to all of them. */
+  found?: { deliverable: readonly string[]; undeliverable: readonly string[] }
 }
 
 /** Job as the replicas share it. Its times are those of the store's clock. `beat` is the last one at which its owner wrote it. */
@@ -100,15 +102,28 @@ export class ResendJobs {
     await this.#running
   }
 
+  /** Leaves out the entries of projects that are not configured: they would be pending until they expire. */
+  async withoutUndeliverable(order: ResendOrder): Promise<ResendOrder> {
+    const { spool, projects } = this.#deps
+    const { notResentSince: _recent, ...filter } = filterOf(order, this.#deps.now())
+    const keys = await spool.entries.projects(filter)
+    const isDeliverable = (key: string) => (projects.byKey(key) ?? projects.successorOf(key)) !== undefined
+    const undeliverable = keys.filter((key) => !isDeliverable(key))
+    if (undeliverable.length === 0) return order
+    return { ...order, found: { deliverable: keys.filter(isDeliverable), undeliverable } }
+  }
+
   /** Counts the entries that an order selects now, at most its limit, and those that it leaves out. */
   async count(order: ResendOrder): Promise<ResendStarted> {
     const { entries } = this.#deps.spool
     const { notResentSince, ...filter } = filterOf(order, this.#deps.now())
-    const [selected, recent] = await Promise.all([
+    const projects = order.found?.undeliverable
+    const [selected, recent, undeliverable] = await Promise.all([
       entries.count({ ...filter, notResentSince }, order.limit),
       entries.count({ ...filter, resentSince: notResentSince }),
+      projects ? entries.count({ ...filter, projects }) : { entries: 0 },
     ])
-    return { ...selected, skipped: recent.entries }
+    return { ...selected, skipped: recent.entries, undeliverable: undeliverable.entries }
   }
 
   /** Reports whether a configured project takes what an order selects. */
@@ -320,7 +335,8 @@ export class ResendJobs {
 
 /** Leaves out what ended after the start, and what was resent within an hour before it. */
 function filterOf(order: ResendOrder, started: number): EndedFilter & { notResentSince: number } {
-  const { states, projects, eventId, from, to = Infinity } = order
+  const { states, eventId, from, to = Infinity } = order
+  const projects = order.found?.deliverable ?? order.projects
   return {
     ...{ states, to: Math.min(to, started), notResentSince: started - RESENT_MS },
     ...(projects && { projects }),

@@ -108,6 +108,12 @@ export class StreamEntries implements Entries {
     return total
   }
 
+  async projects(filter: EndedFilter): Promise<string[]> {
+    const projects = new Set<string>()
+    for await (const { found } of this.#withBodies(filter)) projects.add(found.project)
+    return [...projects]
+  }
+
   async read(entry: EndedEntry): Promise<StoredBody> {
     const stream = kindOf(entry) === DEAD ? this.#dead : this.kept
     const found = await stream.get(entry)

@@ -20,6 +20,7 @@ export type Calls = Pick<
     EndedEntries,
     'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept' | 'release' | 'releaseFiles'
   > &
+  Pick<EndedEntries, 'endedProjects'> &
   Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
   Pick<FormerInbox, 'adoptFormer'> &
   Omit<EntryAdmin, 'paused'> &
@@ -40,7 +41,7 @@ const EFFECTS: Record<keyof Calls, Effect> = {
   ...{ pause: 'changes', resume: 'changes', purgeEnded: 'changes' },
   ...{ release: 'changes', releaseFiles: 'changes', read: 'reads', totals: 'reads', list: 'reads' },
   ...{ findEvent: 'reads', readEnded: 'reads', listEnded: 'reads', countEnded: 'reads', findKept: 'reads' },
-  ...{ listKept: 'reads', listGroups: 'reads', countArrived: 'reads' },
+  ...{ listKept: 'reads', listGroups: 'reads', countArrived: 'reads', endedProjects: 'reads' },
   ...{ getValue: 'reads', readSnapshots: 'reads' },
 }
 

@@ -185,6 +185,13 @@ export class EndedEntries {
     return total
   }
 
+  endedProjects(filter: EndedFilter): string[] {
+    const [access, parameters] = accessOf(filter)
+    const { projects } = this.#statements[access]
+    const rows = statesOf(filter).flatMap((state) => projects.all(...parameters, state, ...rangeOf(filter)))
+    return [...new Set(rows.map(({ project }) => String(project)))]
+  }
+
   /** Returns the newest kept entry of a receipt. */
   findKept(receipt: string): EndedEntry | undefined {
     const row = this.#statements.ofNumber.get(this.#summaries.numberOf(receipt) ?? 0)
@@ -448,11 +455,12 @@ function readEnded(row: Row): EndedEntry {
   }
 }
 
+const LINE = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
+
 function prepare(db: DatabaseSync) {
   const shared = 'key, project, category, priority, network'
   const selected = `SELECT id, state, ended, resent, status, answer, ${shared}, received, size AS body_bytes, stored, receipt, event_id,
     headers, file FROM entries`
-  const line = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
   const find = (access: string) => {
     const matching = `${access} AND state = ? AND ended BETWEEN ? AND ?
       AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, ${NEVER}) >= ? AND coalesce(resent, ${NEVER}) < ?`
@@ -463,6 +471,7 @@ function prepare(db: DatabaseSync) {
       oldest: db.prepare(
         `${selected} ${matching} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
       ),
+      projects: db.prepare(`SELECT DISTINCT project FROM entries ${matching} AND stored = 1`),
       count: db.prepare(
         `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
          FROM (SELECT size FROM entries ${matching} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
@@ -470,7 +479,7 @@ function prepare(db: DatabaseSync) {
     }
   }
   const lines = (index: string, where: string) =>
-    db.prepare(`${line} INDEXED BY ${index} WHERE ${where} ORDER BY ended LIMIT ?`)
+    db.prepare(`${LINE} INDEXED BY ${index} WHERE ${where} ORDER BY ended LIMIT ?`)
   const isKept = "state = 'kept'"
   const ofKept = lines('entries_ended', isKept)
   const oldestDead = (index: string, stored: 0 | 1) => {
@@ -499,8 +508,8 @@ function prepare(db: DatabaseSync) {
     all: find(ACCESS.all),
     ofNumber: db.prepare(`${selected} WHERE id = ?`),
     body: db.prepare('SELECT body FROM entries WHERE id = ? AND key = ?'),
-    line: db.prepare(`${line} WHERE id = ?`),
-    lineOfKey: db.prepare(`${line} WHERE key = ?`),
+    line: db.prepare(`${LINE} WHERE id = ?`),
+    lineOfKey: db.prepare(`${LINE} WHERE key = ?`),
     noteResent: db.prepare('UPDATE entries SET resent = ? WHERE id = ?'),
     removeBody: db.prepare(
       "UPDATE entries SET body = NULL, file = NULL, stored = 0, headers = '[]', bytes = ? WHERE id = ?",
@@ -508,7 +517,7 @@ function prepare(db: DatabaseSync) {
     remove: db.prepare('DELETE FROM entries WHERE id = ?'),
     withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
     withFiles: db.prepare(
-      `${line} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
+      `${LINE} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
     ),
     old: {
       kept: lines('entries_ended', `${isKept} AND ended < ?`),

@@ -104,6 +104,7 @@ class SqliteSpool implements Spool {
       ),
     list: (filter, page) => this.#worker.call('listEnded', filter, page),
     count: (...args) => this.#worker.call('countEnded', ...args),
+    projects: (...args) => this.#worker.call('endedProjects', ...args),
     read: async ({ id, key, file, bytes }) =>
       file === undefined
         ? viewOf(await this.#worker.call('readEnded', id, key))

@@ -150,7 +150,7 @@ function ResendAll({ spool, resend, query }: ResendProps) {
   if (resend.entries === 0)
     return (
       <p className="mb-3 text-note text-quiet">
-        None of them can be sent again now. {describeSkipped(resend) || 'Their content is gone.'}
+        None of them can be sent again now. {describeLeftOut(resend) || 'Their content is gone.'}
       </p>
     )
   const count = formatQuantity(resend.entries, 'envelope')
@@ -163,14 +163,17 @@ function ResendAll({ spool, resend, query }: ResendProps) {
         label={resend.entries === 1 ? 'Send it again' : `Send all ${formatCount(resend.entries)} again`}
         scope={`${count} (${formatBytes(resend.bytes)})${describeFilter(query)}`}
       />
-      {resend.skipped > 0 && <p className="text-quiet">{describeSkipped(resend)}</p>}
+      <p className="text-quiet">{describeLeftOut(resend)}</p>
     </div>
   )
 }
 
-function describeSkipped({ skipped }: ResendStarted): string {
-  if (skipped === 0) return ''
-  return `Left out: ${formatQuantity(skipped, 'envelope')} sent again within the last hour. Wait, or send single ones with their own buttons.`
+function describeLeftOut({ skipped, undeliverable }: ResendStarted): string {
+  const recent = `${formatQuantity(skipped, 'envelope')} sent again within the last hour. Wait, or send single ones with their own buttons.`
+  const stranded = `${formatQuantity(undeliverable, 'envelope')} of projects or mirrors that are not configured. Add their DSN first.`
+  return [...(skipped > 0 ? [recent] : []), ...(undeliverable > 0 ? [stranded] : [])]
+    .map((each) => `Left out: ${each}`)
+    .join(' ')
 }
 
 function describeFilter({ project, from, to }: SpoolQuery): string {
