@@ -69,9 +69,12 @@ describe('npm run store', () => {
     await expect.poll(async () => (await store('find', EVENT)).stdout).toMatch(/ delivered .* Sentry: 200 /)
     const { final_outcomes: outcomes } = JSON.parse((await store('find', EVENT, '--json')).stdout)
     expect(outcomes).toContainEqual(expect.objectContaining({ final_outcome: 'delivered' }))
-    expect(JSON.parse((await store('status', '--json')).stdout).job).toMatchObject({ sent: 1 })
-    const resendKept = async () => (await store('resend', '--state', 'kept')).stdout // its copy counts as sent again
-    await expect.poll(resendKept).toMatch(/^No other envelope matches.*\n1 left out: .*--id/)
+    const inTime = { timeout: 30_000 }
+    const resendKept = async () => (await store('resend', '--state', 'kept')).stdout
+    await expect.poll(resendKept, inTime).toMatch(/^1 envelope .* is being sent again/)
+    const job = async () => JSON.parse((await store('status', '--json')).stdout).job
+    await expect.poll(job, inTime).toMatchObject({ state: 'kept', sent: 1, finished: expect.any(Number) })
+    expect(await resendKept()).toMatch(/^No other envelope matches.*\n1 left out: .*--id/)
     expect((await store('stop')).stderr).toContain('No entries are being sent again')
   })
 
