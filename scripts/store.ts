@@ -124,10 +124,12 @@ async function resend(admin: Admin, flags: Flags): Promise<void> {
     ...(limit !== undefined && { limit: Number(limit) }),
     ...(isDry && { dry_run: true }),
   }
-  const { entries, bytes, skipped } = await ask<ResendStarted>(admin, 'POST', '/store/resend', order)
+  const started = await ask<ResendStarted>(admin, 'POST', '/store/resend', order)
+  const { entries, bytes, skipped, undeliverable } = started
   const isOne = entries === 1
   const many = `${entries} ${isOne ? 'envelope' : 'envelopes'} (${sizeOf(bytes)})`
-  if (entries === 0) console.log(`No ${skipped > 0 ? 'other ' : ''}envelope matches. Nothing was sent.`)
+  if (entries === 0)
+    console.log(`No ${skipped + undeliverable > 0 ? 'other ' : ''}envelope matches. Nothing was sent.`)
   else if (isDry) console.log(`${many} ${isOne ? 'matches' : 'match'}. Nothing was sent.`)
   else if (id !== undefined) console.log('It is pending again.')
   else
@@ -137,6 +139,10 @@ async function resend(admin: Admin, flags: Flags): Promise<void> {
   if (skipped > 0)
     console.log(
       `${skipped} left out: sent again within the last hour. Repeat the command an hour later, or send one of them again now with --id.`,
+    )
+  if (undeliverable > 0)
+    console.log(
+      `${undeliverable} left out: no configured project or mirror takes them. Add their DSN to SENTRY_DSN or MIRROR_DSN first.`,
     )
 }
 
