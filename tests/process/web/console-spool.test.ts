@@ -8,7 +8,7 @@ import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
-import { get, signIn, startWebOver } from '../../support/web/operator.ts'
+import { get, pageWith, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
 const PAGE = 50 // envelopes
@@ -79,6 +79,12 @@ describe('The spool page of the console for two spools', () => {
     const [spool = ''] = newest.rows.keys()
     const rest = (await read(newest.links[0]?.href ?? '')).rows.get(spool)
     expect(oldest.rows.get(spool)?.slice(0, 3)).toEqual(rest?.toReversed())
+  })
+
+  it('shows the sentence of the tunnel for a span of time that ends before it begins', async () => {
+    const path = '/console/spool?state=declined&from=2000&to=1000'
+    const page = await pageWith(web.url + path, cookie, 'from is later than to')
+    expect(page).not.toContain('The store did not answer')
   })
 
   it('redirects from a receipt to its entry, and to the list when it is not pending', async () => {

@@ -5,6 +5,7 @@ import type { ResendRequest, ResendStarted, ResendStatus, StoreEvent, StorePage 
 import { READ_BYTES } from '../bounds.ts'
 import type { EventAnswers } from '../find/findings.ts'
 import type { SpoolActionName, SpoolActionResult } from '../spool/spool-action.tsx'
+import type { WrongQuery } from '../spool/spool-query.ts'
 import { type AdminRequests, type Duration, jsonWithin, TooLargeError } from './admin-requests.ts'
 
 const MAX_SEARCHED = 200 // entries
@@ -35,9 +36,10 @@ export class SpoolData {
   }
 
   /** Returns a page of entries that are not pending; `undefined` when no replica responds, or the store fails. */
-  async listEnded(spool: string, query: URLSearchParams): Promise<StorePage | undefined> {
-    const response = await this.#ask(spool, `/store/entries?${query}`)
-    return response && ((await jsonWithin(response, READ_BYTES.storePage)) as StorePage)
+  async listEnded(spool: string, query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
+    const response = await this.#respond(spool, `/store/entries?${query}`)
+    if (response?.status === 400) return (await response.json()) as WrongQuery
+    return response?.ok ? ((await jsonWithin(response, READ_BYTES.storePage)) as StorePage) : undefined
   }
 
   /** Counts the entries that a resend would send. */
@@ -117,9 +119,20 @@ export class SpoolData {
     init: RequestInit = {},
     duration?: Duration,
   ): Promise<Response | undefined> {
+    const response = await this.#respond(spool, path, init, duration)
+    return response?.ok ? response : undefined
+  }
+
+  /** Returns the first response, also that of a failure. */
+  async #respond(
+    spool: string,
+    path: string,
+    init: RequestInit = {},
+    duration?: Duration,
+  ): Promise<Response | undefined> {
     for (const origin of await this.#origins(spool)) {
       const response = await this.#requests.send(origin + path, init, duration)
-      if (response) return response.ok ? response : undefined
+      if (response) return response
     }
     return undefined
   }

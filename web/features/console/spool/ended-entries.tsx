@@ -20,12 +20,13 @@ import {
   SPOOL,
   type SpoolQuery,
   selectionOf,
+  type WrongQuery,
 } from './spool-query.ts'
 
 export type EndedList = {
   state: EndedState
   /** Absent when the store does not answer. */
-  page: StorePage | undefined
+  page: StorePage | WrongQuery | undefined
   /** Entries that can be sent again; `unknown` when the store does not answer, and absent where there is nothing to send or no Sentry. */
   resend: ResendStarted | 'unknown' | undefined
 }
@@ -41,10 +42,12 @@ type Props = {
 }
 
 export function EndedEntries({ spool, list, query, settings, isKeeping }: Props) {
-  const { state, page, resend } = list
+  const { state, page: response, resend } = list
+  const page = response && 'entries' in response ? response : undefined
   return (
     <Panel title={`${ENDED_LABELS[state]} entries`} note={`spool ${spool.slice(0, 8)}`}>
-      {!page && (
+      {response && 'detail' in response && <Empty>{response.detail}</Empty>}
+      {!response && (
         <Empty>
           The store did not answer, so it is unknown which entries it has. See{' '}
           <a href="/console/replicas" className="link">

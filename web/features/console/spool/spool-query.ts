@@ -33,6 +33,9 @@ export const ENDED_LABELS: Readonly<Record<EndedState, string>> = {
   ...{ declined: 'Declined', expired: 'Expired', evicted: 'Evicted', kept: 'Kept' },
 }
 
+/** Sentence of the tunnel that says what is wrong with a query. */
+export type WrongQuery = { detail: string }
+
 export const SPOOL = '/console/spool'
 
 const SHOWN = 50 // entries on a page
