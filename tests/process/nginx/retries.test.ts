@@ -73,7 +73,7 @@ describe('A valid envelope', requires('nginx'), () => {
     const silent = started.use(await startSilent())
     const nginx = started.use(await startNginx({ tunnels: [silent.address], web: CLOSED_PORT }))
     const answer = post(nginx.url, { body: 'honest' })
-    await sleep(FIRST_ROUND_MS) // nginx tells nobody when it begins the second one
+    await sleep(FIRST_ROUND_MS) // the start of the second round cannot be observed
     silent.wake()
     const { status, json } = await answer
     expect(status).toBe(200)
