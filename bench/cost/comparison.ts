@@ -9,10 +9,10 @@ import { spreadOf } from '../report/statistics.ts'
 import { CONNECTIONS, type Sample } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { playRounds, type Round } from './rounds.ts'
-import { type BUILT, SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
+import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 
-/** Samples of one round. A quick run leaves out the subject that has to be built. */
-export type ComparedRound = Round<Exclude<Subject, typeof BUILT>> & Partial<Round<typeof BUILT>>
+/** Samples of one round, of the subjects of the plan. Culvert and the bare server are in each. */
+export type ComparedRound = Round<'culvert' | 'bare'> & Partial<Round<Subject>>
 
 export type Comparison = {
   kind: BodyKind

@@ -1,7 +1,8 @@
 /**
  * Measures the cost of an envelope: Culvert as shipped, its alternatives, and the lower bounds:
  * `npm run bench -- [--out FOLDER] [--quick | --long] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
- * its tables into `docs/benchmarks.md` with --publish, unless the machine was too busy.
+ * its tables into `docs/benchmarks.md` with --publish, unless the machine was too busy. --quick prints the ratios of an error to the lower
+ * bounds after a minute, to check a change.
  */
 
 import { unmet } from '../../tests/support/requirements.ts'
@@ -12,7 +13,7 @@ import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
-import { compareSideBySide, driftOf, MAX_DRIFT } from './comparison.ts'
+import { type Comparison, compareSideBySide, driftOf, MAX_DRIFT } from './comparison.ts'
 import { measureOutages } from './outage.ts'
 import { buildPeers } from './peers.ts'
 import { FOLDER, type Plan, readArguments } from './plan.ts'
@@ -23,19 +24,20 @@ import { drawComparison, drawDetails, type Results } from './table.ts'
 await runInWords(run)
 
 async function run(): Promise<void> {
-  const { plan, folder, publish } = readArguments(process.argv.slice(2))
+  const { plan, isQuick, folder, publish } = readArguments(process.argv.slice(2))
   const missing = unmet('proc', 'nginx')
   if (missing) throw new Error(`this cannot be measured here: ${missing}`)
   if (plan.subjects.includes(BUILT)) await buildPeers()
   const about = [describeMachine(), describeLoad()].join(', ')
   const cores = takeCores()
+  if (isQuick) return console.log(`${about}\n\n${drawComparison(await compare(plan, cores))}`)
   const results = await measureAll(plan, cores)
 
   const drift = driftOf(results.sideBySide)
   const dropped = results.sideBySide.reduce((sum, each) => sum + each.dropped, 0)
   const calibration = `rounds of bare node:http differ by ${(drift * 100).toFixed(0)} %, ${dropped} others were repeated`
   const isTooBusy = publish && drift > MAX_DRIFT
-  const summary = `${about}; ${describeRounds(plan, cores)}; ${calibration}.\n\n${drawComparison(results)}`
+  const summary = `${about}; ${describeRounds(plan, cores)}; ${calibration}.\n\n${drawComparison(results.sideBySide)}`
   await writeFound(isTooBusy ? FOLDER : folder, 'cost', {
     tables: `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}`,
     figures: { about, plan, ...results },
@@ -51,6 +53,11 @@ function describeRounds({ rounds, fewerRounds, outages }: Plan, { note }: Cores)
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')
+}
+
+async function compare(plan: Plan, cores: Cores): Promise<Comparison> {
+  await using sink = await openSink()
+  return await compareSideBySide(plan, cores, sink, logSteps(performance.now())) // before the sink closes
 }
 
 async function measureAll(plan: Plan, cores: Cores): Promise<Results> {

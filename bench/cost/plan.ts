@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { BODY_KINDS, type BodyKind } from '../load/requests.ts'
 import { PUBLISHED } from '../report/publish.ts'
-import { BUILT, SUBJECT_NAMES, type Subject } from './subjects.ts'
+import { SUBJECT_NAMES, type Subject } from './subjects.ts'
 
 export type Plan = {
   subjects: readonly Subject[]
@@ -42,23 +42,17 @@ const DEFAULT: Plan = {
   starts: 5,
 }
 
+/** Compares one kind of body with the lower bounds, in about a minute. */
 const QUICK: Plan = {
-  subjects: SUBJECT_NAMES.filter((subject) => subject !== BUILT),
-  bodies: ['3.3 KB error', '10 MB attachment'],
-  rounds: 1,
-  warmUp: { seconds: 0, secondsForBody: 0 },
-  measured: { cpuSeconds: 0, seconds: 0, least: 1 },
-  projects: [100],
-  replicas: [2],
-  fewerRounds: 1,
-  outages: { rounds: 1, spooled: 200 },
-  steady: { posts: 300, times: 1 },
-  growth: { from: 300, to: 900, looks: 1 },
-  starts: 1,
+  ...DEFAULT,
+  subjects: ['culvert', 'bare', 'behindNginx', 'chain'],
+  bodies: ['3.3 KB error'],
 }
 
 export type Arguments = {
   plan: Plan
+  /** Prints the ratios to the lower bounds, and nothing else. */
+  isQuick: boolean
   /** Folder for tables, figures and the chart. */
   folder: string
   /** Writes the tables into `docs/benchmarks.md` too. */
@@ -68,20 +62,20 @@ export type Arguments = {
 /** Default folder of the results, and of those of a busy machine. */
 export const FOLDER = '.culvert/bench'
 
-/** Reads `--quick` (verifies the counts of what needs no build; its figures mean nothing), `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
+/** Reads `--quick`, `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
     options: {
-      quick: { type: 'boolean' },
+      quick: { type: 'boolean', default: false },
       long: { type: 'boolean' },
       out: { type: 'string' },
       publish: { type: 'boolean', default: false },
     },
   })
   const { quick, long, publish, out = publish ? PUBLISHED : FOLDER } = values
-  if (quick && publish) throw new Error('--quick says nothing of speed, so it is not published')
+  if (quick && publish) throw new Error('--quick measures one kind of body, so it is not published')
   const plan = quick ? QUICK : DEFAULT
   const growth = long ? { ...plan.growth, to: 1_000_000 } : plan.growth
-  return { plan: { ...plan, growth }, folder: out, publish }
+  return { plan: { ...plan, growth }, isQuick: quick, folder: out, publish }
 }

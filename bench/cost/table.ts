@@ -9,7 +9,7 @@ import { LIVE_RATE, type Outage } from './outage.ts'
 import type { Plan } from './plan.ts'
 import type { Round } from './rounds.ts'
 import type { Scenarios } from './scenarios.ts'
-import { BUILT, SUBJECTS } from './subjects.ts'
+import { SUBJECTS, type Subject } from './subjects.ts'
 
 export type Results = { sideBySide: Comparison; scenarios: Scenarios; outages: Outage[]; alone: Alone }
 
@@ -17,8 +17,8 @@ const MB = 1e6
 const BUSY = 0.85 // of a core
 const MEASURES = ['CPU per envelope, µs', 'envelopes a second', 'p50, ms', 'p99, ms', 'memory (RSS), MB']
 
-/** Renders the cost of each kind of body for each subject, and the comparison with Culvert. */
-export function drawComparison({ sideBySide }: Results): string {
+/** Renders the cost of each kind of body for each subject, and the ratios. */
+export function drawComparison(sideBySide: Comparison): string {
   return [costTable(sideBySide), ratioTable(sideBySide)].join('\n\n')
 }
 
@@ -47,46 +47,51 @@ function kindsOf(sideBySide: Comparison): string[] {
   return sideBySide.map(({ kind }) => kind)
 }
 
-/** Returns the ratio within each round: a slow machine affects both. */
+type Ratio = { title: string; of: readonly Subject[]; to: readonly Subject[] }
+
+/** Ratios of CPU time: the sum of some subjects to the sum of others. */
+const RATIOS: readonly Ratio[] = [
+  { title: 'Culvert ÷ handleTunnelRequest', of: ['culvert'], to: ['handler'] },
+  { title: 'Culvert behind its nginx ÷ handleTunnelRequest', of: ['behindNginx'], to: ['handler'] },
+  { title: `Culvert ÷ ${SUBJECTS.next.title}`, of: ['culvert'], to: ['next'] },
+  { title: 'Culvert ÷ prototype with the main duties', of: ['culvert'], to: ['prototype'] },
+  { title: 'Culvert ÷ bare node:http + undici', of: ['culvert'], to: ['bare'] },
+  { title: 'prototype with the main duties ÷ bare node:http + undici', of: ['prototype'], to: ['bare'] },
+  {
+    title: 'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
+    of: ['behindNginx'],
+    to: ['nginx', 'bare'],
+  },
+  {
+    title: 'Culvert behind its nginx ÷ bare node:http behind bare nginx',
+    of: ['behindNginx'],
+    to: ['chain'],
+  },
+  {
+    title: 'bare node:http behind bare nginx ÷ (nginx alone + bare node:http)',
+    of: ['chain'],
+    to: ['nginx', 'bare'],
+  },
+]
+
+/** Renders the ratio within each round, since a slow machine affects both sides. Ratios of subjects that were not measured are left out. */
 function ratioTable(sideBySide: Comparison): string {
-  const row = (title: string, of: (round: ComparedRound) => number) => [
-    title,
-    ...sideBySide.map(({ rounds }) => show(rounds.map(of), 2)),
-  ]
+  const measured = subjectsOf(sideBySide)
+  const ratios = RATIOS.filter(({ of, to }) => [...of, ...to].every((each) => measured.includes(each)))
   return renderTable([
     ['CPU compared', ...kindsOf(sideBySide)],
-    row('Culvert ÷ handleTunnelRequest', ({ culvert, handler }) => culvert.cpu / handler.cpu),
-    row(
-      'Culvert behind its nginx ÷ handleTunnelRequest',
-      ({ behindNginx, handler }) => behindNginx.cpu / handler.cpu,
-    ),
-    ...subjectsOf(sideBySide)
-      .filter((subject) => subject === BUILT)
-      .map((subject) =>
-        row(
-          `Culvert ÷ ${SUBJECTS[subject].title}`,
-          (round) => round.culvert.cpu / sampleIn(round, subject).cpu,
-        ),
-      ),
-    row('Culvert ÷ prototype with the main duties', ({ culvert, prototype }) => culvert.cpu / prototype.cpu),
-    row('Culvert ÷ bare node:http + undici', ({ culvert, bare }) => culvert.cpu / bare.cpu),
-    row(
-      'prototype with the main duties ÷ bare node:http + undici',
-      ({ prototype, bare }) => prototype.cpu / bare.cpu,
-    ),
-    row(
-      'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
-      ({ behindNginx, nginx, bare }) => behindNginx.cpu / (nginx.cpu + bare.cpu),
-    ),
-    row(
-      'Culvert behind its nginx ÷ bare node:http behind bare nginx',
-      ({ behindNginx, chain }) => behindNginx.cpu / chain.cpu,
-    ),
-    row(
-      'bare node:http behind bare nginx ÷ (nginx alone + bare node:http)',
-      ({ chain, nginx, bare }) => chain.cpu / (nginx.cpu + bare.cpu),
-    ),
+    ...ratios.map(({ title, of, to }) => [
+      title,
+      ...sideBySide.map(({ rounds }) => {
+        const all = rounds.map((round) => cpuIn(round, of) / cpuIn(round, to))
+        return show(all, 2)
+      }),
+    ]),
   ])
+}
+
+function cpuIn(round: ComparedRound, subjects: readonly Subject[]): number {
+  return subjects.reduce((sum, subject) => sum + sampleIn(round, subject).cpu, 0)
 }
 
 function situationTable({ projects, replicas, console }: Scenarios, outages: readonly Outage[]): string {
