@@ -101,7 +101,8 @@ export async function openServices(
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
-  const sentry = await openForwarding({ ...shared, openSpoolFile })
+  const isRefusing = async () => (await outage?.isOn()) === true
+  const sentry = await openForwarding({ ...shared, openSpoolFile, isRefusing })
   const inbox = () => Inbox.of(sentry.spool.store)
   const outage = config.forward ? undefined : createOutage(inbox, sentry, now)
   const tally = openTally(config, replica, log)
@@ -266,8 +267,12 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
 
 async function openForwarding({
   openSpoolFile,
+  isRefusing,
   ...deps
-}: Pick<Services, 'config' | 'projects' | 'limits' | 'bodies' | 'clock' | 'now' | 'log'> &
+}: { isRefusing: () => Promise<boolean> } & Pick<
+  Services,
+  'config' | 'projects' | 'limits' | 'bodies' | 'clock' | 'now' | 'log'
+> &
   Pick<ForwardingDeps, 'memory'> &
   Pick<OpenStoreDeps, 'openSpoolFile'>): Promise<Forwarding> {
   const { config, projects, log, now } = deps
@@ -281,7 +286,7 @@ async function openForwarding({
     ...{ ...deps, store, projectShare, onNotice },
     onBreakerChange: (change) => logBreakerChange(log, change),
     onHealthChange: (health) => logHealthChange(log, health),
-    openTransport: config.forward ? undefined : () => new InboxUpstream(store.state, now),
+    openTransport: config.forward ? undefined : () => new InboxUpstream(isRefusing),
   })
 }
 

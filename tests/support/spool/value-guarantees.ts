@@ -1,6 +1,7 @@
 /** Guarantees of every spool for the values that replicas share. */
 
 import { describe, expect, it } from 'vitest'
+import { SharedMap } from '../../../tunnel/src/pipeline/shared-state.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { QuotaSharing } from '../../../tunnel/src/policy/quota/quota-sharing.ts'
 import { Quotas } from '../../../tunnel/src/policy/quota/quotas.ts'
@@ -37,6 +38,22 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const stored = await Promise.all(replicas.map((each, n) => each.put('a', String(n), 0)))
       expect(stored.filter(Boolean)).toHaveLength(1)
       expect(await values().get('a')).toMatchObject({ value: String(stored.indexOf(true)) })
+    })
+
+    it('keeps the entries of a map that replicas merge at the same time', async () => {
+      const now = () => Date.now()
+      const isValue = (value: unknown): value is string => typeof value === 'string'
+      const open = async () =>
+        new SharedMap({ state: await another(), key: 'map', isValue, maxMs: 60_000, maxEntries: 10, now })
+      const maps = await Promise.all([open(), open(), open()])
+      const until = now() + 30_000
+      await Promise.all(maps.map((map, n) => map.merge(new Map([[`r${n}`, { value: `${n}`, until }]]))))
+      const entries = [...(await (await open()).read())].map(([name, { value }]) => [name, value])
+      expect(entries.sort()).toEqual([
+        ['r0', '0'],
+        ['r1', '1'],
+        ['r2', '2'],
+      ])
     })
 
     it('adds up the use of quotas that replicas count at the same time, and keeps it', async () => {

@@ -1,13 +1,11 @@
 /** Simulated outage without a DSN: the inbox refuses every envelope for a while, on all replicas that share the spool. */
 
 import type { SimulatedOutageStatus } from 'contract/inbox'
-import type { SharedState, SharedValue } from '../pipeline/shared-state.ts'
+import { SharedMap, type SharedState } from '../pipeline/shared-state.ts'
 import type { Span } from '../pipeline/spool.ts'
 
-type OutageState = Pick<SharedState, 'get' | 'put'>
-
 type OutageDeps = {
-  state: OutageState
+  state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
   /** Returns the number of spooled envelopes. */
   pending: () => Promise<number>
   /** Returns the number of envelopes in the inbox that arrived in a span of time. */
@@ -17,62 +15,73 @@ type OutageDeps = {
 }
 
 export const MAX_OUTAGE_SECONDS = 3 * 60
-/** An end that is further away was written by a wrong clock, and is ignored. */
-const MAX_OUTAGE_MS = MAX_OUTAGE_SECONDS * 1000
 /** Time after an outage in which none begins: visitors cannot keep one on until the spool is full. */
 const PAUSE_MS = 3 * 60_000
+/** Time for which the numbers of an outage can be read. */
+const KEPT_MS = 60 * 60_000
+const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
 
-const KEY = 'simulated-outage'
+const NAME = 'last'
 const NEVER: Span = { from: 0, until: 0 }
 
-/** Returns the milliseconds until the outage ends; 0 without one. */
-export async function readRemainingMs(state: Pick<SharedState, 'get'>, now: number): Promise<number> {
-  return remainingMs(parse(await state.get(KEY)), now)
-}
-
+/** Last outage of all replicas. */
 export class SimulatedOutage {
   readonly #deps: OutageDeps
+  readonly #map: SharedMap<Span>
 
   constructor(deps: OutageDeps) {
+    const { state, now } = deps
     this.#deps = deps
+    this.#map = new SharedMap({
+      ...{ state, now, key: 'outage', isValue: isSpan, maxMs: KEPT_MS + CLOCK_MS, maxEntries: 1 },
+      merge: (stored, own) => {
+        const isSameOutage = own.value.from === stored.value.from
+        return isSameOutage || now() >= stored.value.until + PAUSE_MS ? own : stored
+      },
+    })
   }
 
   /** Begins an outage, unless one is on. Returns the state, or `undefined` in the pause after an outage. */
   async begin(seconds: number): Promise<SimulatedOutageStatus | undefined> {
-    const { state, now } = this.#deps
-    const stored = await state.get(KEY)
-    const from = now()
-    const { until } = parse(stored)
-    if (from >= until + PAUSE_MS || until > from + MAX_OUTAGE_MS) {
-      const span = { from, until: from + Math.min(seconds * 1000, MAX_OUTAGE_MS) }
-      await state.put(KEY, JSON.stringify(span), stored.revision) // or another replica has begun one
-    } else if (remainingMs(parse(stored), from) === 0) return undefined
-    return this.status()
+    const from = this.#deps.now()
+    const span = await this.#put({ from, until: from + Math.min(seconds, MAX_OUTAGE_SECONDS) * 1000 })
+    return this.#remainingMs(span) === 0 ? undefined : this.status()
   }
 
   async end(): Promise<SimulatedOutageStatus> {
-    const { state, now } = this.#deps
-    const stored = await state.get(KEY)
-    const span = parse(stored)
-    if (remainingMs(span, now()) > 0)
-      await state.put(KEY, JSON.stringify({ ...span, until: now() }), stored.revision)
+    const span = await this.#read()
+    if (this.#remainingMs(span) > 0) await this.#put({ ...span, until: this.#deps.now() })
     return this.status()
   }
 
   /** All envelopes that arrive during an outage are spooled, so those in the inbox were delivered. */
   async status(): Promise<SimulatedOutageStatus> {
-    const { state, pending, stored, now } = this.#deps
-    const span = parse(await state.get(KEY))
+    const { pending, stored } = this.#deps
+    const span = await this.#read()
     const [waiting, delivered] = await Promise.all([pending(), stored(span)])
-    return { remaining_ms: remainingMs(span, now()), pending: waiting, delivered }
+    return { remaining_ms: this.#remainingMs(span), pending: waiting, delivered }
+  }
+
+  async isOn(): Promise<boolean> {
+    return this.#remainingMs(await this.#read()) > 0
+  }
+
+  async #read(): Promise<Span> {
+    return (await this.#map.read()).get(NAME)?.value ?? NEVER
+  }
+
+  async #put(value: Span): Promise<Span> {
+    const entries = await this.#map.merge(new Map([[NAME, { value, until: this.#deps.now() + KEPT_MS }]]))
+    return entries.get(NAME)?.value ?? NEVER
+  }
+
+  #remainingMs({ until }: Span): number {
+    const left = until - this.#deps.now()
+    return left > 0 && left <= MAX_OUTAGE_SECONDS * 1000 ? left : 0
   }
 }
 
-function parse({ value }: SharedValue): Span {
-  return value === undefined ? NEVER : JSON.parse(value)
-}
-
-function remainingMs({ until }: Span, now: number): number {
-  const left = until - now
-  return left > 0 && left <= MAX_OUTAGE_MS ? left : 0
+function isSpan(value: unknown): value is Span {
+  const { from, until } = Object(value)
+  return Number.isFinite(from) && Number.isFinite(until)
 }

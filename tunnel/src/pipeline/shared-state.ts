@@ -79,3 +79,72 @@ export function parseShared<T>(
     return undefined
   }
 }
+
+/** Entry of a shared map. It is forgotten at `until`, in milliseconds since 1970 by the clock of this replica. */
+export type SharedEntry<Value> = { value: Value; until: number }
+
+export type SharedMapDeps<Value> = {
+  state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
+  /** Of letters, digits and dashes. */
+  key: string
+  isValue: (value: unknown) => value is Value
+  /** Chooses between two entries of one name. By default the own one replaces the stored one. */
+  merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>
+  /** An entry that would last longer was written by a wrong clock, and is ignored. */
+  maxMs: number
+  /** Number of entries that are kept: those that end last. */
+  maxEntries: number
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+/** Map that the replicas share, stored as one value: JSON of its entries by name. */
+export class SharedMap<Value> {
+  readonly #deps: SharedMapDeps<Value>
+
+  constructor(deps: SharedMapDeps<Value>) {
+    this.#deps = deps
+  }
+
+  async read(): Promise<Map<string, SharedEntry<Value>>> {
+    return this.#parse((await this.#deps.state.get(this.#deps.key)).value)
+  }
+
+  /** Merges own entries into those of all replicas, and returns the result. Writes only a change. */
+  async merge(own: ReadonlyMap<string, SharedEntry<Value>>): Promise<Map<string, SharedEntry<Value>>> {
+    const { state, key, maxEntries, merge = (_, entry) => entry } = this.#deps
+    let entries = new Map<string, SharedEntry<Value>>()
+    await changeShared(state, key, (value) => {
+      const stored = this.#parse(value)
+      entries = new Map(stored)
+      for (const [name, entry] of own) {
+        const known = stored.get(name)
+        entries.set(name, known ? merge(known, entry) : entry)
+      }
+      if ([...own.keys()].every((name) => isSame(stored.get(name), entries.get(name)))) return undefined
+      const kept = [...entries].sort(([, a], [, b]) => a.until - b.until).slice(-maxEntries)
+      entries = new Map(kept)
+      const offsetMs = state.clockOffsetMs()
+      return JSON.stringify(kept.map(([name, { value, until }]) => [name, value, until + offsetMs]))
+    })
+    return entries
+  }
+
+  /** Leaves out entries that have ended, or are of another form. */
+  #parse(stored: string | undefined): Map<string, SharedEntry<Value>> {
+    const { state, isValue, maxMs, now } = this.#deps
+    const offsetMs = state.clockOffsetMs()
+    const entries = new Map<string, SharedEntry<Value>>()
+    for (const each of parseShared(stored, Array.isArray) ?? []) {
+      const [name, value, end] = Array.isArray(each) ? each : []
+      const leftMs = end - offsetMs - now()
+      if (typeof name === 'string' && isValue(value) && leftMs > 0 && leftMs <= maxMs)
+        entries.set(name, { value, until: end - offsetMs })
+    }
+    return entries
+  }
+}
+
+function isSame<Value>(a: SharedEntry<Value> | undefined, b: SharedEntry<Value> | undefined): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}

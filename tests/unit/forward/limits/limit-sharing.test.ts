@@ -14,13 +14,14 @@ const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
 type Limit = { project: string; category: string; until: number }
+type Stored = [name: string, value: unknown, until: number]
 
 /** State that replicas share, in memory. */
 class MemoryState {
   isFailing = false
   reads = 0
   writes = 0
-  limits: unknown[] = []
+  limits: unknown[] = [] // each as `[name, value, end]`
   #revision = 0
 
   async get() {
@@ -43,8 +44,12 @@ class MemoryState {
   }
 }
 
-function limitOf(parts: Partial<Limit> = {}): Limit {
-  return { project: PROJECT, category: 'error', until: Date.now() + MINUTE, ...parts }
+function limitOf({
+  project = PROJECT,
+  category = 'error',
+  until = Date.now() + MINUTE,
+}: Partial<Limit> = {}): Stored {
+  return [`${project} ${category}`, { project, category }, until]
 }
 
 describe('LimitSharing', () => {
@@ -183,7 +188,7 @@ describe('LimitSharing', () => {
     await pass(1)
     shared.limits = []
     await pass(SECOND)
-    expect(shared.limits).toEqual([{ project: PROJECT, category: 'error', until: expect.any(Number) }])
+    expect(shared.limits).toEqual([limitOf({ until: expect.any(Number) as unknown as number })])
   })
 
   it('ignores shared limits on unknown projects and categories', async () => {
@@ -214,7 +219,7 @@ describe('LimitSharing', () => {
     for (const dsn of dsns) replica.learn('60:error:key', dsn)
     await pass(5 * SECOND)
     expect(shared.limits).toHaveLength(500)
-    expect(shared.limits).not.toContainEqual(expect.objectContaining({ project: long }))
+    expect(JSON.stringify(shared.limits)).not.toContain(long)
   })
 
   it('reads the spool once a second, and not while a read is pending', async () => {
@@ -275,7 +280,7 @@ describe('LimitSharing', () => {
     await pass(1)
     expect(shared.limits).toHaveLength(1_000)
     expect(shared.limits).not.toContainEqual(others[0])
-    expect(shared.limits).toContainEqual(expect.objectContaining({ project: PROJECT }))
+    expect(JSON.stringify(shared.limits)).toContain(PROJECT)
   })
 
   it('shares limits by the clock of the store', async () => {

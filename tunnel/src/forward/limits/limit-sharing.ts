@@ -1,7 +1,7 @@
 /** Sharing of Sentry's rate limits among the replicas of one spool, so that a limit costs one request and not one per replica. */
 
 import type { Projects } from '../../pipeline/projects.ts'
-import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
+import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
 import { MAX_LIMIT_SECONDS } from './rate-limits.ts'
 import type { UpstreamLimits } from './upstream-limits.ts'
 
@@ -13,31 +13,35 @@ export type LimitSharingDeps = {
   now: () => number
 }
 
-/** Rate limit on one category or on `all`. `until` is in milliseconds since 1970, by the clock of this replica. */
-type SharedLimit = { project: string; category: string; until: number }
+/** Project and category of a limit. The category is `all` for a limit on all of them. */
+type Limited = { project: string; category: string }
 
-const KEY = 'rate-limits'
 const POLL_MS = 1_000
 // Some responses set a minute from now each time. A limit is published again when it lasts longer by a quarter.
 const MIN_GAIN = 1 / 4
 const MIN_GAIN_MS = 1_000
+/** A replica publishes no more than these. */
 const MAX_LIMITS = 500
 const MAX_KEY_LENGTH = 512
-/** Number of limits of all replicas that are kept: those that end last. */
+/** Number of limits of all replicas that are kept. */
 const MAX_SHARED = 1_000
 
 /** When the spool fails, each replica applies the limits that it learned itself, as without sharing. */
 export class LimitSharing {
   readonly #deps: LimitSharingDeps
-  /** End of each shared limit by name, as of the last poll, and of those that this replica has published since. */
-  #shared = new Map<string, number>()
+  readonly #map: SharedMap<Limited>
+  /** Limits of all replicas as of the last exchange. */
+  #shared: ReadonlyMap<string, SharedEntry<Limited>> = new Map()
   #timer: NodeJS.Timeout | undefined
-  #isPolling = false
-  /** One write of this replica at a time: each replaces the whole value. */
-  #publishing: Promise<void> = Promise.resolve()
+  #exchanging: Promise<void> | undefined
 
   constructor(deps: LimitSharingDeps) {
     this.#deps = deps
+    this.#map = new SharedMap({
+      ...{ state: deps.state, now: deps.now, key: 'limits', isValue: isLimited },
+      merge: (stored, own) => (this.#isLonger(stored, own) ? own : stored),
+      ...{ maxMs: MAX_LIMIT_SECONDS * 1000, maxEntries: MAX_SHARED },
+    })
   }
 
   start(): void {
@@ -51,85 +55,61 @@ export class LimitSharing {
     clearInterval(this.#timer)
   }
 
-  /**
-   * Adopts new shared limits. Those of the last poll are adopted already, or were dropped since the clock was set back. Then publishes those
-   * that are missing, since the spool failed or lost them.
-   */
+  /** Learns what others share. Publishes what the spool has lost. */
   async #poll(): Promise<void> {
-    if (this.#isPolling) return
-    this.#isPolling = true
-    const { state, limits, projects } = this.#deps
-    try {
-      const shared = this.#parse((await state.get(KEY)).value)
-      const known = this.#shared
-      this.#shared = new Map(shared.map((limit) => [nameOf(limit), limit.until]))
-      for (const limit of shared) {
-        if (known.get(nameOf(limit)) === limit.until) continue
-        const project = projects.byKey(limit.project)
-        if (project) limits.adopt({ ...limit, project })
-      }
-      await this.#publish()
-    } catch {
-      // The next poll tries again.
-    } finally {
-      this.#isPolling = false
+    await this.#exchange()
+    await this.#publish()
+  }
+
+  /** Publishes at once what the others do not know. What is learned during an exchange waits for the next one. */
+  async #publish(): Promise<void> {
+    await this.#exchanging
+    if (this.#unshared().size > 0) await this.#exchange()
+  }
+
+  /** Publishes own limits, and adopts those of others. Never rejects: the next one tries again. */
+  #exchange(): Promise<void> {
+    this.#exchanging ??= this.#map
+      .merge(this.#unshared())
+      .then((shared) => this.#adopt(shared))
+      .catch(() => undefined)
+      .finally(() => {
+        this.#exchanging = undefined
+      })
+    return this.#exchanging
+  }
+
+  /** Adopts limits that are new. The others are adopted already, or were dropped since the clock was set back. */
+  #adopt(shared: ReadonlyMap<string, SharedEntry<Limited>>): void {
+    const { limits, projects } = this.#deps
+    for (const [name, { value, until }] of shared) {
+      if (this.#shared.get(name)?.until === until) continue
+      const project = projects.byKey(value.project)
+      if (project) limits.adopt({ project, category: value.category, until })
     }
+    this.#shared = shared
   }
 
-  /** Publishes limits that are new or last longer. Never rejects: the next poll finds those missing that were not stored. */
-  #publish(): Promise<void> {
-    this.#publishing = this.#publishing.then(() => this.#publishNew()).catch(() => undefined)
-    return this.#publishing
-  }
-
-  async #publishNew(): Promise<void> {
-    const published: SharedLimit[] = []
+  /** Returns the limits of this replica that are new, or last longer. */
+  #unshared(): Map<string, SharedEntry<Limited>> {
+    const unshared = new Map<string, SharedEntry<Limited>>()
+    let room = MAX_LIMITS - this.#shared.size
     for (const { project, category, until } of this.#deps.limits.shared()) {
-      const limit = { project: project.key, category, until }
-      if (!this.#isWorthSharing(limit)) continue
-      this.#shared.set(nameOf(limit), until)
-      published.push(limit)
+      const name = `${project.key} ${category}`
+      const own = { value: { project: project.key, category }, until }
+      const known = this.#shared.get(name)
+      const isNew = !known && project.key.length <= MAX_KEY_LENGTH && room-- > 0
+      if (isNew || (known && this.#isLonger(known, own))) unshared.set(name, own)
     }
-    if (published.length > 0) await this.#add(published)
+    return unshared
   }
 
-  /** Adds limits to those of the other replicas. Of two limits on a category the later end applies. */
-  async #add(limits: readonly SharedLimit[]): Promise<void> {
-    const { state } = this.#deps
-    await changeShared(state, KEY, (value) => {
-      const byEnd = [...this.#parse(value), ...limits].sort((a, b) => a.until - b.until)
-      const latest = new Map(byEnd.map((limit) => [nameOf(limit), limit]))
-      const kept = [...latest.values()].slice(-MAX_SHARED)
-      const offsetMs = state.clockOffsetMs()
-      return JSON.stringify(kept.map((limit) => ({ ...limit, until: limit.until + offsetMs })))
-    })
-  }
-
-  /** Leaves out limits that have ended, or were learned by a wrong clock. */
-  #parse(value: string | undefined): SharedLimit[] {
-    const { state, now } = this.#deps
-    const offsetMs = state.clockOffsetMs()
-    const leftMs = ({ until }: SharedLimit) => until - now()
-    return (parseShared(value, Array.isArray) ?? [])
-      .filter(isSharedLimit)
-      .map((limit) => ({ ...limit, until: limit.until - offsetMs }))
-      .filter((limit) => leftMs(limit) > 0 && leftMs(limit) <= MAX_LIMIT_SECONDS * 1000)
-  }
-
-  #isWorthSharing(limit: SharedLimit): boolean {
-    const sharedUntil = this.#shared.get(nameOf(limit))
-    if (sharedUntil === undefined)
-      return this.#shared.size < MAX_LIMITS && limit.project.length <= MAX_KEY_LENGTH
-    const leftMs = limit.until - this.#deps.now()
-    return limit.until - sharedUntil >= Math.max(MIN_GAIN_MS, MIN_GAIN * leftMs)
+  #isLonger(known: SharedEntry<Limited>, { until }: SharedEntry<Limited>): boolean {
+    return until - known.until >= Math.max(MIN_GAIN_MS, MIN_GAIN * (until - this.#deps.now()))
   }
 }
 
-function nameOf({ project, category }: SharedLimit): string {
-  return `${project} ${category}`
-}
-
-function isSharedLimit(value: unknown): value is SharedLimit {
-  const { project, category, until } = Object(value)
-  return typeof project === 'string' && typeof category === 'string' && Number.isFinite(until)
+function isLimited(value: unknown): value is Limited {
+  const { project, category } = Object(value)
+  return typeof project === 'string' && typeof category === 'string'
 }
