@@ -88,7 +88,7 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Stea
 
 /** The second replica shares its core with the load. */
 async function measureReplicas(plan: Plan, cores: Cores, sink: Sink): Promise<Alone['replicas']> {
-  const dsns = dsnsOf(sink.port, 1)
+  const dsns = dsnsOf(sink, 1)
   await using replicas = await startReplicas([cores, takeOther(cores)], dsns)
   const requests = buildRequests('3.3 KB error', dsns)
   const targets = replicas.all.map(
@@ -133,7 +133,7 @@ async function residentAt(target: Target, sink: Sink, envelope: number, looks: n
 }
 
 async function start(subject: SteadySubject, cores: Cores, sink: Sink) {
-  const dsns = dsnsOf(sink.port, 1)
+  const dsns = dsnsOf(sink, 1)
   const server = await SUBJECTS[subject].start(cores, dsns)
   return {
     ...{ name: subject, server, posted: 0, connections: CONNECTIONS },
@@ -150,7 +150,7 @@ async function timeStart(cores: Cores, sink: Sink): Promise<number> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = {
     PATH: process.env.PATH,
-    SENTRY_DSN: dsnsOf(sink.port, 1).join(' '),
+    SENTRY_DSN: dsnsOf(sink, 1).join(' '),
     PORT: String(port),
     ADMIN_PORT: String(adminPort),
     NODE_COMPILE_CACHE: COMPILED,

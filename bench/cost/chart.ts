@@ -1,7 +1,6 @@
 /** Draws the chart of cost: a panel for each kind of body, a bar for each subject, with the spread of the rounds. */
 
 import * as Plot from '@observablehq/plot'
-import type { BodyKind } from '../load/requests.ts'
 import { spreadOf } from '../report/statistics.ts'
 import { COLOURS, panelNames, renderSvg, words } from '../report/svg.ts'
 import { type Comparison, sampleIn, subjectsOf } from './comparison.ts'
@@ -9,7 +8,7 @@ import { SUBJECTS, type Subject } from './subjects.ts'
 
 /** Bars relative to the longest bar of their panel: the panels differ by four orders of magnitude. */
 type Bar = {
-  kind: BodyKind
+  kind: Comparison[number]['kind']
   subject: Subject
   title: string
   length: number

@@ -4,7 +4,7 @@ import type { Cores } from '../load/cores.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { type BodyKind, buildRequests } from '../load/requests.ts'
 import type { Server } from '../load/server.ts'
-import type { Sink } from '../load/sink.ts'
+import { openSink, type Sink } from '../load/sink.ts'
 import { spreadOf } from '../report/statistics.ts'
 import { CONNECTIONS, type Sample } from './measure.ts'
 import type { Plan } from './plan.ts'
@@ -14,9 +14,12 @@ import { SUBJECT_NAMES, SUBJECTS, type Subject } from './subjects.ts'
 /** Samples of one round, of the subjects of the plan. Culvert and the bare server are in each. */
 export type ComparedRound = Round<'culvert' | 'bare'> & Partial<Round<Subject>>
 
+/** The error of 3.3 KB to a Sentry that speaks TLS, as real ones do. */
+const OVER_TLS = '3.3 KB error over TLS'
+
 export type Comparison = {
-  kind: BodyKind
-  rounds: ComparedRound[]
+  kind: BodyKind | typeof OVER_TLS
+  rounds: readonly ComparedRound[]
   /** Number of other rounds, in which bare Node.js took more or less CPU time. */
   dropped: number
 }[]
@@ -48,7 +51,7 @@ export async function compareSideBySide(
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Comparison> {
-  const dsns = dsnsOf(sink.port, 1)
+  const dsns = dsnsOf(sink, 1)
   await using running = new AsyncDisposableStack()
   const servers: { name: Subject; server: Server; posted: number }[] = []
   for (const name of plan.subjects)
@@ -70,6 +73,18 @@ export async function compareSideBySide(
     results.push({ kind, rounds, dropped: played - rounds.length })
   }
   return results
+}
+
+/** Compares Culvert with the bare server, both over TLS to their upstream. */
+export async function compareOverTls(
+  plan: Plan,
+  cores: Cores,
+  onStep: (step: string) => void,
+): Promise<Comparison> {
+  await using sink = await openSink('https')
+  const overTls: Plan = { ...plan, subjects: ['culvert', 'bare'], bodies: [CALIBRATION] }
+  const compared = await compareSideBySide(overTls, cores, sink, onStep)
+  return compared.map((each) => ({ ...each, kind: OVER_TLS }))
 }
 
 /** Returns as many rounds as possible between which bare Node.js differs by no more than `MAX_DRIFT`. */

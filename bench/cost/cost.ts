@@ -13,7 +13,7 @@ import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
 import { measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
-import { type Comparison, compareSideBySide, driftOf, MAX_DRIFT } from './comparison.ts'
+import { type Comparison, compareOverTls, compareSideBySide, driftOf, MAX_DRIFT } from './comparison.ts'
 import { measureOutages } from './outage.ts'
 import { buildPeers } from './peers.ts'
 import { FOLDER, type Plan, readArguments } from './plan.ts'
@@ -56,15 +56,22 @@ function describeRounds({ rounds, fewerRounds, outages }: Plan, { note }: Cores)
 }
 
 async function compare(plan: Plan, cores: Cores): Promise<Comparison> {
+  const onStep = logSteps(performance.now())
   await using sink = await openSink()
-  return await compareSideBySide(plan, cores, sink, logSteps(performance.now())) // before the sink closes
+  return [
+    ...(await compareSideBySide(plan, cores, sink, onStep)),
+    ...(await compareOverTls(plan, cores, onStep)),
+  ]
 }
 
 async function measureAll(plan: Plan, cores: Cores): Promise<Results> {
   const onStep = logSteps(performance.now())
   await using sink = await openSink()
   return {
-    sideBySide: await compareSideBySide(plan, cores, sink, onStep),
+    sideBySide: [
+      ...(await compareSideBySide(plan, cores, sink, onStep)),
+      ...(await compareOverTls(plan, cores, onStep)),
+    ],
     scenarios: await measureSituations(plan, cores, sink, onStep),
     outages: await measureOutages(plan, cores, sink, onStep),
     alone: await measureAlone(plan, cores, sink, onStep),

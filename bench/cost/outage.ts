@@ -48,7 +48,7 @@ export async function measureOutages(
 
 async function playOutage(plan: Plan, cores: Cores, sink: Sink): Promise<Outage> {
   const { spooled } = plan.outages
-  const [dsn = ''] = dsnsOf(sink.port, 1)
+  const [dsn = ''] = dsnsOf(sink, 1)
   await using culvert = await startCulvert(cores, [dsn])
   const requests = buildRequests('3.3 KB error', [dsn])
   const live: Target = { name: 'culvert', server: culvert, requests, connections: CONNECTIONS, posted: 0 }

@@ -26,7 +26,7 @@ export async function measureSituations(
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Scenarios> {
-  const one = dsnsOf(sink.port, 1)
+  const one = dsnsOf(sink, 1)
   const requests = buildRequests('3.3 KB error', one)
   const play = <Name extends string>(participants: Record<Name, Participant>) =>
     runRounds(participants, plan.fewerRounds, plan, sink)
@@ -45,7 +45,7 @@ export async function measureSituations(
   return { projects, replicas, console }
 
   function withProjects(many: number): Participant {
-    const dsns = dsnsOf(sink.port, many)
+    const dsns = dsnsOf(sink, many)
     return { start: () => startCulvert(cores, dsns), requests: buildRequests('3.3 KB error', dsns) }
   }
 }

@@ -24,7 +24,7 @@ const CONNECTIONS = 32
 
 await using folder = await makeFolder()
 await using sink = await openSink()
-const dsns = dsnsOf(sink.port, 1)
+const dsns = dsnsOf(sink, 1)
 const env = {
   SENTRY_DSN: dsns.join(' '),
   SPOOL_URL: pathToFileURL(join(folder.path, 'spool', 'spool.db')).href,
@@ -51,7 +51,9 @@ row(
     .join(', '),
 )
 
-await using cut = await startTunnel({ env: { ...env, SENTRY_DSN: dsnsOf(9, 1).join(' ') } })
+await using cut = await startTunnel({
+  env: { ...env, SENTRY_DSN: dsnsOf({ protocol: 'http', port: 9 }, 1).join(' ') },
+})
 const began = cpuSeconds(pidOf(cut))
 await postDistinct(cut, OUTAGE)
 row(
@@ -70,7 +72,7 @@ console.log(renderTable(rows))
 /** Builds envelopes that differ: a spool stores equal ones once. */
 async function postDistinct(to: Tunnel, many: number): Promise<void> {
   const { body, dsn = '' } = capture('nextjs-11.1.0-init-tunnel-2-event')
-  const text = body.toString('latin1').replace(dsn, dsnsOf(9, 1)[0] ?? '')
+  const text = body.toString('latin1').replace(dsn, dsnsOf({ protocol: 'http', port: 9 }, 1)[0] ?? '')
   const [, id = ''] = /"event_id":"([0-9a-f]{32})"/.exec(text) ?? []
   await using pool = Object.assign(new Pool(to.url, { connections: CONNECTIONS }), {
     [Symbol.asyncDispose]: async () => pool.close(),

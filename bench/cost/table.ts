@@ -38,7 +38,9 @@ function costTable(sideBySide: Comparison): string {
     ['CPU per envelope, µs', ...kindsOf(sideBySide)],
     ...subjectsOf(sideBySide).map((subject) => [
       SUBJECTS[subject].title,
-      ...sideBySide.map(({ rounds }) => show(rounds.map((round) => sampleIn(round, subject).cpu))),
+      ...sideBySide.map(({ rounds }) =>
+        isMeasured(rounds, [subject]) ? show(rounds.map((round) => sampleIn(round, subject).cpu)) : '',
+      ),
     ]),
   ])
 }
@@ -76,18 +78,24 @@ const RATIOS: readonly Ratio[] = [
 
 /** Renders the ratio within each round, since a slow machine affects both sides. Ratios of subjects that were not measured are left out. */
 function ratioTable(sideBySide: Comparison): string {
-  const measured = subjectsOf(sideBySide)
-  const ratios = RATIOS.filter(({ of, to }) => [...of, ...to].every((each) => measured.includes(each)))
-  return renderTable([
-    ['CPU compared', ...kindsOf(sideBySide)],
-    ...ratios.map(({ title, of, to }) => [
-      title,
-      ...sideBySide.map(({ rounds }) => {
-        const all = rounds.map((round) => cpuIn(round, of) / cpuIn(round, to))
-        return show(all, 2)
-      }),
-    ]),
+  const rows = RATIOS.map(({ title, of, to }) => [
+    title,
+    ...sideBySide.map(({ rounds }) =>
+      isMeasured(rounds, [...of, ...to])
+        ? show(
+            rounds.map((round) => cpuIn(round, of) / cpuIn(round, to)),
+            2,
+          )
+        : '',
+    ),
   ])
+  const isEmpty = ([, ...cells]: string[]) => cells.every((cell) => cell === '')
+  return renderTable([['CPU compared', ...kindsOf(sideBySide)], ...rows.filter((row) => !isEmpty(row))])
+}
+
+function isMeasured(rounds: readonly ComparedRound[], subjects: readonly Subject[]): boolean {
+  const measured = subjectsOf([{ rounds }])
+  return subjects.every((subject) => measured.includes(subject))
 }
 
 function cpuIn(round: ComparedRound, subjects: readonly Subject[]): number {

@@ -1,10 +1,12 @@
 /** Builds the DSNs of the benchmark's projects. */
 
-/** Returns the DSNs of `count` projects at a Sentry on `port` of this machine, each with its own key. */
-export function dsnsOf(port: number, count: number): string[] {
+type Address = { protocol: 'http' | 'https'; port: number }
+
+/** Returns the DSNs of `count` projects at a Sentry on this machine, each with its own key. */
+export function dsnsOf({ protocol, port }: Address, count: number): string[] {
   return Array.from({ length: count }, (_, i) => {
     const key = (i + 1).toString(16).padStart(32, '0')
-    return `http://${key}@127.0.0.1:${port}/${4505287138803712 + i}`
+    return `${protocol}://${key}@127.0.0.1:${port}/${4505287138803712 + i}`
   })
 }
 

@@ -3,6 +3,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { CERTIFICATE } from './certificate.ts'
 import type { Cores } from './cores.ts'
 import { countLog } from './log-count.ts'
 
@@ -37,7 +38,7 @@ export async function startProcess(cores: Cores, { command, cwd, env, greeting }
   const [program = '', ...args] = [...cores.server, ...command]
   const child = spawn(program, args, {
     cwd,
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: CERTIFICATE, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const log = countLog()

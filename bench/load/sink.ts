@@ -1,7 +1,10 @@
 /** Sentry stand-in that costs almost no CPU: counts requests and sends the same response to all. */
 
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { CERTIFICATE, KEY } from './certificate.ts'
 
 export type Sink = Awaited<ReturnType<typeof openSink>>
 
@@ -24,19 +27,18 @@ const ANSWER = Buffer.from(
   ].join('\r\n'),
 )
 
-/** Listens on a free port of 127.0.0.1. `await using` closes it. */
-export async function openSink() {
+/** Listens on a free port of 127.0.0.1. `await using` closes it. Over TLS, it shows the certificate of the tests. */
+export async function openSink(protocol: 'http' | 'https' = 'http') {
   const seen = { envelopes: 0, bytes: 0, faults: [] as string[] }
   const sockets = new Set<Socket>()
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket)
-    socket.on('data', countRequests(socket, seen))
-    socket.on('error', () => socket.destroy()) // a server that stops resets its connections
-    socket.on('close', () => sockets.delete(socket))
-  })
+  const server =
+    protocol === 'http'
+      ? createServer({ noDelay: true }, serve)
+      : createTlsServer({ noDelay: true, cert: readFileSync(CERTIFICATE), key: readFileSync(KEY) }, serve)
   await listen(0)
   const { port } = server.address() as AddressInfo
   return {
+    protocol,
     port,
     seen,
     /** Stops listening, and closes all connections. */
@@ -44,6 +46,13 @@ export async function openSink() {
     /** Listens again on the same port. */
     comeBack: () => listen(port),
     [Symbol.asyncDispose]: leave,
+  }
+
+  function serve(socket: Socket): void {
+    sockets.add(socket)
+    socket.on('data', countRequests(socket, seen))
+    socket.on('error', () => socket.destroy()) // a server that stops resets its connections
+    socket.on('close', () => sockets.delete(socket))
   }
 
   async function listen(where: number): Promise<void> {
