@@ -11,6 +11,11 @@ import { renderTable } from './tables.ts'
 const FOLDER = 'deploy/helm/culvert'
 const read = (file: string) => readFileSync(join(ROOT, FOLDER, file), 'utf8')
 
+/** Files that the chart contains as copies: Helm reads none outside its folder, and some tools drop symbolic links. */
+const COPIES = {
+  'files/rules.yml': 'deploy/prometheus/rules.yml',
+  'files/dashboard.json': 'deploy/grafana/culvert.json',
+}
 /** Settings that the chart sets from other values. */
 const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'MIRROR_DSN', 'SCRUB_RULES', 'SENTRY_DSN', 'SPOOL_URL']
 /** Setting of a process that an operator may have to change. */
@@ -26,6 +31,9 @@ export function chartPages(): Record<string, string> {
   return {
     [`${FOLDER}/README.md`]: readme(),
     [`${FOLDER}/values.schema.json`]: schema(),
+    ...Object.fromEntries(
+      Object.entries(COPIES).map(([to, from]) => [`${FOLDER}/${to}`, readFileSync(join(ROOT, from), 'utf8')]),
+    ),
   }
 }
 

@@ -312,29 +312,6 @@ describe('Values of the chart', requires('helm'), () => {
     expect(plain).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
   })
 
-  it('give the Prometheus Operator alerts and all tunnels, and Grafana the dashboard', () => {
-    const all = renderChart({ monitoring: { serviceMonitor: true, prometheusRule: true, dashboard: true } })
-    const rules = parse(readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8'))
-    expect(ofKind(all, 'PrometheusRule').map(({ spec }) => spec)).toEqual([rules])
-    type Monitor = {
-      spec: {
-        selector: { matchLabels: Record<string, string> }
-        endpoints: { port: string; relabelings: { replacement: string }[] }[]
-      }
-    }
-    const [monitor] = ofKind<Monitor>(all, 'ServiceMonitor')
-    const [endpoint] = monitor?.spec.endpoints ?? []
-    const watched = servicesOf(all).filter(
-      ({ metadata, spec }) =>
-        matches(monitor?.spec.selector.matchLabels, metadata.labels ?? {}) &&
-        spec?.ports?.some(({ name }) => name === endpoint?.port),
-    )
-    expect(watched.map(({ metadata }) => metadata.name)).toEqual(['culvert-tunnel-admin'])
-    expect(JSON.stringify(rules)).toContain(`up{job=\\"${endpoint?.relabelings[0]?.replacement}\\"}`)
-    const dashboard = readFileSync(resolve(ROOT, 'deploy/grafana/culvert.json'), 'utf8')
-    expect(configOf(all, 'culvert-dashboard')).toEqual({ 'culvert.json': dashboard })
-  })
-
   it('scale the tunnels by CPU, and also by envelopes in flight', () => {
     const metricsOf = (values: Values) =>
       ofKind<IHorizontalPodAutoscaler>(renderChart(values), 'HorizontalPodAutoscaler')[0]?.spec?.metrics?.map(

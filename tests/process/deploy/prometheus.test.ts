@@ -61,7 +61,7 @@ describe('The metrics in rules and dashboard', () => {
     expect(wanted.length).toBeGreaterThan(15)
     expect(wanted.filter((name) => !told.has(name) && !types.has(name))).toEqual([])
     const labels = namesIn(RULES + DASHBOARD, /by \(([a-z_, ]+)\)/g).flatMap((list) => list.split(', '))
-    const labelled = new Set(namesIn(exposed, /[{,](\w+)="/g))
+    const labelled = new Set([...namesIn(exposed, /[{,](\w+)="/g), 'job', 'namespace', 'release']) // those of the scrape
     expect(labels.filter((name) => !labelled.has(name))).toEqual([])
   })
 
@@ -78,7 +78,7 @@ describe('The metrics in rules and dashboard', () => {
     for (const expr of [RULES, DASHBOARD].flatMap((text) =>
       namesIn(text, /([^\n"]*culvert_spool_(?:envelopes|bytes|oldest|bound)[^\n]*)/g),
     ))
-      expect(expr).toMatch(/max by \(spool_id\) \(culvert_spool_/)
+      expect(expr).toMatch(/max by \([\w, ]*spool_id\) \(culvert_spool_/)
   })
 
   it('name only recording rules that exist', () => {
@@ -185,10 +185,26 @@ describe('The alerts', () => {
   })
 })
 
+/** Variable of the dashboard. */
+const DATA_SOURCE = `\${datasource}`
+type Query = { expr: string; datasource?: object }
+
 describe('The dashboard', () => {
-  it('queries the provisioned Prometheus', () => {
-    const [uid] = namesIn(read('deploy/grafana/provisioning/datasources/prometheus.yml'), /uid: ([\w-]+)/g)
-    expect(namesIn(DASHBOARD, /"uid": "([\w-]+)"/g)).toEqual(['culvert', uid].sort())
+  it('queries the data source, namespace and release that its variables name', () => {
+    const { panels, annotations, templating } = JSON.parse(DASHBOARD)
+    expect(templating.list.map(({ name }: { name: string }) => name)).toEqual([
+      'datasource',
+      'namespace',
+      'release',
+    ])
+    const queries = panels.flatMap(({ datasource, targets = [] }: { datasource: object; targets: Query[] }) =>
+      targets.flatMap((target) => [target, { ...target, datasource }]),
+    )
+    for (const { expr, datasource } of [...queries, ...annotations.list]) {
+      expect(datasource, expr).toEqual({ type: 'prometheus', uid: DATA_SOURCE })
+      for (const selector of namesIn(expr, /\b(?:culvert[\w:]*|up|ALERTS)(?=[{\s)[])(\{[^}]*\})?/g))
+        expect(selector, expr).toMatch(/namespace=~"\$namespace",release=~"\$release"/)
+    }
   })
 
   it('describes each of its panels, which do not overlap', () => {
