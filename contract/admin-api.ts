@@ -3,7 +3,7 @@
 import type { SimulatedOutageStatus } from './inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './policies.ts'
 import type { SpoolStatus } from './spool.ts'
-import type { CompressionState, LastUpstreamError, ProjectRefusal, ReceiptUpstreamError } from './upstream.ts'
+import type { LastUpstreamError, ProjectRefusal, ReceiptUpstreamError } from './upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [
@@ -158,8 +158,8 @@ export type UpstreamState = {
   has_responded?: boolean
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   csp_reports?: 'endpoint'
-  /** Compression by `UPSTREAM_ENCODING`; absent when it is off. */
-  compression?: { encoding: 'gzip' | 'zstd'; state: CompressionState }
+  /** Compression by `UPSTREAM_ENCODING`; absent when it is off. `is_refused`: within the last hour, so that envelopes leave uncompressed. */
+  compression?: { encoding: 'gzip'; is_refused: boolean }
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
   /** Projects whose last envelopes were refused; absent for an earlier release. */

@@ -23,12 +23,6 @@ export type UpstreamErrorClass = (typeof UPSTREAM_ERROR_CLASSES)[number]
 /** `late`: the sender did not wait for the response. `breaker-open`: the envelope was not sent. */
 export type ReceiptUpstreamError = UpstreamErrorClass | 'late' | 'breaker-open'
 
-/**
- * State of `UPSTREAM_ENCODING` at an upstream: it has accepted a compressed envelope; none was sent yet; it has refused one within the last hour,
- * so that envelopes leave uncompressed.
- */
-export type CompressionState = 'accepted' | 'untested' | 'refused'
-
 /** Last error of an upstream. Times are in milliseconds since 1970. */
 export type LastUpstreamError = {
   class: UpstreamErrorClass

@@ -144,9 +144,9 @@ export const TUNNEL = {
       'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count.',
     ),
     UPSTREAM_ENCODING: setting(
-      is.oneOf('off', 'gzip', 'zstd'),
+      is.oneOf('off', 'gzip'),
       'off',
-      'Compression of envelopes that arrive uncompressed, as browsers send them. A server that refuses it gets them uncompressed; zstd is used once the server has proven that it reads it. [What it saves](benchmarks.md#compression-towards-sentry).',
+      'Compression of envelopes that arrive uncompressed, as browsers send them. A server that refuses it gets them uncompressed. [What it saves](benchmarks.md#compression-towards-sentry).',
     ),
     CSP_REPORTS: setting(
       is.oneOf('auto', 'envelope', 'endpoint'),

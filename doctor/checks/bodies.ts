@@ -86,10 +86,10 @@ export const compression: Check = {
 async function refusedEncoding(admin: AdminClient | undefined, host: string): Promise<Finding | undefined> {
   for (const { upstreams } of (await admin?.statuses()) ?? [])
     for (const { origin, compression } of upstreams)
-      if (compression?.state === 'refused' && new URL(origin).host === host)
+      if (compression?.is_refused && new URL(origin).host === host)
         return {
           ...warn(`${origin} does not accept ${compression.encoding}: it gets envelopes uncompressed.`),
-          remedy: `Set UPSTREAM_ENCODING to ${compression.encoding === 'zstd' ? 'gzip or ' : ''}off.`,
+          remedy: 'Set UPSTREAM_ENCODING to off.',
         }
   return undefined
 }

@@ -106,7 +106,7 @@ async function createIngest(folder: string) {
     mirrors: undefined,
     clientAddress: 'forward',
     sentry,
-    upstreamEncoding: undefined,
+    upstreamEncoding: 'off',
     keeping: undefined,
     keptBytes: 0,
     onKeepFault: (error) => bugs.push(error),

@@ -7,7 +7,6 @@ import type { Forwarding } from '../forward/forwarding.ts'
 import type { UpstreamLimits } from '../forward/limits/upstream-limits.ts'
 import type { SimulatedOutage } from '../forward/simulated-outage.ts'
 import { describeSpool } from '../forward/spool-status.ts'
-import type { UpstreamEncoding } from '../forward/upstream/compression.ts'
 import type { Counters } from '../observe/counters.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { RuleHits } from '../observe/rule-hits.ts'
@@ -24,7 +23,7 @@ type StatusConfig = PolicyStatusDeps['config'] & {
   shown: { [name in SettingName]?: string }
   dsns: readonly Dsn[]
   forward: boolean
-  upstreamEncoding: UpstreamEncoding | undefined
+  upstreamEncoding: 'off' | 'gzip'
   spool: { ageMs: number }
 }
 
@@ -113,8 +112,8 @@ function describeMirrors(
 
 /** Converts monotonic times to milliseconds since 1970, by adding `offset`. */
 function describeUpstreams(
-  { upstreams, encodings }: Pick<Forwarding, 'upstreams' | 'encodings'>,
-  encoding: UpstreamEncoding | undefined,
+  { upstreams, refusedEncodings }: Pick<Forwarding, 'upstreams' | 'refusedEncodings'>,
+  encoding: StatusConfig['upstreamEncoding'],
   offset: number,
 ): UpstreamState[] {
   const toDate = (time: number) => Math.round(time + offset)
@@ -124,7 +123,9 @@ function describeUpstreams(
       ({ origin, cspReports, breaker: { open, since, nextProbe }, refusals, lastError, hasResponded }) => ({
         ...{ origin, has_responded: hasResponded },
         ...(cspReports && { csp_reports: cspReports }),
-        ...(encoding && { compression: { encoding, state: encodings.state(origin, encoding) } }),
+        ...(encoding !== 'off' && {
+          compression: { encoding, is_refused: refusedEncodings.has(origin, encoding) },
+        }),
         breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
         refusals: refusals.map(({ project, refusal: { status, message, count, first, last } }) => ({
           ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
@@ -137,14 +138,14 @@ function describeUpstreams(
 }
 
 function listRefusals(
-  { upstreams, encodings }: Forwarding,
-  encoding: UpstreamEncoding | undefined,
+  { upstreams, refusedEncodings }: Forwarding,
+  encoding: StatusConfig['upstreamEncoding'],
 ): string[] {
-  if (!encoding) return []
-  const refusing = upstreams.state().filter(({ origin }) => encodings.state(origin, encoding) === 'refused')
+  if (encoding === 'off') return []
+  const refusing = upstreams.state().filter(({ origin }) => refusedEncodings.has(origin, encoding))
   return refusing.map(
     ({ origin }) =>
-      `${origin} does not accept ${encoding}, so it gets envelopes uncompressed. Set UPSTREAM_ENCODING to ${encoding === 'zstd' ? 'gzip or ' : ''}off.`,
+      `${origin} does not accept ${encoding}, so it gets envelopes uncompressed. Set UPSTREAM_ENCODING to off.`,
   )
 }
 

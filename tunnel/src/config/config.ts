@@ -15,7 +15,6 @@ import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
-import type { UpstreamEncoding } from '../forward/upstream/compression.ts'
 import type { ProxySettings } from '../forward/upstream/upstream-client.ts'
 import type { Keeping } from '../pipeline/spool.ts'
 import type { FilterSettings } from '../policy/filter-list.ts'
@@ -52,7 +51,7 @@ export function readConfig(env: Environment) {
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
   const cspReports = settings.read('CSP_REPORTS')
-  const upstreamEncoding = readUpstreamEncoding(settings)
+  const upstreamEncoding = settings.read('UPSTREAM_ENCODING')
   const filters = settings.read('FILTERS')
   const config = {
     ...shared,
@@ -94,8 +93,8 @@ export function readConfig(env: Environment) {
       cspReports: forward ? cspReports : ('envelope' as const),
       proxies: readProxies(settings),
     },
-    /** Encoding of bodies for Sentry that have arrived uncompressed; `undefined`: none. */
-    upstreamEncoding: forward ? upstreamEncoding : undefined,
+    /** Encoding of bodies for Sentry that have arrived uncompressed. */
+    upstreamEncoding: forward ? upstreamEncoding : 'off',
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
     ...itemSizesFor(shared.maxEnvelopeBytes),
@@ -194,11 +193,6 @@ function readAllowed(settings: SettingsReader) {
     /** Other origins that may post. */
     allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
   }
-}
-
-function readUpstreamEncoding(settings: SettingsReader): UpstreamEncoding | undefined {
-  const encoding = settings.read('UPSTREAM_ENCODING')
-  return encoding === 'off' ? undefined : encoding
 }
 
 function readSpool(settings: SettingsReader): SpoolSettings {

@@ -1,10 +1,10 @@
 /** Forwarding of envelopes to Sentry, or without a DSN to the inbox: at once, or later from the spool. */
 
 import { isAscii } from 'node:buffer'
-import { Readable } from 'node:stream'
 import { networkOf } from 'contract/networks'
 import { Rejection } from 'contract/rejections'
 import type { Bodies } from '../envelope/body/bodies.ts'
+import type { Encoding } from '../envelope/body/decode.ts'
 import { type MemoryBudget, OutOfMemoryBudget } from '../envelope/body/memory-budget.ts'
 import { buildBody, changeCompressed, maxPlainBytes, type OutgoingBody } from '../envelope/body/outgoing.ts'
 import type { Range } from '../envelope/body/ranges.ts'
@@ -32,9 +32,8 @@ import {
   type EntryDescription,
   isKept,
 } from './spool-entry.ts'
-import { compressBody, isCompressible, type UpstreamEncoding } from './upstream/compression.ts'
-import { UpstreamEncodings } from './upstream/encodings.ts'
-import type { UpstreamResponse } from './upstream/request.ts'
+import { compressBody, isCompressible, mayRefuseEncoding, RefusedEncodings } from './upstream/encodings.ts'
+import { type DeliveryResult, NOT_SENT, type UpstreamResponse } from './upstream/request.ts'
 import {
   type BreakerChange,
   type DeliveryAttempt,
@@ -48,7 +47,7 @@ import { isUnreachable, receiptErrorOf, upstreamErrorOf } from './upstream/upstr
 
 export type Forwarding = {
   upstreams: Upstreams
-  encodings: UpstreamEncodings
+  refusedEncodings: RefusedEncodings
   spool: MonitoredSpool
   /** Share of the spool's bytes that one project may fill. */
   projectShare: number
@@ -107,9 +106,9 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
     keeping: config.keep?.keeping,
     onSpoolFault: (error) => spool.noteFault(error),
   })
-  const encodings = new UpstreamEncodings(upstreams, clock)
   const limitSharing = new LimitSharing({ ...deps, state: store.state })
-  return { upstreams, encodings, spool, projectShare, deliverer, limitSharing, keepingLater: 0 }
+  const refusedEncodings = new RefusedEncodings(clock)
+  return { upstreams, refusedEncodings, spool, projectShare, deliverer, limitSharing, keepingLater: 0 }
 }
 
 export type ForwardServices = {
@@ -117,8 +116,8 @@ export type ForwardServices = {
   bodies: Bodies
   reports: ClientReports
   memory: MemoryBudget
-  /** Encoding of bodies that have arrived uncompressed; `undefined`: none. */
-  upstreamEncoding: UpstreamEncoding | undefined
+  /** Encoding of bodies that have arrived uncompressed. */
+  upstreamEncoding: 'off' | 'gzip'
   /** Absent: accepted envelopes do not stay. */
   keeping: Keeping | undefined
   /** Called with errors of envelopes that could not be kept after their outcome. */
@@ -127,61 +126,79 @@ export type ForwardServices = {
   clock: () => number
 }
 
+/** Request to Sentry: the ranges of the body that do not leave, or are replaced, and the headers. */
+type Departure = { removed: Range[]; headers: string[] }
+
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): Stage {
   return (ctx) => forward(ctx, services)
 }
 
 async function forward(ctx: Context, services: ForwardServices): Promise<Outcome> {
-  const { sentry, bodies, clock } = services
-  const { receipt, envelope, client } = ctx
+  const { sentry, clock } = services
+  const { receipt, client, project } = ctx
   const sentAt = clock()
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
-  const removed = ctx.outgoingRanges()
   const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
-  const outgoing = await outgoingBody(ctx, removed, services)
-  if (!outgoing) return spool(ctx, services, removed, headers, undefined)
-  const isOpen = sentry.upstreams.isOpen(ctx.project.origin)
+  const departure = { removed: ctx.outgoingRanges(), headers }
+  const outgoing = await outgoingBody(ctx, departure, services)
+  if (!outgoing) return spool(ctx, services, departure, undefined)
+  const sent = await compress(ctx, outgoing, services)
   const sender = { network: networkOf(client.address) }
-  const sent = isOpen ? outgoing : await compress(ctx, outgoing, services)
-  const attempt = sentry.encodings.post(ctx.project, sent, headers, sender, async () => {
-    if (outgoing.encoding === 'identity') return outgoing
-    if (envelope.bytes <= maxPlainBytes(ctx.body.wireBytes)) return change(ctx, removed, bodies)
-    throw new Error('the spool sends it, within the share of its sender')
-  })
-  const result = await attempt.soon
+  let attempt = sentry.upstreams.post(project, sent, headers, sender)
+  let result = await attempt.soon
+  if (result !== 'late' && mayRefuseEncoding(result, sent.encoding)) {
+    const plain = outgoing.encoding === 'identity' ? outgoing : await plainBody(ctx, departure, services)
+    if (!plain) return spool(ctx, services, departure, undefined) // the spool sends it, within the share of its sender
+    attempt = sentry.upstreams.send(project, plain, headers, sender)
+    result = await attempt.soon
+    if (isAccepted(result)) sentry.refusedEncodings.add(project.origin, sent.encoding)
+  } else if (sent.encoding !== 'identity') attempt = withoutRefusals(attempt, sent.encoding)
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
-    receipt.upstream_error = attempt.isConnecting ? 'breaker-open' : 'late'
-    return spool(ctx, services, removed, headers, attempt)
+    receipt.upstream_error = 'late'
+    return spool(ctx, services, departure, attempt)
   }
-  if (result.kind === 'answered') {
-    const isAccepted = result.reply.status < 300
-    if (services.upstreamEncoding && isAccepted)
-      sentry.encodings.prove(ctx.project, services.upstreamEncoding)
-    return keepAnswered(ctx, services, removed, headers, answered(ctx, result.reply))
-  }
+  if (result.kind === 'answered') return keepAnswered(ctx, services, departure, answered(ctx, result.reply))
   if (result.status !== undefined) receipt.upstream_status = result.status
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
   const mayBeItsOwn = upstreamErrorOf(result) !== undefined && !isUnreachable(result)
-  return spool(ctx, services, removed, headers, mayBeItsOwn ? attempt : undefined)
+  return spool(ctx, services, departure, mayBeItsOwn ? attempt : undefined)
 }
 
-/** Returns the body unchanged where compression saves little. The spool gets it uncompressed. */
+function isAccepted(result: DeliveryResult | 'late'): boolean {
+  return result !== 'late' && result.kind === 'answered' && result.reply.status < 300
+}
+
+const NOT_RESENT: DeliveryResult = { kind: 'undecided', reason: NOT_SENT, status: undefined }
+
+/** Leaves an envelope undecided whose encoding may be refused after its sender has left: the spool sends it uncompressed. */
+function withoutRefusals(attempt: DeliveryAttempt, encoding: Encoding): DeliveryAttempt {
+  const { soon } = attempt
+  return {
+    soon,
+    get final() {
+      return attempt.final.then((result) => (mayRefuseEncoding(result, encoding) ? NOT_RESENT : result))
+    },
+    drop: () => attempt.drop(),
+  }
+}
+
+/** Returns the body unchanged where compression saves little, and while it is likely to go to the spool, which gets it uncompressed. */
 async function compress(
   ctx: Context,
   outgoing: OutgoingBody,
   { sentry, upstreamEncoding, memory }: ForwardServices,
 ): Promise<OutgoingBody> {
   const { content, bytes, encoding } = outgoing
-  const isPlain = encoding === 'identity' && !('handle' in ctx.body.wire)
-  if (!upstreamEncoding || !isPlain || !isCompressible(bytes, ctx.remaining().items)) return outgoing
-  const pieces = content()
-  if (pieces instanceof Readable || !sentry.encodings.mayCompress(ctx.project.origin, upstreamEncoding))
+  const { origin } = ctx.project
+  if (upstreamEncoding === 'off' || encoding !== 'identity' || 'handle' in ctx.body.wire) return outgoing
+  if (sentry.upstreams.isOpen(origin) || sentry.refusedEncodings.has(origin, upstreamEncoding))
     return outgoing
-  const compressed = await compressBody(pieces, upstreamEncoding, memory)
+  const pieces = isCompressible(bytes, ctx.remaining().items) ? content() : undefined
+  const compressed = Array.isArray(pieces) && (await compressBody(pieces, memory))
   if (!compressed) return outgoing
   ctx.derivedBodies.push(compressed)
   return buildBody(compressed, bytes, [])
@@ -193,21 +210,34 @@ async function compress(
  */
 async function outgoingBody(
   ctx: Context,
-  removed: Range[],
-  { sentry, bodies }: ForwardServices,
+  departure: Departure,
+  services: ForwardServices,
 ): Promise<OutgoingBody | undefined> {
   const { body, envelope, project } = ctx
+  const { removed } = departure
   if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
-  const isPlainAllowed = envelope.bytes <= maxPlainBytes(body.wireBytes)
-  const isRefused = isPlainAllowed && sentry.encodings.isRefused(project.origin, body.encoding)
-  if (removed.length === 0 && !isRefused) return buildBody(body, envelope.bytes, [])
+  const isRefused = services.sentry.refusedEncodings.has(project.origin, body.encoding)
+  if (removed.length === 0 && !(isRefused && isPlainAllowed(ctx))) return buildBody(body, envelope.bytes, [])
   try {
-    return await change(ctx, removed, bodies)
+    return await change(ctx, removed, services.bodies)
   } catch (error) {
     const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
-    if (isBusy && isPlainAllowed) return undefined
+    if (isBusy && isPlainAllowed(ctx)) return undefined
     throw error
   }
+}
+
+/** Decompresses a body. Returns `undefined` when that is too much for this request. */
+async function plainBody(
+  ctx: Context,
+  { removed }: Departure,
+  { bodies }: ForwardServices,
+): Promise<OutgoingBody | undefined> {
+  return isPlainAllowed(ctx) ? change(ctx, removed, bodies).catch(() => undefined) : undefined
+}
+
+function isPlainAllowed({ envelope, body }: Context): boolean {
+  return envelope.bytes <= maxPlainBytes(body.wireBytes)
 }
 
 async function change(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody> {
@@ -216,27 +246,19 @@ async function change(ctx: Context, removed: Range[], bodies: Bodies): Promise<O
   return buildBody(changed, changed.wireBytes, [])
 }
 
-/**
- * Answers 200 once the envelope is on disk, synced. Of a pending attempt nothing is sent after that, unless it has begun, or it is a probe
- * whose connection is being made: then it settles the entry when it ends. The spool is faster than a new connection: a breaker would never
- * close if that ended its probes.
- */
+/** Answers 200 once the envelope is on disk, synced. After that, nothing of a pending attempt is sent that has not begun. */
 async function spool(
   ctx: Context,
   services: ForwardServices,
-  removed: Range[],
-  headers: string[],
+  departure: Departure,
   attempt: DeliveryAttempt | undefined,
 ): Promise<Outcome> {
   const { sentry, reports } = services
   const { project, envelope } = ctx
   const pending = attempt?.final
   if (pending) ctx.pendingAttempts.push(pending)
-  const isProbe = attempt?.isConnecting !== undefined // it may wait for its connection as long as for its response
-  const maxSends = 2 // a body whose encoding is refused is sent once more
-  const attemptMs = sentry.upstreams.attemptMs(envelope.bytes) * (isProbe ? 1 + maxSends : maxSends)
-  const leaseMs = pending ? attemptMs + LEASE_MS : 0
-  const result = await putIntoSpool(ctx, services, removed, headers, leaseMs).catch((error: Error) => error)
+  const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
+  const result = await putIntoSpool(ctx, services, departure, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
     if (final?.kind === 'answered') return answered(ctx, final.reply)
@@ -246,7 +268,7 @@ async function spool(
     }
     throw notSpooled(result)
   }
-  if (result.kind === 'known' || !attempt?.isConnecting?.()) attempt?.drop()
+  attempt?.drop()
   if (result.kind === 'known') return spooled(ctx, 'known')
   for (const victim of result.evicted) sentry.deliverer.evicted(victim)
   if (pending) sentry.deliverer.follow(result.lease, project, pending)
@@ -256,8 +278,7 @@ async function spool(
 async function putIntoSpool(
   ctx: Context,
   { sentry, bodies }: ForwardServices,
-  removed: Range[],
-  headers: string[],
+  { removed, headers }: Departure,
   leaseMs: number,
 ): Promise<PutResult> {
   const outgoing = await buildSpoolBody(ctx, bodies, removed)
@@ -274,20 +295,19 @@ const MAX_KEPT_LATER = 256 // each holds the body of its envelope
 function keepAnswered(
   ctx: Context,
   services: ForwardServices,
-  removed: Range[],
-  headers: string[],
+  departure: Departure,
   outcome: Outcome,
 ): Outcome | Promise<Outcome> {
   const { sentry, keeping, onKeepFault } = services
-  if (keeping === 'all') return keepFirst(ctx, services, removed, headers, outcome)
+  if (keeping === 'all') return keepFirst(ctx, services, departure, outcome)
   const isDeclined = outcome.outcome === 'declined'
   if (!isDeclined && (outcome.outcome !== 'delivered' || keeping === undefined)) return outcome
-  const described = describeEntry(ctx, headers)
+  const described = describeEntry(ctx, departure.headers)
   if (!isDeclined && !isKept(described, keeping)) return outcome
   if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
   ctx.afterOutcome = async () => {
     sentry.keepingLater++
-    await keep(ctx, services, removed, described, endingOf(outcome)).catch(onKeepFault)
+    await keep(ctx, services, departure.removed, described, endingOf(outcome)).catch(onKeepFault)
     sentry.keepingLater--
   }
   return outcome
@@ -296,12 +316,17 @@ function keepAnswered(
 async function keepFirst(
   ctx: Context,
   services: ForwardServices,
-  removed: Range[],
-  headers: string[],
+  departure: Departure,
   outcome: Outcome,
 ): Promise<Outcome> {
   if (outcome.outcome !== 'delivered') return outcome
-  await keep(ctx, services, removed, describeEntry(ctx, headers), endingOf(outcome)).catch((error: Error) => {
+  await keep(
+    ctx,
+    services,
+    departure.removed,
+    describeEntry(ctx, departure.headers),
+    endingOf(outcome),
+  ).catch((error: Error) => {
     throw notSpooled(error)
   })
   return { ...outcome, ...accepted(ctx, outcome) }

@@ -55,6 +55,11 @@ export class ClientReports {
   }
 }
 
+/** Writes a report without entries, to which a server responds as to any other envelope. */
+export function emptyReport(project: Project, now: number): Buffer {
+  return writeReport(project, [], now)
+}
+
 function writeReport({ dsn }: Project, entries: readonly Entry[], now: number): Buffer {
   const report: Record<string, unknown> = { timestamp: now / 1000 }
   for (const [kind, list] of Map.groupBy(entries, (entry) => entry.kind))

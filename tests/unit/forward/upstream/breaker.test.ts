@@ -1,7 +1,8 @@
 /** Circuit breaker of an upstream. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Breaker, type RequestResult, type Sender } from '../../../../tunnel/src/forward/upstream/breaker.ts'
+import { Breaker, type RequestResult } from '../../../../tunnel/src/forward/upstream/breaker.ts'
+import type { Sender } from '../../../../tunnel/src/forward/upstream/failures.ts'
 
 const SENDER = { project: 'a', network: '' }
 
@@ -19,12 +20,7 @@ describe('Breaker', () => {
   }
   const isOpen = () => breaker.isOpen()
   /** Returns whether a request may be sent now: always while the breaker is closed, as a probe while it is open. */
-  function ask(): boolean {
-    if (!breaker.isOpen()) return true
-    const probes = breaker.mayProbe()
-    if (probes) breaker.spendProbe()
-    return probes
-  }
+  const ask = () => !breaker.isOpen() || breaker.mayProbe()
 
   it('is closed at first, and allows all requests without a probe', () => {
     expect(breaker.mayProbe()).toBe(false)
@@ -40,21 +36,8 @@ describe('Breaker', () => {
     expect(breaker.state()).toEqual({ open: true, since: time, nextProbe: time + 5_000 })
   })
 
-  it('is overdue when no probe was sent for twice the probe interval', () => {
-    note('failed', 5)
-    time += 5_000
-    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([true, false])
-    time += 5_000
-    expect(breaker.isOverdue()).toBe(true)
-    breaker.spendProbe()
-    expect([breaker.mayProbe(), breaker.isOverdue()]).toEqual([false, false])
-    time += 10_000
-    note('prompt')
-    expect([isOpen(), breaker.isOverdue()]).toEqual([false, false])
-  })
-
-  it.each<RequestResult>(['prompt', 'late'])(
-    'counts failures in a row from 0 after a response that was %s',
+  it.each<RequestResult>(['prompt', 'slow'])(
+    'counts failures in a row from 0 after a decision that was %s',
     (verdict) => {
       note('failed', 4)
       note(verdict)
@@ -148,6 +131,19 @@ describe('Breaker', () => {
     expect(isOpen()).toBe(true)
   })
 
+  it('takes envelopes from the spool while responses are slow, and none while they fail', () => {
+    note('late', 10)
+    expect([isOpen(), breaker.isDeciding()]).toEqual([true, false])
+    note('slow')
+    expect([isOpen(), breaker.isDeciding()]).toEqual([true, true])
+    note('late')
+    expect(breaker.isDeciding()).toBe(true)
+    note('failed')
+    expect(breaker.isDeciding()).toBe(false)
+    note('prompt')
+    expect([isOpen(), breaker.isDeciding()]).toEqual([false, true])
+  })
+
   it('never opens for a complete 4xx, and closes after one', () => {
     note('refused', 100)
     expect(isOpen()).toBe(false)
@@ -177,16 +173,6 @@ describe('Breaker', () => {
       expect(breaker.holdsBack(from('4', 'd'))).toBe(true)
     })
 
-    it('lets one envelope in 200 ms through while the upstream fails promptly, and none after a late one', () => {
-      noteFrom(from(''), 'failed', 5)
-      expect(breaker.holdsBack(from(''))).toBe(true)
-      time += 200
-      expect([breaker.holdsBack(from('')), breaker.holdsBack(from(''))]).toEqual([false, true])
-      noteFrom(from(''), 'late')
-      time += 200
-      expect(breaker.holdsBack(from(''))).toBe(true)
-    })
-
     it('holds all of them back when no connection can be made', () => {
       noteFrom(from('1'), 'unreachable', 5)
       expect(breaker.holdsBack(from('2'))).toBe(true)
@@ -196,13 +182,37 @@ describe('Breaker', () => {
       const poison = { ...from('1'), entry: 'x' }
       noteFrom(poison, 'failed', 5)
       noteFrom(from('2'), 'prompt')
-      expect([isOpen(), breaker.blames(poison)]).toEqual([false, true])
+      expect([isOpen(), breaker.failures.isOwn(poison)]).toEqual([false, true])
       time += 20_000 // nothing has passed in the last 10 s
       noteFrom(poison, 'failed', 100)
       noteFrom(from('1'), 'late', 100)
-      expect([isOpen(), breaker.blames(from('2'))]).toEqual([false, false])
+      expect([isOpen(), breaker.failures.isOwn(from('2'))]).toEqual([false, false])
       noteFrom(from('1'), 'prompt')
-      expect(breaker.blames(from('1'))).toBe(false)
+      expect(breaker.failures.isOwn(from('1'))).toBe(false)
+    })
+
+    it('counts failures alone anew after ten minutes, in which the server may have been away', () => {
+      noteFrom(from('1'), 'failed', 2)
+      noteFrom(from('2'), 'prompt')
+      time += 10 * 60_000 + 1
+      noteFrom(from('1'), 'failed')
+      expect(breaker.failures.isOwn(from('1'))).toBe(false)
+    })
+
+    it('tries a project of which all envelopes fail once in 5 s, until one is decided on', () => {
+      noteFrom(from('1'), 'refused', 5)
+      const mayTry = () => breaker.failures.mayTry('a')
+      expect([isOpen(), breaker.failures.isFailing('a'), mayTry(), mayTry()]).toEqual([
+        false,
+        true,
+        true,
+        false,
+      ])
+      time += 5_000
+      expect([mayTry(), mayTry()]).toEqual([true, false])
+      noteFrom(from(''), 'prompt')
+      time += 5_000
+      expect([breaker.failures.isFailing('a'), mayTry()]).toEqual([false, false])
     })
 
     it('lets one envelope in 5 s through from a public network that is to blame', () => {

@@ -262,7 +262,7 @@ describe('UpstreamClient', () => {
     expect(most).toBe(3)
   })
 
-  it('opens the breaker after five failures in a row, and then sends a probe every 5 s', async () => {
+  it('opens the breaker after five failures in a row, and then probes it without traffic', async () => {
     const place = open(sentry.dsn(), { lateMs: 10_000 })
     const { upstreams, project } = place
     await sentry.away()
@@ -270,13 +270,27 @@ describe('UpstreamClient', () => {
     await sentry.back()
     expect(await send(place).final).toMatchObject({ kind: 'undecided', reason: 'breaker-open' })
     expect(sentry.requests).toHaveLength(0)
-    expect([upstreams.isOpen(project.origin), upstreams.mayProbe(project.origin)]).toEqual([true, false])
+    expect([upstreams.isOpen(project.origin), upstreams.mayDeliver(project)]).toEqual([true, false])
 
     time += 5_000
-    expect(upstreams.mayProbe(project.origin)).toBe(true)
-    const probe = upstreams.send(project, parcelOf(errorOf(sentry.dsn())), [], SENDER)
-    expect(await probe.final).toMatchObject({ kind: 'answered' })
+    const { items } = await sentry.next()
+    expect(items).toMatchObject([{ header: { type: 'client_report' } }])
+    await expect.poll(() => upstreams.isOpen(project.origin)).toBe(false)
+    expect(upstreams.mayDeliver(project)).toBe(true)
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
+    expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('probes a project of which all envelopes are refused, until one is accepted', async () => {
+    const place = open()
+    const { upstreams, project } = place
+    sentry.answer({ status: 403, headers: HTML, body: '<h1>Forbidden' })
+    for (let i = 0; i < 5; i++) await send(place).final
+    expect([upstreams.isOpen(project.origin), upstreams.mayDeliver(project)]).toEqual([false, false])
+    sentry.answer({})
+    time += 5_000
+    await expect.poll(() => upstreams.mayDeliver(project)).toBe(true)
+    expect(upstreams.state()[0]?.refusals).toEqual([])
   })
 
   it('opens the breaker when Sentry does not respond', async () => {

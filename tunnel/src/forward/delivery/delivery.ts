@@ -12,22 +12,25 @@ import {
   LONGEST_DELAY_MS,
   type OnFinalOutcome,
   type ProjectDemand,
-  pendingSince,
   type Spool,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import { isKept } from '../spool-entry.ts'
-import { isClientError, isRefusal } from '../upstream/answers.ts'
-import type { Refusal } from '../upstream/project-health.ts'
+import { isClientError } from '../upstream/answers.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
-import type { EnvelopeSender } from '../upstream/upstream-client.ts'
+import type { EnvelopeSender, Upstreams } from '../upstream/upstream-client.ts'
 import { isUnreachable, upstreamErrorOf } from '../upstream/upstream-errors.ts'
+import { Expiry } from './expiry.ts'
 import { FormerProjects } from './former-projects.ts'
-import { Retries } from './retries.ts'
+import { Pace } from './pace.ts'
 import { buildStoredBody } from './stored-body.ts'
-import { type DeliveryUpstreams, UpstreamCapacity } from './upstream-capacity.ts'
-import { WallClock } from './wall-clock.ts'
+
+/** Part of the upstreams that delivery from a spool uses. */
+type DeliveryUpstreams = Pick<
+  Upstreams,
+  'send' | 'attemptMs' | 'isOpen' | 'mayDeliver' | 'spareConnections' | 'blames' | 'failuresOf'
+>
 
 type DeliveryDeps = {
   spool: Spool
@@ -61,13 +64,12 @@ type DeliveryListener = {
 
 type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
 
-/** Project whose envelopes fail or are refused while other projects pass. Only probes are sent. Times are monotonic. */
-type Gate = { since: number; probeAt: number }
-
 /** Projects of one upstream. */
 type Origin = {
   projects: readonly Project[]
-  capacity: UpstreamCapacity
+  pace: Pace
+  /** Attempts under way. */
+  active: number
   /** Attempts for all origins up to which more may begin for this one. */
   maxPending: number
 }
@@ -77,22 +79,17 @@ const LEASE_SPARE_MS = 10_000
 const TICK_MS = 100
 const IDLE_TICK_MS = 1000
 const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
-const EXPIRY_MS = 10_000
 const FORMER_MS = 60_000
-/** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
-const FIRST_EXPIRY_MS = 10 * 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const MAX_BESIDE_MIRRORS = 32 // a slow mirror leaves the others to the projects
 const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
 const FIRST_DELAY_MS = 1_000
-const MAX_DELAY_MS = 10_000 // breaker and rate controller protect a failing upstream; this is for one failing envelope
+const MAX_DELAY_MS = 10_000 // the breaker protects a failing upstream
 const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
-const GATE_PROBE_MS = 5_000
-const LONG_GATE_MS = 60_000
 const STORE_DELAY_MS = 60_000
-const REFUSED_MS = 60 * 60_000 // for which the server has refused a project, before its entries are given up
-const REFUSED_BATCH = 50
-const MAX_PROBED = 8 // networks
+/** Time for which an entry is refused, and refusals, after which it is given up. */
+const REFUSED_MS = 60 * 60_000
+const MIN_REFUSALS = 8
 
 export class Deliverer {
   readonly #deps: DeliveryDeps
@@ -100,10 +97,6 @@ export class Deliverer {
   readonly #pending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<string, SpoolAttempts>()
-  readonly #retries: Retries
-  readonly #gates = new Map<Project, Gate>()
-  /** Networks of the last probes. */
-  #probed: string[] = []
   #listener: DeliveryListener = {
     onFinalOutcome: () => {},
     onError: () => {},
@@ -111,26 +104,20 @@ export class Deliverer {
   }
   readonly #former: FormerProjects
   #draining: Promise<void> | undefined
-  readonly #wallClock: WallClock
-  readonly #startedAt: number
-  #expiryDue = 0
-  /** Arrival of the youngest entries that have expired. */
-  #expireBefore = Number.NEGATIVE_INFINITY
+  readonly #expiry: Expiry
   #formerDue = 0
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
-    this.#wallClock = new WallClock(deps)
-    this.#startedAt = deps.clock()
-    this.#retries = new Retries(deps.clock)
+    this.#expiry = new Expiry(deps)
     this.#former = new FormerProjects(deps)
     const byOrigin = Map.groupBy(deps.projects.destinations, ({ origin }) => origin)
     this.#origins = new Map(
       Array.from(byOrigin, ([origin, projects]) => {
-        const capacity = new UpstreamCapacity(origin, deps.upstreams, deps.clock, deps.maxRate)
+        const pace = new Pace(deps.clock, deps.maxRate)
         const hasOnlyMirrors = projects.every(({ key }) => isMirrorKey(key))
         const maxPending = hasOnlyMirrors ? MAX_BESIDE_MIRRORS : MAX_CONCURRENT_ATTEMPTS
-        return [origin, { projects, capacity, maxPending }]
+        return [origin, { projects, pace, active: 0, maxPending }]
       }),
     )
   }
@@ -158,8 +145,11 @@ export class Deliverer {
 
   /** Returns how many deliveries a second the slowest upstream of some projects takes; 0 while a breaker is open, `undefined` without an upstream. */
   capacity(isWanted: (project: Project) => boolean): number | undefined {
-    const wanted = [...this.#origins.values()].filter(({ projects }) => projects.some(isWanted))
-    return wanted.length === 0 ? undefined : Math.min(...wanted.map(({ capacity }) => capacity.perSecond()))
+    const wanted = [...this.#origins].filter(([, { projects }]) => projects.some(isWanted))
+    const rates = wanted.map(([origin, { pace }]) =>
+      this.#deps.upstreams.isOpen(origin) ? 0 : pace.perSecond(),
+    )
+    return rates.length === 0 ? undefined : Math.min(...rates)
   }
 
   /** Notes an entry that was resent: a DSN that is no longer configured may have had none so far. */
@@ -208,11 +198,10 @@ export class Deliverer {
 
   /** Returns the number of attempts begun. */
   async #takeForAll(): Promise<number> {
-    if (this.#deps.clock() >= this.#expiryDue)
-      this.#begin(this.#expire().catch((error) => this.#noteFault(error))) // many entries take a server seconds
+    if (this.#expiry.isDue()) this.#begin(this.#expire()) // many entries take a server seconds
     if (this.#deps.clock() >= this.#formerDue) await this.#lookForFormer()
     let begun = 0
-    for (const origin of this.#origins.values()) begun += await this.#takeFor(origin)
+    for (const [name, origin] of this.#origins) begun += await this.#takeFor(name, origin)
     return begun
   }
 
@@ -221,85 +210,23 @@ export class Deliverer {
     this.#listener.onError(error)
   }
 
-  async #takeFor({ projects, capacity, maxPending }: Origin): Promise<number> {
-    const limit = Math.min(capacity.allowance(), maxPending - this.#pending.size)
+  async #takeFor(name: string, origin: Origin): Promise<number> {
+    const { spool, upstreams } = this.#deps
+    const { pace, active, maxPending } = origin
+    const projects = origin.projects.filter((project) => upstreams.mayDeliver(project))
+    if (projects.length === 0) {
+      pace.restart()
+      return 0
+    }
+    const spare = upstreams.spareConnections(name, active)
+    const limit = Math.min(pace.allowance(), spare, maxPending - this.#pending.size)
     if (limit < 1) return 0
-    if (limit === 1 && capacity.isProbing()) return this.#probe(projects, capacity)
-    const demands = projects.filter((each) => !this.#isGated(each)).flatMap((each) => this.#demandsOf(each))
-    const leases = demands.length > 0 ? await this.#deps.spool.take(limit, LEASE_MS, demands) : []
-    this.#deliverAll(leases, capacity)
-    return leases.length + (await this.#probeGated(projects, capacity))
-  }
-
-  #deliverAll(leases: readonly Lease[], capacity: UpstreamCapacity): void {
-    capacity.begin(leases.length)
-    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => capacity.end()))
-  }
-
-  /** Returns `true` while all envelopes of a project fail or are refused. After that, what was put off meanwhile is due. */
-  #isGated(project: Project): boolean {
-    const { spool, upstreams, clock } = this.#deps
-    const health = upstreams.health(project)
-    const gate = this.#gates.get(project)
-    if (health.isRefused() || health.isFailing()) {
-      if (!gate) this.#gates.set(project, { since: clock(), probeAt: 0 })
-      return true
-    }
-    this.#gates.delete(project)
-    if (gate && clock() - gate.since >= LONG_GATE_MS)
-      void spool
-        .retry({ projects: [project.key, ...this.#former.keysOf(project)] })
-        .catch(this.#listener.onError)
-    return false
-  }
-
-  async #probeGated(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
-    let begun = 0
-    for (const project of projects) {
-      const gate = this.#gates.get(project)
-      if (!gate || this.#deps.clock() < gate.probeAt) continue
-      const probes = await this.#probe([project], capacity)
-      if (probes > 0) gate.probeAt = this.#deps.clock() + GATE_PROBE_MS
-      begun += probes
-      this.#begin(this.#giveUpRefused(project)) // each decline copies an entry: other projects do not wait for it
-    }
-    return begun
-  }
-
-  /** Sends one envelope that had no result yet, of a network that was not probed lately. If there is none, sends another one. */
-  async #probe(projects: readonly Project[], capacity: UpstreamCapacity): Promise<number> {
-    const demands = projects.flatMap((each) => this.#demandsOf(each))
-    const entries = this.#retries.keys()
-    const choices = [{ networks: this.#probed, entries }, { networks: [], entries }, undefined]
-    for (const avoided of choices) {
-      const leases = await this.#deps.spool.take(1, LEASE_MS, demands, avoided)
-      const [lease] = leases
-      if (!lease) continue
-      if (lease.network !== '') this.#probed = [...this.#probed, lease.network].slice(-MAX_PROBED)
-      this.#deliverAll(leases, capacity)
-      return 1
-    }
-    return 0
-  }
-
-  /** Declines entries that have been pending for an hour in which the server has refused all of the project. */
-  async #giveUpRefused(project: Project): Promise<void> {
-    const { spool, now } = this.#deps
-    const refusal = this.#longRefusalOf(project)
-    if (!refusal) return
-    const leases = await spool.take(REFUSED_BATCH, LEASE_MS, this.#demandsOf(project))
-    for (const lease of leases)
-      if (now() - pendingSince(lease) < REFUSED_MS) await spool.postpone(lease, now() + LONGEST_DELAY_MS)
-      else await this.#decline(lease, refusal.status, refusal.message)
-  }
-
-  /** Returns the refusals of a project that the server has refused for an hour. */
-  #longRefusalOf(project: Project): Refusal | undefined {
-    const { upstreams, clock } = this.#deps
-    const health = upstreams.health(project)
-    const { refusal } = health
-    const isLong = health.isRefused() && refusal && clock() - refusal.onlySince >= REFUSED_MS
-    return isLong ? refusal : undefined
+    const demands = projects.flatMap((project) => this.#demandsOf(project))
+    const leases = await spool.take(limit, LEASE_MS, demands)
+    pace.spend(leases.length)
+    origin.active += leases.length
+    for (const lease of leases) this.#begin(this.#deliver(lease).finally(() => origin.active--))
+    return leases.length
   }
 
   /** Returns the demands for a project, also by its former DSNs. */
@@ -370,8 +297,7 @@ export class Deliverer {
   /** Finishes or postpones an entry by the result of an attempt. */
   async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
     const { spool, limits, now } = this.#deps
-    if (!this.#isOwnFailure(lease, project, delivery))
-      this.#origins.get(project.origin)?.capacity.learn(delivery)
+    if (!this.#isOwnFailure(lease, project, delivery)) this.#adaptPace(project, delivery)
     if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
     const { status, body } = delivery.reply
     if (status < 300) return this.#finish(lease, status)
@@ -380,9 +306,14 @@ export class Deliverer {
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
   }
 
+  #adaptPace({ origin }: Project, delivery: DeliveryResult): void {
+    const pace = this.#origins.get(origin)?.pace
+    if (delivery.kind === 'answered' && delivery.reply.status !== 429) pace?.increase()
+    else if (delivery.kind === 'answered' || upstreamErrorOf(delivery)) pace?.decrease()
+  }
+
   /** Removes an entry that was spooled before it was known that the server does not store its category. */
   async #drop(lease: Lease): Promise<void> {
-    this.#retries.forget(lease.key)
     if (await this.#remove(lease, { state: 'declined' }))
       this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
   }
@@ -399,19 +330,15 @@ export class Deliverer {
     const { status, retryAfterMs = 0, message } = delivery
     const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
     if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
-    const { passes } = upstreams.health(project)
-    const isExpiring = pendingSince(lease) < this.#expireBefore + 2 * LONGEST_DELAY_MS
-    const delayMs = this.#retries.note(lease.key, { isRefusal: isRefusal(status), passes, isExpiring })
-    const isLongRefused =
-      now() - pendingSince(lease) >= REFUSED_MS && this.#longRefusalOf(project) !== undefined
-    if (delayMs === 'give-up' || (isRefusal(status) && isLongRefused))
+    const { own, refusal } = upstreams.failuresOf(lease.key, project)
+    if (refusal && refusal.count >= MIN_REFUSALS && refusal.last - refusal.first >= REFUSED_MS)
       return this.#decline(lease, status, message)
-    return spool.postpone(lease, now() + Math.max(backoffMs, this.#jitter(delayMs ?? 0)))
+    const ownMs = own === 0 ? 0 : this.#jitter(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** own))
+    return spool.postpone(lease, now() + Math.max(backoffMs, ownMs))
   }
 
   /** Ends the delivery of an entry that Sentry has accepted. */
   async #finish(lease: Lease, status: number): Promise<void> {
-    this.#retries.forget(lease.key)
     const ending = isKept(lease, this.#deps.keeping) ? ({ state: 'kept', status } as const) : undefined
     if (await this.#remove(lease, ending)) this.#listener.onFinalOutcome(lease, 'delivered', status)
   }
@@ -423,7 +350,6 @@ export class Deliverer {
     message: string | undefined,
     answer = message,
   ): Promise<void> {
-    this.#retries.forget(lease.key)
     if (await this.#remove(lease, { state: 'declined', status, answer }))
       this.#listener.onFinalOutcome(lease, 'declined', status, undefined, message)
   }
@@ -460,16 +386,11 @@ export class Deliverer {
   }
 
   async #expire(): Promise<void> {
-    const { spool, clock, now, maxAgeMs } = this.#deps
-    this.#expiryDue = Infinity
     try {
-      const aheadMs = this.#wallClock.aheadMs()
-      if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return
-      this.#expireBefore = now() - aheadMs - maxAgeMs
-      for (const entry of await spool.expire(this.#expireBefore))
+      for (const entry of await this.#expiry.expire())
         this.#listener.onFinalOutcome(entry, 'expired', undefined)
-    } finally {
-      this.#expiryDue = clock() + EXPIRY_MS
+    } catch (error) {
+      this.#noteFault(error)
     }
   }
 }

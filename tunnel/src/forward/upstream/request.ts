@@ -29,8 +29,8 @@ export type DeliveryResult =
       message?: string | undefined
     }
 
-/** The body could not be read: purged meanwhile, or on a disk that fails. It says nothing about Sentry. */
-export class UnreadableBody extends Error {}
+/** The stored body could not be read: purged meanwhile, or on a disk that fails. It says nothing about Sentry. */
+export class BodyReadError extends Error {}
 export const UNREADABLE = 'body-unreadable'
 export const BREAKER_OPEN = 'breaker-open'
 export const DEADLINE = 'deadline'
@@ -54,10 +54,11 @@ export type RequestLimits = {
 
 type Abortable = Pick<Dispatcher.DispatchController, 'abort'>
 
-/** Each listener is called at most once per request. */
-export type RequestListeners = {
-  note: (result: 'prompt' | 'late' | 'failed') => void
-  learn: (result: DeliveryResult) => void
+export type RequestListener = {
+  /** Called when the sender stops waiting for a small body. A large one waits for others, and takes long to send. */
+  onLate: () => void
+  /** Called once. A decision is `slow` when its sender has stopped waiting, or would have if its body were small. */
+  onEnd: (result: DeliveryResult, timing: 'prompt' | 'slow') => void
 }
 
 /** Handler of undici for one request. Neither promise rejects. */
@@ -77,16 +78,12 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   #headers: IncomingHttpHeaders = {}
   #chunks: Buffer[] = []
   #bytes = 0
-  #isNoted = false
   readonly #limits: RequestLimits
-  readonly #listeners: RequestListeners
-  readonly #onEnd: () => void
+  readonly #listener: RequestListener
 
-  /** `onEnd` is called once, with the result. */
-  constructor(limits: RequestLimits, listeners: RequestListeners, onEnd: () => void) {
+  constructor(limits: RequestLimits, listener: RequestListener) {
     this.#limits = limits
-    this.#listeners = listeners
-    this.#onEnd = onEnd
+    this.#listener = listener
     this.soon = new Promise((resolve) => {
       this.#resolveSoon = resolve
     })
@@ -137,16 +134,14 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Abortable | null, error: Error): void {
-    const reason = nameOf(error)
-    if (reason === UNREADABLE) this.#isNoted = true
-    this.#end({ kind: 'undecided', reason, status: this.#status || undefined })
+    this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
   }
 
-  /** Lets the sender go. The breaker does not count a large body: it waits for others, and takes long to send. */
+  /** Lets the sender go. */
   #onLate(): void {
     const { lateMs, maxMs } = this.#limits
     this.#isLate = true
-    if (!isLarge(this.#limits)) this.#note('late')
+    if (!isLarge(this.#limits)) this.#listener.onLate()
     const passedMs = this.#startedAt === undefined ? lateMs : performance.now() - this.#startedAt
     this.#endAfter(maxMs - passedMs)
     this.#resolveSoon('late')
@@ -166,25 +161,16 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
     if (this.#result) return
     this.#result = result
     clearTimeout(this.#timer)
-    this.#listeners.learn(result) // before the breaker may open for it
-    if (result.kind === 'answered') {
-      if (this.#isInTime()) this.#note('prompt')
-    } else if (result.reason !== NOT_SENT) this.#note('failed')
-    this.#onEnd()
+    this.#listener.onEnd(result, this.#isInTime() ? 'prompt' : 'slow')
     this.#resolveSoon(result)
     this.#final?.resolve(result)
   }
 
-  /** A large body may take longer than others, by the time to send it. A later response says nothing about the upstream. */
+  /** A large body may take longer than others, by the time to send it. */
   #isInTime(): boolean {
+    if (!this.#isLate || !isLarge(this.#limits)) return !this.#isLate
     const { lateMs, transferMs } = this.#limits
-    return !this.#isLate || performance.now() - (this.#startedAt ?? 0) <= lateMs + transferMs
-  }
-
-  #note(result: 'prompt' | 'late' | 'failed'): void {
-    if (this.#isNoted) return
-    this.#isNoted = true
-    this.#listeners.note(result)
+    return performance.now() - (this.#startedAt ?? 0) <= lateMs + transferMs
   }
 }
 
@@ -210,7 +196,7 @@ function one(header: string | string[] | undefined): string | undefined {
 
 /** Returns undici's or Node's error code (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set without parts of a URL. */
 function nameOf(error: Error): string {
-  if (error instanceof UnreadableBody) return UNREADABLE
+  if (error instanceof BodyReadError) return UNREADABLE
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
   return code === WRONG_LENGTH ? UNREADABLE : code
 }

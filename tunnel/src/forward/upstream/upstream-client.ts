@@ -6,19 +6,19 @@ import type { UpstreamErrorClass } from 'contract/upstream'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 import { joinSmall } from '../../envelope/body/bodies.ts'
 import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
-import type { PostReport } from '../../pipeline/client-reports.ts'
+import { emptyReport, type PostReport } from '../../pipeline/client-reports.ts'
 import type { Project } from '../../pipeline/projects.ts'
 import type { RateLimitHeaders } from '../limits/rate-limits.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
-import { isClientError } from './answers.ts'
-import { Breaker, type BreakerState, type RequestResult, type Sender } from './breaker.ts'
+import { isClientError, isRefusal } from './answers.ts'
+import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
 import { Connections } from './connections.ts'
-import { ProjectHealth, type Refusal } from './project-health.ts'
+import type { Refusal, RefusingResponse, Sender } from './failures.ts'
 import {
+  BodyReadError,
   BREAKER_OPEN,
   type DeliveryResult,
-  type RequestListeners,
-  UnreadableBody,
+  type RequestListener,
   UpstreamRequest,
 } from './request.ts'
 import {
@@ -28,7 +28,13 @@ import {
   securityEndpoint,
   sendAgain,
 } from './security-reports.ts'
-import { isUnreachable, type LastError, type UpstreamError, UpstreamErrors } from './upstream-errors.ts'
+import {
+  isUnreachable,
+  type LastError,
+  type UpstreamError,
+  UpstreamErrors,
+  upstreamErrorOf,
+} from './upstream-errors.ts'
 
 /** One POST. Neither promise rejects. */
 export type DeliveryAttempt = {
@@ -37,8 +43,6 @@ export type DeliveryAttempt = {
   final: Promise<DeliveryResult>
   /** Ends the attempt unless bytes of it were sent. */
   drop(): void
-  /** Only of a probe: returns `true` once a connection is being made for it. */
-  isConnecting?: () => boolean
 }
 
 /** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
@@ -89,13 +93,21 @@ export type ProxySettings = {
 }
 
 const OPEN = Promise.resolve<DeliveryResult>({ kind: 'undecided', reason: BREAKER_OPEN, status: undefined })
-const LATE: Promise<'late'> = Promise.resolve('late')
 const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
 const ENVELOPE = 'application/x-sentry-envelope'
 const CSP_REPORT = 'application/csp-report'
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
+const PROBE_LOOK_MS = 250
 
-type Upstream = { transport: Transport; connections: Connections; breaker: Breaker; errors: UpstreamErrors }
+type Upstream = {
+  projects: readonly Project[]
+  transport: Transport
+  connections: Connections
+  breaker: Breaker
+  errors: UpstreamErrors
+  /** Number of probes so far. */
+  probes: number
+}
 
 type Posting = {
   project: Project
@@ -111,13 +123,13 @@ export type Upstreams = Pick<UpstreamClient, keyof UpstreamClient>
 
 /** One pool of kept-alive connections and one breaker per upstream. `limits` learns the rate limits in responses. */
 export class UpstreamClient {
-  readonly #upstreams = new Map<string, Upstream>()
-  readonly #health = new Map<Project, ProjectHealth>()
+  readonly #upstreams: ReadonlyMap<string, Upstream>
   readonly #limits: UpstreamLimits
   readonly #onBreakerChange: (change: BreakerChange) => void
   readonly #reports: SecurityReports
   readonly #answerMs: number
   readonly #lateMs: number
+  readonly #probing: NodeJS.Timeout
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(
@@ -132,36 +144,51 @@ export class UpstreamClient {
     this.#reports = new SecurityReports(settings.cspReports ?? 'auto', limits)
     this.#answerMs = settings.answerMs
     this.#lateMs = Math.min(settings.lateMs, settings.answerMs)
-    for (const { origin } of projects)
-      if (!this.#upstreams.has(origin))
-        this.#upstreams.set(origin, {
+    this.#limits = limits
+    const byOrigin = Map.groupBy(projects, ({ origin }) => origin)
+    this.#upstreams = new Map(
+      Array.from(byOrigin, ([origin, ofOrigin]) => [
+        origin,
+        {
+          projects: ofOrigin,
           transport: openTransport(origin),
           connections: new Connections(settings.connections),
           breaker: new Breaker(clock),
           errors: new UpstreamErrors(clock),
-        })
-    for (const project of projects) this.#health.set(project, new ProjectHealth(clock))
-    this.#limits = limits
+          probes: 0,
+        },
+      ]),
+    )
+    this.#probing = setInterval(() => this.#probe(), PROBE_LOOK_MS).unref()
   }
 
-  /**
-   * Posts once, unless the breaker holds the sender back. While no spooled envelope is delivered, sends a probe now and then, whose sender
-   * does not wait for it.
-   */
+  /** Posts once, unless the breaker holds the sender back. */
   post(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
     const { breaker } = this.#find(project.origin)
-    if (!breaker.holdsBack({ ...sender, project: project.key }))
-      return this.send(project, outgoing, headers, sender)
-    if (!breaker.isOverdue()) return NOT_ATTEMPTED
-    breaker.spendProbe()
-    const probe = this.#begin(project, outgoing, headers, sender)
-    const isConnecting = () => probe.isDispatched
-    return { soon: LATE, final: probe.final, drop: () => probe.drop(), isConnecting }
+    if (breaker.holdsBack({ ...sender, project: project.key })) return NOT_ATTEMPTED
+    return this.send(project, outgoing, headers, sender)
   }
 
   /** Posts once, also while the breaker is open. */
   send(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
     return this.#begin(project, outgoing, headers, sender)
+  }
+
+  /**
+   * Sends a client report without entries to each upstream whose breaker is open, for one project after the other, and to each project of which
+   * all envelopes fail. It needs no traffic, and no envelope that the upstream may refuse for itself.
+   */
+  #probe(): void {
+    for (const upstream of this.#upstreams.values()) {
+      const { projects, breaker } = upstream
+      if (breaker.mayProbe()) this.#sendReport(projects[upstream.probes++ % projects.length])
+      if (breaker.isOpen()) continue
+      for (const project of projects) if (breaker.failures.mayTry(project.key)) this.#sendReport(project)
+    }
+  }
+
+  #sendReport(project: Project | undefined): void {
+    if (project) this.send(project, reportBody(emptyReport(project, Date.now())), [], { network: '' })
   }
 
   #begin(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): Attempt {
@@ -178,14 +205,15 @@ export class UpstreamClient {
 
   #request({ project, path, contentType, outgoing, headers, sender }: Posting): UpstreamRequest {
     const { origin } = project
-    const listeners = this.#listen(project, sender)
     const { transport, connections } = this.#find(origin)
     const { bytes } = outgoing
     const job = { bytes, start: dispatch }
-    const release = () => connections.release(job)
     const maxMs = this.attemptMs(bytes)
     const limits = { bytes, lateMs: this.#lateMs, maxMs, transferMs: maxMs - this.#answerMs }
-    const request = new UpstreamRequest(limits, listeners, release)
+    const request = new UpstreamRequest(
+      limits,
+      this.#listen(project, sender, () => connections.release(job)),
+    )
     connections.add(job)
     return request
 
@@ -211,16 +239,21 @@ export class UpstreamClient {
     return this.#find(origin).breaker.isOpen()
   }
 
-  /** Returns the results of a project. */
-  health(project: Project): ProjectHealth {
-    const health = this.#health.get(project)
-    if (!health) throw new Error(`${project.name} is not configured`)
-    return health
+  /** Returns `true` while envelopes of a project that are in the spool may be sent: the upstream decides on some. */
+  mayDeliver({ origin, key }: Project): boolean {
+    const { breaker } = this.#find(origin)
+    return breaker.isDeciding() && !breaker.failures.isFailing(key)
   }
 
-  /** Returns `true` when failures of this sender say nothing about the upstream, which has accepted others meanwhile. */
-  blames(project: Project, sender: EnvelopeSender): boolean {
-    return this.#find(project.origin).breaker.blames({ ...sender, project: project.key })
+  /** Returns `true` when failures of this sender say nothing about the upstream, which has decided on others meanwhile. */
+  blames({ origin, key }: Project, sender: EnvelopeSender): boolean {
+    return this.#find(origin).breaker.failures.isOwn({ ...sender, project: key })
+  }
+
+  /** Returns the failures that an entry has alone, and its refusals. */
+  failuresOf(entry: string, { origin, key }: Project): { own: number; refusal: Refusal | undefined } {
+    const { failures } = this.#find(origin).breaker
+    return { own: failures.ownFailures(entry, key), refusal: failures.refusal(entry) }
   }
 
   /** Reports whether Sentry has responded to the last attempt of this tunnel. */
@@ -228,67 +261,50 @@ export class UpstreamClient {
     return this.#find(origin).errors.isResponding
   }
 
-  mayProbe(origin: string): boolean {
-    return this.#find(origin).breaker.mayProbe()
-  }
-
-  spendProbe(origin: string): void {
-    this.#find(origin).breaker.spendProbe()
-  }
-
   state(): UpstreamState[] {
-    return [...this.#upstreams].map(([origin, { breaker, errors }]) => ({
+    return [...this.#upstreams].map(([origin, { projects, breaker, errors }]) => ({
       origin,
-      ...(this.#usesEndpoint(origin) && { cspReports: 'endpoint' as const }),
+      ...(projects.some((project) => this.#reports.usesEndpoint(project)) && {
+        cspReports: 'endpoint' as const,
+      }),
       breaker: breaker.state(),
-      refusals: this.#refusalsOf(origin),
+      refusals: projects.flatMap((project) => {
+        const refusal = breaker.failures.refusal(project.key)
+        return refusal ? { project, refusal } : []
+      }),
       lastError: errors.last,
       hasResponded: errors.hasResponded,
       errorCounts: errors.counts,
     }))
   }
 
-  #usesEndpoint(origin: string): boolean {
-    const projects = [...this.#health.keys()].filter((project) => project.origin === origin)
-    return projects.some((project) => this.#reports.usesEndpoint(project))
-  }
-
   /** Aborts pending requests: a large one may take minutes. */
   async close(): Promise<void> {
+    clearInterval(this.#probing)
     await Promise.all([...this.#upstreams.values()].map(({ transport }) => transport.destroy()))
   }
 
-  #listen(project: Project, sender: EnvelopeSender): RequestListeners {
-    let failure: RequestResult = 'failed'
+  #listen(project: Project, { network, entry }: EnvelopeSender, release: () => void): RequestListener {
+    const { breaker, errors } = this.#find(project.origin)
+    const sender = { project: project.key, network, entry }
+    const note = (result: RequestResult, ended?: DeliveryResult) => {
+      const wasOpen = breaker.isOpen()
+      breaker.note(result, sender, ended && refusalIn(ended))
+      const isOpen = breaker.isOpen()
+      if (isOpen === wasOpen) return
+      const error = result === 'late' ? undefined : errors.last
+      this.#onBreakerChange({ upstream: project.origin, isOpen, error })
+    }
     return {
-      learn: (result) => {
-        this.#find(project.origin).errors.note(result)
-        this.health(project).note(result)
+      onLate: () => note('late'),
+      onEnd: (result, timing) => {
+        errors.note(result)
         this.#limits.learn(project, rateLimitHeadersOf(result))
-        if (result.kind === 'undecided') failure = failureOf(result)
-      },
-      note: (result) => {
-        this.#note(project.origin, result === 'failed' ? failure : result, {
-          ...sender,
-          project: project.key,
-        })
+        if (result.kind === 'answered') note(timing)
+        else if (upstreamErrorOf(result)) note(failureOf(result), result)
+        release()
       },
     }
-  }
-
-  #note(origin: string, result: RequestResult, sender: Sender): void {
-    const { breaker, errors } = this.#find(origin)
-    const wasOpen = breaker.isOpen()
-    breaker.note(result, sender)
-    const isOpen = breaker.isOpen()
-    if (isOpen === wasOpen) return
-    this.#onBreakerChange({ upstream: origin, isOpen, error: result === 'late' ? undefined : errors.last })
-  }
-
-  #refusalsOf(origin: string): UpstreamState['refusals'] {
-    return [...this.#health].flatMap(([project, { refusal }]) =>
-      refusal && project.origin === origin ? [{ project, refusal }] : [],
-    )
   }
 
   #find(origin: string): Upstream {
@@ -303,6 +319,11 @@ function failureOf(result: Extract<DeliveryResult, { kind: 'undecided' }>): Requ
   return isUnreachable(result) ? 'unreachable' : 'failed'
 }
 
+function refusalIn(result: DeliveryResult): RefusingResponse | undefined {
+  if (result.kind === 'answered' || result.status === undefined) return undefined
+  return isRefusal(result.status) ? { status: result.status, message: result.message } : undefined
+}
+
 function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
   const opened = content()
   if (opened instanceof Readable) return Readable.from(readable(opened), { objectMode: false })
@@ -315,7 +336,7 @@ async function* readable(content: Readable): AsyncGenerator<Buffer> {
   try {
     yield* content
   } catch (cause) {
-    throw new UnreadableBody('it cannot be read to its end', { cause })
+    throw new BodyReadError('it cannot be read to its end', { cause })
   }
 }
 
@@ -385,8 +406,11 @@ function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
 /** Returns a function that posts an envelope of our own and tells if Sentry received it. */
 export function postReport(upstreams: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
-    const outgoing = { content: () => [envelope], bytes: envelope.length, encoding: 'identity' } as const
-    const { final } = upstreams.post(project, outgoing, [], { network: '' })
+    const { final } = upstreams.post(project, reportBody(envelope), [], { network: '' })
     return (await final).kind === 'answered'
   }
+}
+
+function reportBody(envelope: Buffer): OutgoingBody {
+  return { content: () => [envelope], bytes: envelope.length, encoding: 'identity' }
 }

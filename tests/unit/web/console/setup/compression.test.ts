@@ -9,23 +9,27 @@ import {
 
 const ORIGIN = 'https://sentry.example'
 
-function replicaWith(...states: Compression['state'][]) {
-  const upstreams = states.map((state) => ({ origin: ORIGIN, compression: { encoding: 'zstd', state } }))
+function replicaWith(isRefused: boolean) {
+  const compression: Pick<Compression, 'encoding' | 'is_refused'> = {
+    encoding: 'gzip',
+    is_refused: isRefused,
+  }
+  const upstreams = [{ origin: ORIGIN, compression }]
   return { status: { upstreams } } as unknown as Parameters<typeof compressionsOf>[0][number]
 }
 
 describe('The compression towards a server', () => {
   it('is that of the replica whose encoding was refused', () => {
-    const found = compressionsOf([replicaWith('accepted'), replicaWith('refused'), { status: undefined }])
-    expect(found).toEqual([{ origin: ORIGIN, encoding: 'zstd', state: 'refused' }])
+    const found = compressionsOf([replicaWith(false), replicaWith(true), { status: undefined }])
+    expect(found).toEqual([{ origin: ORIGIN, encoding: 'gzip', is_refused: true }])
   })
 
-  it.each(['accepted', 'untested', 'refused'] as const)(
-    'is described when it is %s, for its projects only',
-    (state) => {
-      const compressions = compressionsOf([replicaWith(state)])
-      expect(describeCompression(compressions, 'sentry.example/2')).toContain('zstd')
-      expect(describeCompression(compressions, 'sentry.example.org/2')).toBeUndefined()
-    },
-  )
+  it.each([
+    ['does not accept', true],
+    ['gets envelopes', false],
+  ])('is described for its projects only: the server %s it', (text, isRefused) => {
+    const compressions = compressionsOf([replicaWith(isRefused)])
+    expect(describeCompression(compressions, 'sentry.example/2')).toContain(text)
+    expect(describeCompression(compressions, 'sentry.example.org/2')).toBeUndefined()
+  })
 })

@@ -1,23 +1,23 @@
 /** Rate of retries towards a Sentry that has just come back. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { RateController } from '../../../../tunnel/src/forward/delivery/upstream-capacity.ts'
+import { Pace } from '../../../../tunnel/src/forward/delivery/pace.ts'
 
-describe('RateController', () => {
+describe('Pace', () => {
   let time: number
-  let rateController: RateController
+  let pace: Pace
 
   beforeEach(() => {
     time = 50_000
-    rateController = new RateController(() => time)
+    pace = new Pace(() => time)
   })
 
   /** Starts as many as allowed for `seconds`, every 10 ms, and returns their number. */
   const begin = (seconds: number, after: () => void = () => {}) => {
     let begun = 0
     for (const end = time + seconds * 1000; time < end; time += 10) {
-      const many = rateController.allowance()
-      rateController.spend(many)
+      const many = pace.allowance()
+      pace.spend(many)
       begun += many
       if (many > 0) after()
     }
@@ -27,32 +27,32 @@ describe('RateController', () => {
   it('allows 20 a second at first, and stays there without results', () => {
     expect(begin(1)).toBeGreaterThanOrEqual(19)
     expect(begin(10)).toBeLessThanOrEqual(201)
-    expect(rateController.perSecond()).toBe(20)
+    expect(pace.perSecond()).toBe(20)
   })
 
   it('never exceeds the maximum rate', () => {
-    rateController = new RateController(() => time, 2.5)
-    expect(begin(10, () => rateController.increase())).toBeLessThanOrEqual(26)
-    expect(rateController.perSecond()).toBe(2.5)
-    rateController.decrease()
-    expect(rateController.perSecond()).toBe(2.5)
+    pace = new Pace(() => time, 2.5)
+    expect(begin(10, () => pace.increase())).toBeLessThanOrEqual(26)
+    expect(pace.perSecond()).toBe(2.5)
+    pace.decrease()
+    expect(pace.perSecond()).toBe(2.5)
   })
 
   it('doubles the rate once for each second with successes', () => {
     const rates: number[] = []
     for (let second = 0; second < 5; second++) {
-      rates.push(rateController.perSecond())
+      rates.push(pace.perSecond())
       time += 999
-      for (let i = 0; i < 100; i++) rateController.increase()
-      expect(rateController.perSecond()).toBe(rates.at(-1))
+      for (let i = 0; i < 100; i++) pace.increase()
+      expect(pace.perSecond()).toBe(rates.at(-1))
       time += 1
-      for (let i = 0; i < 100; i++) rateController.increase()
+      for (let i = 0; i < 100; i++) pace.increase()
     }
     expect(rates).toEqual([20, 40, 80, 160, 320])
   })
 
   it('allows as many starts as its rate', () => {
-    const begun = Array.from({ length: 6 }, () => begin(1, () => rateController.increase()))
+    const begun = Array.from({ length: 6 }, () => begin(1, () => pace.increase()))
     const expected = [20, 40, 80, 160, 320, 640]
     for (const [i, many] of begun.entries()) {
       expect(many).toBeGreaterThan((expected[i] ?? 0) * 0.7)
@@ -63,42 +63,42 @@ describe('RateController', () => {
   it('allows at most 10,000 a second', () => {
     for (let second = 0; second < 30; second++) {
       time += 1_000
-      rateController.increase()
+      pace.increase()
     }
-    expect(rateController.perSecond()).toBe(10_000)
+    expect(pace.perSecond()).toBe(10_000)
   })
 
   it('halves the rate with each failure, to 20 at least', () => {
     for (let second = 0; second < 4; second++) {
       time += 1_000
-      rateController.increase()
+      pace.increase()
     }
     const rates = Array.from({ length: 6 }, () => {
-      rateController.decrease()
-      return rateController.perSecond()
+      pace.decrease()
+      return pace.perSecond()
     })
     expect(rates).toEqual([160, 80, 40, 20, 20, 20])
   })
 
   it('does not double within 1 s after a failure', () => {
     time += 1_000
-    rateController.decrease()
+    pace.decrease()
     time += 999
-    rateController.increase()
-    expect(rateController.perSecond()).toBe(20)
+    pace.increase()
+    expect(pace.perSecond()).toBe(20)
     time += 1
-    rateController.increase()
-    expect(rateController.perSecond()).toBe(40)
+    pace.increase()
+    expect(pace.perSecond()).toBe(40)
   })
 
   it('allows at most 250 ms worth of starts after an hour without any', () => {
     time += 3_600_000
-    expect(rateController.allowance()).toBeLessThanOrEqual(5)
+    expect(pace.allowance()).toBeLessThanOrEqual(5)
   })
 
   it('allows nothing more after its allowance is spent, until time passes', () => {
     time += 1_000
-    rateController.spend(rateController.allowance())
-    expect(rateController.allowance()).toBe(0)
+    pace.spend(pace.allowance())
+    expect(pace.allowance()).toBe(0)
   })
 })
