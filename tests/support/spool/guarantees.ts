@@ -250,26 +250,6 @@ export function spoolPromises(name: string, open: OpenStore): void {
         await expectNothing(spool, [])
         expect(await takeAll(spool, 1)).toHaveLength(1)
       })
-
-      it('no entry of an avoided network or with an avoided key, also behind many others', async () => {
-        for (let i = 0; i < 100; i++) await store(spool, { network: '203.0.113.7' })
-        const avoided = await store(spool, { network: '198.51.100.1' })
-        const wanted = await store(spool, { network: '198.51.100.1' })
-        const take = () => spool.take(1, LONG_MS, ALL, { networks: ['203.0.113.7'], entries: [avoided.key] })
-        await expect.poll(async () => keysOf(await take()), { timeout: 10_000 }).toEqual([wanted.key])
-        expect(await take()).toEqual([])
-        expect((await spool.totals()).envelopes).toBe(102)
-      })
-
-      it('an entry that the calls before have avoided', async () => {
-        const { key } = await store(spool, { network: '203.0.113.7' })
-        const probe = async () => {
-          expect(await spool.take(1, LONG_MS, ALL, { networks: ['203.0.113.7'], entries: [key] })).toEqual([])
-          expect(await spool.take(1, LONG_MS, ALL, { networks: [], entries: [key] })).toEqual([])
-          return keysOf(await spool.take(1, LONG_MS, ALL))
-        }
-        await expect.poll(probe, { timeout: 2_000 }).toEqual([key])
-      })
     })
 
     describe('expires', () => {

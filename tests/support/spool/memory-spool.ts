@@ -41,13 +41,11 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { kind: 'stored', lease: leaseOf(row), evicted: [] }
     },
     async probe() {},
-    async take(limit, leaseMs, wanted, avoided) {
+    async take(limit, leaseMs, wanted) {
       spool.takes++
       const time = now()
-      const isWanted = ({ entry: { project, category, network, key }, due }: Row) =>
+      const isWanted = ({ entry: { project, category }, due }: Row) =>
         due <= time &&
-        !avoided?.networks.includes(network) &&
-        !avoided?.entries.includes(key) &&
         wanted.some((each) => each.project === project && !each.rateLimitedCategories.includes(category))
       const taken = [...rows.values()].filter(isWanted).slice(0, limit)
       for (const row of taken) Object.assign(row, { due: time + leaseMs, attempts: row.attempts + 1 })

@@ -95,9 +95,6 @@ export type PutResult =
 /** Project whose entries are wanted, except for some categories. */
 export type ProjectDemand = { project: string; rateLimitedCategories: readonly string[] }
 
-/** Entries that a probe of the upstream must not be: of these networks, or with these keys. */
-export type Avoided = { networks: readonly string[]; entries: readonly string[] }
-
 /** Body to store: it can be read repeatedly. `file` holds it already, if set. */
 export type SpoolBody = { chunks: () => Iterable<Buffer> | AsyncIterable<Buffer>; file?: string | undefined }
 
@@ -278,7 +275,7 @@ export type Spool = {
   /** Writes and syncs a few bytes that are no entry. Rejects when a put would fail. */
   probe(): Promise<void>
   /** Leases up to `limit` due entries, the most important first, then the oldest. */
-  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[], avoided?: Avoided): Promise<Lease[]>
+  take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]>
   read(entry: SpoolEntry & EntryRef): Promise<StoredBody>
   /** Extends a lease to `leaseMs` from now. */
   extend(lease: Lease, leaseMs: number): Promise<Lease>

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
-import type { Avoided, EntryFilter, ListedEntry } from '../../pipeline/spool.ts'
+import type { EntryFilter, ListedEntry } from '../../pipeline/spool.ts'
 import {
   classOf,
   consumerOf,
@@ -39,9 +39,6 @@ const FETCH_MS = 1_000 // the least
 const SETTLE_MS = 20
 const UNTAKEN_MS = 2_500
 const MAX_POSTPONED = 10_000
-const LOOKED_AT = 64 // messages at once, for one that is not avoided
-const MAX_LOOKED_AT = 1_024
-const AVOIDED_MS = 3_000
 
 export class Consumers {
   readonly #server: Server
@@ -69,32 +66,6 @@ export class Consumers {
     )
     for (const held of taken) held.until = this.#clock.serverNow() + leaseMs
     return taken
-  }
-
-  /**
-   * Leases messages as `take` does. Puts avoided ones off for a moment, so that the server delivers those behind them, except for some: if all
-   * are avoided, the next `take` must find one.
-   */
-  async takeExcept(
-    partition: Partition,
-    limit: number,
-    leaseMs: number,
-    { networks, entries }: Avoided,
-  ): Promise<Held[]> {
-    const wanted: Held[] = []
-    const avoided: Held[] = []
-    for (let looked = 0; looked < MAX_LOOKED_AT && wanted.length < limit; looked += LOOKED_AT) {
-      const taken = await this.take(partition, LOOKED_AT, leaseMs)
-      const isAvoided = ({ entry }: Held) => networks.includes(entry.network) || entries.includes(entry.key)
-      for (const held of taken) (isAvoided(held) ? avoided : wanted).push(held)
-      if (taken.length < LOOKED_AT) break
-    }
-    const left = [...wanted.splice(limit), ...avoided]
-    const due = this.#clock.serverNow() + AVOIDED_MS
-    await Promise.all(left.splice(LOOKED_AT).map(({ id }) => this.postpone(id, due)))
-    for (const held of left) held.until = this.#clock.serverNow() + UNTAKEN_MS
-    this.#queueOf(partition).putBack(left)
-    return wanted
   }
 
   held(id: number): Held | undefined {
@@ -249,11 +220,6 @@ class Queue {
       await Promise.race([settled, wait(SETTLE_MS)])
     }
     return this.#held.splice(0, limit)
-  }
-
-  /** Keeps messages for the next call of `take`. */
-  putBack(held: readonly Held[]): void {
-    this.#held.unshift(...held)
   }
 
   stop(): void {

@@ -5,7 +5,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { INBOX_DSN } from 'contract/dsn'
 import type { NatsAddress } from 'contract/nats-url'
 import {
-  type Avoided,
   type EntryFilter,
   type EntryQuery,
   type EntryRef,
@@ -153,12 +152,7 @@ class JetStreamSpool implements Spool {
     await this.#state.probe()
   }
 
-  async take(
-    limit: number,
-    leaseMs: number,
-    wanted: readonly ProjectDemand[],
-    avoided?: Avoided,
-  ): Promise<Lease[]> {
+  async take(limit: number, leaseMs: number, wanted: readonly ProjectDemand[]): Promise<Lease[]> {
     this.#closing.signal.throwIfAborted()
     if (this.#server.failure) return [] // what is delivered could not be settled
     await this.#messages.reconcile().catch(() => undefined) // a later call tries again
@@ -166,12 +160,7 @@ class JetStreamSpool implements Spool {
     const taken: Held[] = []
     for (const partition of this.#state.inTurn(wanted)) {
       if (taken.length >= limit) break
-      const room = limit - taken.length
-      taken.push(
-        ...(avoided
-          ? await this.#consumers.takeExcept(partition, room, leaseMs, avoided)
-          : await this.#consumers.take(partition, room, leaseMs)),
-      )
+      taken.push(...(await this.#consumers.take(partition, limit - taken.length, leaseMs)))
     }
     return taken.map(({ entry, id, attempts, until }) => ({
       ...toSpoolEntry(entry),

@@ -4,7 +4,6 @@ import type { DatabaseSync } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import {
-  type Avoided,
   type EndedEntry,
   type EndedFilter,
   type EndedPlace,
@@ -182,14 +181,14 @@ export class SqliteStore {
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */
-  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[], avoided?: Avoided): Lease[] {
+  take(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
     const now = Date.now()
     const until = now + leaseMs
     const leases: Lease[] = []
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
     for (const partition of this.#wanted(demands)) {
       if (leases.length >= limit || room <= 0) break
-      for (const row of this.#due(partition, now, limit - leases.length, avoided)) {
+      for (const row of this.#due(partition, now, limit - leases.length)) {
         const entry = readEntry(row)
         if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
         if (room < 0 && leases.length > 0) break
@@ -246,14 +245,12 @@ export class SqliteStore {
     return { ...entry, attempts: Number(row.attempts) + 1, until }
   }
 
-  /** Lists due entries. If none is to be avoided, also those whose time was written before the clock was set back. */
-  #due({ project, category }: Partition, now: number, limit: number, avoided?: Avoided): Row[] {
-    const { due, dueExcept, tooLate } = this.#statements
-    const most = limit + this.unreadable.size
-    const not = avoided ? [JSON.stringify(avoided.networks), JSON.stringify(avoided.entries)] : []
-    const found = (avoided ? dueExcept : due).all(project, category, now, ...not, most)
+  /** Lists due entries, also those whose time was written before the clock was set back. */
+  #due({ project, category }: Partition, now: number, limit: number): Row[] {
+    const { due, tooLate } = this.#statements
+    const found = due.all(project, category, now, limit + this.unreadable.size)
     const rows = found.filter(({ id }) => !this.unreadable.has(Number(id))).slice(0, limit)
-    if (avoided || rows.length === limit) return rows
+    if (rows.length === limit) return rows
     const latest = [now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS]
     return [...rows, ...tooLate.all(project, category, ...latest, limit - rows.length)]
   }
@@ -465,11 +462,6 @@ function prepare(db: DatabaseSync) {
       `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
     ),
     due: db.prepare(`${entries} WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`),
-    dueExcept: db.prepare(
-      `${entries} WHERE project = ? AND category = ? AND due <= ?
-       AND network NOT IN (SELECT value FROM json_each(?)) AND key NOT IN (SELECT value FROM json_each(?))
-       ORDER BY due LIMIT ?`,
-    ),
     lease: db.prepare('UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?'),
     extend: db.prepare('UPDATE envelopes SET due = ? WHERE id = ? AND due = ?'),
     postpone: db.prepare('UPDATE envelopes SET due = ?, put_off = ? WHERE id = ? AND due = ?'),
