@@ -33,6 +33,13 @@ export function hasItem(type: string): (envelope: Envelope) => boolean {
   return ({ items }) => items.some(({ header }) => header.type === type)
 }
 
+/** Returns `true` for the probe of a circuit breaker: a client report without entries. */
+export function isProbe({ items }: Envelope): boolean {
+  const [item, ...others] = items
+  if (item?.header.type !== 'client_report' || others.length > 0) return false
+  return Object.keys(JSON.parse(String(item.payload))).join() === 'timestamp'
+}
+
 /** Returns the error in an envelope, if any. */
 export function eventOf({ items }: Envelope) {
   const event = items.find(({ header }) => header.type === 'event')

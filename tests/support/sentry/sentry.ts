@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { faultsOf, type Projects } from './expected-request.ts'
-import { type Received, receive } from './received-request.ts'
+import { isProbe, type Received, receive } from './received-request.ts'
 import { type Answering, give } from './responses.ts'
 
 export type SentryOptions = {
@@ -31,6 +31,7 @@ const KEY = '0123456789abcdef0123456789abcdef'
 export async function startSentry(options: SentryOptions = {}) {
   const { projects = { 456: KEY }, host = '127.0.0.1', tls } = options
   const requests: Received[] = []
+  const probes: Received[] = []
   const taken = new Set<Received>()
   const unexpected: string[] = []
   const arrivals = new EventEmitter<{ request: []; idle: [] }>()
@@ -73,16 +74,17 @@ export async function startSentry(options: SentryOptions = {}) {
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const answering = state.once.shift() ?? state.answering
-    if (answering === 'hanging-up-early') {
+    if ((state.once[0] ?? state.answering) === 'hanging-up-early') {
+      state.once.shift()
       state.cut++
       request.destroy()
       return
     }
     const received = await receive(request)
+    const answering = (isProbe(received) ? undefined : state.once.shift()) ?? state.answering
     const faults = faultsOf(received, projects)
     unexpected.push(...faults.map((fault) => `${received.method} ${received.url} ${fault}`))
-    requests.push(received)
+    ;(isProbe(received) ? probes : requests).push(received)
     arrivals.emit('request')
     const answer = typeof answering === 'function' ? await answering(received) : answering
     const [fault] = state.tolerant ? [] : faults
@@ -118,8 +120,9 @@ export async function startSentry(options: SentryOptions = {}) {
   return {
     port,
     url: `${tls ? 'https' : 'http'}://${host}:${port}`,
-    /** All complete requests, in the order of arrival. */
+    /** All complete requests, in the order of arrival, without the probes of circuit breakers. */
     requests,
+    probes,
     /** Unexpected requests, one sentence each. */
     unexpected,
     /** Returns a DSN of this server; `host` replaces its address and port when a test reroutes it. */
