@@ -6,9 +6,9 @@
 /** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
 export type DurationCounts = Record<string, number>
 
-/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations, upstreams and mirrors, and nothing unknown. */
+/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations, upstreams and mirrors. */
 export type FigureCounts = {
-  /** Envelopes that got an outcome. With `resent`, they are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
+  /** Envelopes that got an outcome, and entries that ended although nothing counted them as spooled. With `resent`, they are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
   received: number
   /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
   outcomes: Record<string, number>
@@ -42,11 +42,11 @@ export type UpstreamCounts = { delivered: number; durations: DurationCounts }
 /** Counts of the span that begins at `time`, in milliseconds since 1970. */
 export type FiguresPoint = FigureCounts & {
   time: number
-  /** Replicas that counted. Without any, there is no point. */
+  /** Replicas that counted. A minute in which none ran has no point. */
   replicas: number
   /** Spooled envelopes without a final outcome at the end of the span. */
   pending: number
-  /** Envelopes of which it is not known what became of them: a replica was killed before it could store their outcome or final outcome. */
+  /** Envelopes that were pending and are gone without a final outcome: a replica was killed before it could store that. */
   unknown: number
 }
 
@@ -69,3 +69,41 @@ export type Figures = {
 export const MIN_STEP = 60_000
 export const MAX_RANGE = 7 * 24 * 60 * 60_000
 export const MAX_POINTS = 200
+
+export function noCounts(): FigureCounts {
+  return {
+    ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
+    ...{ durations: {}, upstreams: {}, mirrored: {}, vanished: 0, reach: {}, browser_errors: 0 },
+  }
+}
+
+/** Returns a + sign · b. Both may have more properties than counts, which the sum has not. */
+export function addCounts(
+  a: Partial<FigureCounts>,
+  b: Partial<FigureCounts>,
+  sign: 1 | -1 = 1,
+): FigureCounts {
+  return { ...noCounts(), ...addTrees(pickCounts(a), pickCounts(b), sign) }
+}
+
+/** Counts by name, or of several kinds. */
+type Tree = { readonly [name: string]: number | Tree }
+
+function pickCounts(counts: Partial<FigureCounts>): Tree {
+  return Object.fromEntries(COUNTS.map((name) => [name, counts[name] ?? NONE[name]]))
+}
+
+function addTrees(a: Tree, b: Tree, sign: 1 | -1): Tree {
+  const sum: Record<string, number | Tree> = { ...a }
+  for (const [name, value] of Object.entries(b)) {
+    const before = sum[name]
+    sum[name] =
+      typeof value === 'number'
+        ? Number(before ?? 0) + sign * value
+        : addTrees(typeof before === 'object' ? before : {}, value, sign)
+  }
+  return sum
+}
+
+const NONE = noCounts()
+const COUNTS = Object.keys(NONE) as (keyof FigureCounts)[]

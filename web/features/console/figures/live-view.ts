@@ -1,7 +1,7 @@
 /** View of the overview, and the events that keep it live. */
 
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import type { RangeFigures } from './figures.ts'
+import type { RangeFigures } from './figure-sums.ts'
 import type { RangeKey } from './range.ts'
 
 /** State of all replicas, and figures of a range. */

@@ -2,7 +2,7 @@
 
 import type { FigureCounts, Figures } from 'contract/figures'
 import { UNAVAILABLE } from 'contract/rejections'
-import { sumFigures } from './figures.ts'
+import { sumFigures } from './figure-sums.ts'
 
 /** Lost envelopes by kind. */
 export type LossCounts = {

@@ -3,7 +3,7 @@
 import type { Figures } from 'contract/figures'
 import type { ReplicaView } from '../monitor/replicas.ts'
 import { hostOf } from '../monitor/upstreams.ts'
-import { mergeFigures } from './figures.ts'
+import { mergeFigures } from './figure-sums.ts'
 import type { Range } from './range.ts'
 
 /** Figures of all stores. `missing` describes what is not included, and why. */

@@ -3,7 +3,7 @@
 import type { ReplicaStatus } from 'contract/admin-api'
 import type { FigureCounts } from 'contract/figures'
 import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { sumUpstreams } from '../figures/figures.ts'
+import { sumFigures } from '../figures/figure-sums.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
 export type UpstreamView = {
@@ -105,7 +105,8 @@ export function figuresOfGroups(
   upstreams: FigureCounts['upstreams'],
 ): FigureCounts['upstreams'] {
   const nameOf = new Map(groups.flatMap(({ name, hosts }) => hosts.map((host) => [host, name])))
-  return sumUpstreams(
-    Object.entries(upstreams).map(([origin, counts]) => [nameOf.get(hostOf(origin)) ?? OTHERS, counts]),
-  )
+  const named = Object.entries(upstreams).map(([origin, counts]) => ({
+    upstreams: { [nameOf.get(hostOf(origin)) ?? OTHERS]: counts },
+  }))
+  return sumFigures(named).upstreams
 }

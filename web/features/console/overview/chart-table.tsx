@@ -2,7 +2,7 @@
 
 import { useState } from 'react'
 import { Table } from '../../../ui/table.tsx'
-import type { Span } from '../figures/figures.ts'
+import type { Span } from '../figures/figure-sums.ts'
 import { feedOf, formatPosition, type Range } from '../figures/range.ts'
 import type { Line } from './plot.ts'
 

@@ -4,7 +4,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import type { Span } from '../figures/figures.ts'
+import type { Span } from '../figures/figure-sums.ts'
 import { feedOf, formatPosition, type Range } from '../figures/range.ts'
 import { ChartTable } from './chart-table.tsx'
 import { type Line, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'

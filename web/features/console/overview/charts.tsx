@@ -11,7 +11,7 @@ import {
   type Span,
   spansOf,
   sumByName,
-} from '../figures/figures.ts'
+} from '../figures/figure-sums.ts'
 import type { Range } from '../figures/range.ts'
 import { categoryLabel, OUTCOMES } from '../outcomes.ts'
 import { Chart } from './chart.tsx'

@@ -4,7 +4,7 @@ import type { Outcome } from 'contract/admin-api'
 import type { ReactNode } from 'react'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
-import type { DurationPercentiles } from '../figures/figures.ts'
+import type { DurationPercentiles } from '../figures/figure-sums.ts'
 
 /** Shown for numbers while the figures are missing. */
 export const UNKNOWN = 'unknown'

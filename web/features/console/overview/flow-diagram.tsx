@@ -11,7 +11,7 @@ import {
   rateUnit,
 } from '../../../lib/format.ts'
 import { StateMark } from '../../../ui/status-badge.tsx'
-import { percentilesOf, sumByName } from '../figures/figures.ts'
+import { percentilesOf, sumByName } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
 import type { Flow, OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
 import { hostOf } from '../monitor/upstreams.ts'

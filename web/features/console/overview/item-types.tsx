@@ -3,7 +3,13 @@
 import { formatCount, formatNumber, rateUnit } from '../../../lib/format.ts'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { type RangeFigures, type RecentCounts, type Span, spansOf, sumByName } from '../figures/figures.ts'
+import {
+  type RangeFigures,
+  type RecentCounts,
+  type Span,
+  spansOf,
+  sumByName,
+} from '../figures/figure-sums.ts'
 import type { Range } from '../figures/range.ts'
 import { SETUP } from '../routes.ts'
 

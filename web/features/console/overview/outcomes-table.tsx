@@ -6,7 +6,7 @@ import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
 import { Table } from '../../../ui/table.tsx'
-import type { RangeFigures } from '../figures/figures.ts'
+import type { RangeFigures } from '../figures/figure-sums.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { countResults, type ResultName } from './results.ts'
 
@@ -49,7 +49,7 @@ const ROWS: Record<ResultName, Row> = {
   },
   unknown: {
     ...{ outcome: 'aborted', label: 'outcome unknown', href: '/console/replicas' },
-    meaning: 'A replica was killed before it could write down what became of the envelope.',
+    meaning: 'It was pending, and a replica was killed before it could write down its end.',
   },
 }
 
@@ -91,12 +91,7 @@ export function OutcomesTable({ figures, note }: Props) {
           operator.
         </p>
       )}
-      {isSomeUnknown && (
-        <p className="mt-2 text-note text-quiet">
-          Outcome unknown: {ROWS.unknown.meaning} It was delivered, spooled or lost, and its sender may have
-          sent it again.
-        </p>
-      )}
+      {isSomeUnknown && <p className="mt-2 text-note text-quiet">Outcome unknown: {ROWS.unknown.meaning}</p>}
     </Panel>
   )
 }

@@ -3,7 +3,7 @@
 
 import { Panel } from '../../../ui/panel.tsx'
 import { TimeZone } from '../../../ui/relative-time.tsx'
-import type { RangeFigures } from '../figures/figures.ts'
+import type { RangeFigures } from '../figures/figure-sums.ts'
 import type { Range } from '../figures/range.ts'
 import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
 import { RangePicker } from './range-picker.tsx'

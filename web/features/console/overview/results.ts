@@ -1,7 +1,7 @@
 /** Results of envelopes: what became of them in the end, with the delivery from the spool taken into account. */
 
 import type { Outcome } from 'contract/admin-api'
-import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figures.ts'
+import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figure-sums.ts'
 import { lossesOf, sumLosses } from '../figures/losses.ts'
 
 export type ResultName =

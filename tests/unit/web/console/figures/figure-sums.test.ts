@@ -8,7 +8,7 @@ import {
   spansOf,
   sumByName,
   sumFigures,
-} from '../../../../../web/features/console/figures/figures.ts'
+} from '../../../../../web/features/console/figures/figure-sums.ts'
 import { figuresOf, MINUTE, pointAt } from '../../../../support/web/figures.ts'
 
 describe('mergeFigures', () => {

@@ -1,26 +1,19 @@
 /** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here, except pending ones and those of the page Projects. */
 
-import type { DurationCounts, FigureCounts, Figures, FiguresPoint, UpstreamCounts } from 'contract/figures'
+import {
+  addCounts,
+  type DurationCounts,
+  type FigureCounts,
+  type Figures,
+  type FiguresPoint,
+  noCounts,
+} from 'contract/figures'
 
 type Counts = Record<string, number>
 
 /** Figures of a range without those of upstreams, which no chart shows. */
 export type RangeFigures = Omit<Figures, 'points' | 'replicas'> & { points: RangePoint[] }
 export type RangePoint = Omit<FiguresPoint, 'upstreams'>
-
-export const NO_COUNTS: FigureCounts = {
-  ...{
-    received: 0,
-    outcomes: {},
-    categories: {},
-    items: {},
-    final_outcomes: {},
-    resent: 0,
-    bytes: 0,
-    durations: {},
-  },
-  ...{ upstreams: {}, mirrored: {}, vanished: 0, reach: {}, browser_errors: 0 },
-}
 
 /** Adds up the figures of stores that share no replica. Returns `undefined` without any. */
 export function mergeFigures([first, ...others]: readonly Figures[]): Figures | undefined {
@@ -43,7 +36,7 @@ function pointsAt({ points, pending_before }: Figures, times: readonly number[])
   const byTime = new Map(points.map((point) => [point.time, point]))
   let pending = pending_before
   return times.map((time) => {
-    const point = byTime.get(time) ?? { ...NO_COUNTS, time, replicas: 0, unknown: 0, pending }
+    const point = byTime.get(time) ?? { ...noCounts(), time, replicas: 0, unknown: 0, pending }
     pending = point.pending
     return point
   })
@@ -60,50 +53,18 @@ function addPoints(time: number, a: FiguresPoint | undefined, b: FiguresPoint | 
 }
 
 /** Returns the sum of several spans. */
-export function sumFigures(all: readonly FigureCounts[]): FigureCounts {
-  const number = (read: (counts: FigureCounts) => number) => all.reduce((sum, each) => sum + read(each), 0)
-  const counts = (read: (counts: FigureCounts) => Counts) => sumRecords(all.map(read))
-  return {
-    received: number(({ received }) => received),
-    outcomes: counts(({ outcomes }) => outcomes),
-    categories: counts(({ categories }) => categories),
-    items: counts(({ items }) => items),
-    final_outcomes: counts((each) => each.final_outcomes),
-    resent: number(({ resent }) => resent),
-    bytes: number(({ bytes }) => bytes),
-    durations: counts(({ durations }) => durations),
-    upstreams: sumUpstreams(all.flatMap(({ upstreams }) => Object.entries(upstreams))),
-    mirrored: counts(({ mirrored }) => mirrored ?? {}), // a tunnel of the release before has none
-    vanished: number(({ vanished }) => vanished),
-    reach: counts(({ reach }) => reach),
-    browser_errors: number((each) => each.browser_errors),
-  }
-}
-
-/** Returns the sums by name. */
-export function sumUpstreams(all: readonly (readonly [string, UpstreamCounts])[]): FigureCounts['upstreams'] {
-  const byName = Map.groupBy(all, ([name]) => name)
-  return Object.fromEntries(
-    Array.from(byName, ([name, same]) => [
-      name,
-      {
-        delivered: same.reduce((sum, [, { delivered }]) => sum + delivered, 0),
-        durations: sumRecords(same.map(([, { durations }]) => durations)),
-      },
-    ]),
-  )
-}
-
-function sumRecords(records: readonly Counts[]): Counts {
-  const sums: Counts = {}
-  for (const record of records)
-    for (const [key, value] of Object.entries(record)) sums[key] = (sums[key] ?? 0) + value
-  return sums
+export function sumFigures(all: readonly Partial<FigureCounts>[]): FigureCounts {
+  return all.reduce<FigureCounts>((sum, each) => addCounts(sum, each), noCounts())
 }
 
 /** Sums up counts by the part of their names before the colon: outcomes without reasons, or types of items. */
 export function sumByName(counts: Counts): Counts {
-  return sumRecords(Object.entries(counts).map(([name, count]) => ({ [name.split(':')[0] ?? '']: count })))
+  const sums: Counts = {}
+  for (const [name, count] of Object.entries(counts)) {
+    const [part = ''] = name.split(':')
+    sums[part] = (sums[part] ?? 0) + count
+  }
+  return sums
 }
 
 /** Counts of the last complete minute and of the running one. */
