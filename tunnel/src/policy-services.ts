@@ -5,8 +5,7 @@ import type { Item } from './envelope/items.ts'
 import type { Forwarding } from './forward/forwarding.ts'
 import type { Counters } from './observe/counters.ts'
 import type { Log } from './observe/log.ts'
-import type { Metrics } from './observe/metrics.ts'
-import type { PolicyGauges } from './observe/policy-metrics.ts'
+import type { MetricsDeps } from './observe/metrics.ts'
 import { type PolicyRule, RuleHits } from './observe/rule-hits.ts'
 import type { Projects } from './pipeline/projects.ts'
 import { describeQuotas } from './policy/quota/forecast.ts'
@@ -60,7 +59,6 @@ type PolicyDeps = {
   /** Milliseconds since 1970. */
   now: () => number
   counters: Counters
-  metrics: Metrics
   replica: string
   log: Log
   sentry: Forwarding
@@ -71,7 +69,6 @@ export async function openPolicies({
   config,
   now,
   counters,
-  metrics,
   replica,
   log,
   sentry,
@@ -82,7 +79,7 @@ export async function openPolicies({
   const limits = [...quota.limits.day, ...quota.limits.hour]
   const hasErrorQuota = limits.some(({ category }) => category === 'error')
   const onRemoved = (mode: PolicyMode, project: string, count: number) => {
-    metrics.policies.countItems('storm', mode, project, count)
+    counters.countPolicyItems('storm', mode, project, count)
     ruleHits.note('storm', STORM_RULE, count)
   }
   const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
@@ -96,7 +93,7 @@ export async function openPolicies({
   const quotas = new Quotas(quota, {
     ...{ now, random: Math.random, isFirstOccurrence },
     onRemoved(mode, project, category) {
-      metrics.policies.countItems('quota', mode, project, 1)
+      counters.countPolicyItems('quota', mode, project, 1)
       if (category !== undefined) ruleHits.note('quota', category, 1)
     },
     onCounted: (category) => void ruleHits.match('quota', category),
@@ -111,7 +108,7 @@ export function policyGauges(
   policies: () => Pick<PolicyServices, 'storms' | 'quotas'>,
   projects: Projects,
   now: () => number,
-): PolicyGauges {
+): Pick<MetricsDeps, 'quotas' | 'storms'> {
   const names = projects.all.map(({ name }) => name)
   return {
     storms: () => policies().storms?.active() ?? [],

@@ -23,13 +23,12 @@ import { tunnelPathsOf } from './http/public-app.ts'
 import { nameReplica } from './http/server.ts'
 import { Counters } from './observe/counters.ts'
 import { FaultLog } from './observe/fault-log.ts'
+import { History, type HistoryDeps } from './observe/history.ts'
 import { Log, type LogOutput } from './observe/log.ts'
 import { Metrics } from './observe/metrics.ts'
 import { Receipts } from './observe/receipts.ts'
 import { RejectionSamples } from './observe/rejection-samples.ts'
 import { SdkInventory } from './observe/sdk-inventory.ts'
-import { type SnapshotDeps, SnapshotRecorder } from './observe/snapshot-recorder.ts'
-import { TallyFile } from './observe/tally.ts'
 import { ClientReports } from './pipeline/client-reports.ts'
 import { createProjects, type Projects } from './pipeline/projects.ts'
 import { Filters } from './policy/filters.ts'
@@ -63,7 +62,7 @@ export type Services = PolicyServices & {
   reports: ClientReports
   counters: Counters
   metrics: Metrics
-  snapshots: SnapshotRecorder
+  history: History
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
@@ -105,8 +104,7 @@ export async function openServices(
   const sentry = await openForwarding({ ...shared, openSpoolFile, isRefusing })
   const inbox = () => Inbox.of(sentry.spool.store)
   const outage = config.forward ? undefined : createOutage(inbox, sentry, now)
-  const tally = openTally(config, replica, log)
-  const counters = new Counters(projects, tally, now)
+  const counters = new Counters(projects, now)
   const metrics = new Metrics({
     counters,
     build: { version: manifest.version, revision: config.revision },
@@ -115,20 +113,20 @@ export async function openServices(
     limits: () => limits.inForce(),
     upstreams: () => (config.forward ? sentry.upstreams.state() : []),
     spool: () => describeSpool(sentry, projects, config.spool.ageMs),
-    policies: policyGauges(() => policies, projects, now),
+    ...policyGauges(() => policies, projects, now),
     projects,
     now,
   })
   const records = {
     ...{ counters, metrics },
-    snapshots: createSnapshots({ ...shared, counters, tally, replica, sentry }),
+    history: createHistory({ ...shared, counters, replica, sentry }),
     receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     doctorFindings: new DoctorFindings(now),
     reports: new ClientReports(postReport(sentry.upstreams), now),
   }
-  const policies = await createPolicies({ ...shared, counters, metrics, replica, sentry })
+  const policies = await createPolicies({ ...shared, counters, replica, sentry })
   const mirrors = await openMirrors({ ...shared, ...records, sentry })
   const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
@@ -169,7 +167,7 @@ async function createPolicies({
   ...deps
 }: Pick<
   Services,
-  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'metrics' | 'replica' | 'log' | 'sentry'
+  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'replica' | 'log' | 'sentry'
 >) {
   return {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
@@ -191,16 +189,16 @@ function createOutage(inbox: Services['inbox'], { spool }: Forwarding, now: () =
   })
 }
 
-function createSnapshots({
+function createHistory({
   sentry: { spool },
   log: { logger },
   ...deps
 }: Pick<Services, 'sentry' | 'log'> &
-  Omit<SnapshotDeps, 'store' | 'storeId' | 'pending' | 'logger'>): SnapshotRecorder {
+  Omit<HistoryDeps, 'store' | 'storeId' | 'pending' | 'logger'>): History {
   const { store } = spool
   const storeId = () => store.id
   const pending = async () => withoutMirrors(await spool.totals())
-  return new SnapshotRecorder({ ...deps, store: store.state.snapshots, storeId, pending, logger })
+  return new History({ ...deps, store: store.state.snapshots, storeId, pending, logger })
 }
 
 /** Loads the mirrors where there are any. */
@@ -213,19 +211,6 @@ async function openMirrors({
   if (config.mirrors.length === 0) return undefined
   const { Mirrors } = await import('./forward/mirrors.ts')
   return new Mirrors({ ...deps, lateMs: config.upstream.lateMs })
-}
-
-const TALLY_FOLDER = 'tallies'
-
-function openTally(config: Config, replica: string, { logger }: Log): TallyFile {
-  return new TallyFile(tallyFolderOf(config), replica, (err) =>
-    logger.warn({ err }, 'envelopes are counted in memory only: a killed replica loses its last counts'),
-  )
-}
-
-/** Beside the file that replicas share, so that each finds those of lost ones. */
-function tallyFolderOf({ spool: { place }, bodyDir }: Config): string {
-  return join('file' in place ? dirname(place.file) : bodyDir, TALLY_FOLDER)
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

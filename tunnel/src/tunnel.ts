@@ -43,7 +43,7 @@ function report({ reports, ruleHits, log }: Services): void {
 }
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, snapshots, quotaSharing, reports, ingest } = services
+  const { config, replica, now, log, sentry, history, quotaSharing, reports, ingest } = services
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
@@ -75,7 +75,7 @@ export function createTunnel(services: Services): Tunnel {
       onSettled: () => faults.success(),
     })
     jobs.start()
-    snapshots.start()
+    history.start()
     reporting = setInterval(() => report(services), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
@@ -94,7 +94,7 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([delivered, wait(LAST_MS)])
     sentry.limitSharing.stop()
     services.sharedBundles?.stop()
-    await Promise.race([Promise.all([snapshots.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
+    await Promise.race([Promise.all([history.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
     await sentry.spool.close()
     await stopNow(adminServer)
     log.logger.info('stopped')
@@ -108,7 +108,7 @@ function createResendJobs(services: Services, onError: (error: unknown) => void)
   return new ResendJobs({
     ...services,
     ...{ spool: sentry.spool.store, deliverer, onError },
-    deliveredLive: () => counters.upstreams.values().reduce((sum, { delivered }) => sum + delivered, 0),
+    deliveredLive: () => counters.upstreams.all.reduce((sum, { delivered }) => sum + delivered, 0),
     onResent({ project: key }) {
       if (isMirrorKey(key)) return // it has no final outcome of its own
       const project = projects.byKey(key) ?? projects.successorOf(key)

@@ -41,7 +41,7 @@ describe('A receipt', () => {
   afterAll(() => started.disposeAsync())
 
   it('is returned for its token for ten minutes, and then deleted in web too', async () => {
-    const token = receipts.record(SETTLED, '')
+    const token = receipts.record(SETTLED)
     const ask = () => fetch(`${web.url}/console/public/receipt.json?token=${token}`)
 
     now = 10 * MINUTE - 1

@@ -38,8 +38,7 @@ describe('An envelope of a project with a mirror', () => {
     envelopeOf({ event_id: idOf(n), dsn: sentry.dsn() }, [event({ message })])
   const resultsOf = ({ services }: Tunnel) =>
     Object.fromEntries(
-      services.counters.mirrored
-        .all()
+      services.counters.mirrored.all
         .filter(({ count }) => count > 0)
         .map(({ labels, count }) => [labels.result, count]),
     )

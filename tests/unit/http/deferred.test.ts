@@ -108,9 +108,12 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
   })
 
   function countOutcomes() {
-    const outcomes = tunnel.services.counters.envelopes
+    const outcomes = tunnel.services.counters.envelopes.all
     const sumOf = (all: typeof outcomes) => all.reduce((sum, { count }) => sum + count, 0)
-    return { all: sumOf(outcomes), deferred: sumOf(outcomes.filter(({ outcome }) => outcome === 'deferred')) }
+    return {
+      all: sumOf(outcomes),
+      deferred: sumOf(outcomes.filter(({ labels }) => labels.outcome === 'deferred')),
+    }
   }
 
   it('has its removed items reported once, when its sender does not send it again', async () => {

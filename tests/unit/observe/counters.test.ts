@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { OUTCOMES, type Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
+import { noCounts } from '../../../contract/figures.ts'
 import { Counters } from '../../../tunnel/src/observe/counters.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 
@@ -17,13 +18,12 @@ const RECEIPT: Receipt = {
 describe('Counters', () => {
   let now: number
   let counters: Counters
-  const count = (parts: Partial<Receipt> = {}) => counters.count({ ...RECEIPT, ...parts }, '')
+  const count = (parts: Partial<Receipt> = {}) => counters.count({ ...RECEIPT, ...parts })
 
   beforeEach(() => {
     now = 0
     const dsn = parseDsn(`https://abc@${PROJECT}`)
-    const tally = { counted: 0, note: () => void tally.counted++ }
-    counters = new Counters(createProjects(dsn ? [dsn] : []), tally, () => now)
+    counters = new Counters(createProjects(dsn ? [dsn] : []), () => now)
   })
 
   it('returns figures by outcome and reason, with cumulative durations', () => {
@@ -33,7 +33,7 @@ describe('Counters', () => {
     count({ items: [{ type: 'event', bytes: 1, discard_reason: 'storm', count: 3 }] })
     counters.countFinalOutcome({ final_outcome: 'evicted', project: PROJECT })
     counters.countReach('blocked', PROJECT)
-    const figures = counters.figures()
+    const figures = counters.figures(new Set([PROJECT, 'other.example/1']))
     expect(figures).toMatchObject({
       received: 4,
       outcomes: { delivered: 2, declined: 1, 'rejected:spool-full': 1 },
@@ -41,15 +41,16 @@ describe('Counters', () => {
       items: { 'event:delivered': 1, 'event:declined': 1, 'event:rejected': 1, 'event:storm': 3 },
       final_outcomes: { evicted: 1 },
       bytes: 2_800,
-      durations: { 0.025: 0, 0.05: 3, 2.5: 3, 5: 4, '+Inf': 4 },
+      durations: { 0.05: 3, 2.5: 3, 5: 4, '+Inf': 4 },
       upstreams: {
         'https://o1.sentry.example': { delivered: 2, durations: { 0.01: 0, 0.025: 2, 5: 3, '+Inf': 3 } },
       },
       reach: { blocked: 1 },
     })
-    const { durations: _, upstreams: __, items: ___, ...ofProject } = counters.figures(PROJECT)
+    const { durations, upstreams, items, ...ofProject } = figures.projects[PROJECT] ?? noCounts()
     expect(figures).toMatchObject(ofProject)
-    expect(counters.figures('other.example/1')).toMatchObject({ received: 0, outcomes: {}, bytes: 0 })
+    expect({ durations, upstreams, items }).toEqual({ durations: {}, upstreams: {}, items: {} })
+    expect(figures.projects['other.example/1']).toEqual(noCounts())
   })
 
   it('counts the errors from browsers that Sentry or the spool accepted', () => {
@@ -67,7 +68,7 @@ describe('Counters', () => {
     count({ outcome: 'spooled' })
     for (now of [4, 5]) counters.countFinalOutcome({ final_outcome: 'expired', project: PROJECT })
     counters.countFinalOutcome({ final_outcome: 'delivered', project: PROJECT })
-    counters.finalOutcomeOf('purged', PROJECT)
+    counters.finalOutcomes.at('purged', PROJECT)
     expect(counters.times()).toEqual([
       { stage: 'answered', outcome: 'rejected', reason: 'dsn-unknown', first: 1, last: 3 },
       { stage: 'answered', outcome: 'rate_limited', reason: '', first: 3, last: 3 },

@@ -122,7 +122,7 @@ describe('Feed', () => {
 
   it('sends a gap with the number of missed receipts to a reader that was away too long', async () => {
     const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
-    for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' }, '')
+    for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     const feed = new Feed(receipts, 'r')
     const app = new Hono().get('/receipts', (c) => feed.stream(c))
     const response = await app.request('/receipts', { headers: { 'last-event-id': 'r:1' } })
@@ -142,13 +142,13 @@ describe('Feed', () => {
       await told.return(undefined)
       return [value?.event, value?.id]
     }
-    for (let n = 1; n <= 5; n++) receipts.record({ ...longReceipt(n), reason: 'short' }, '')
+    for (let n = 1; n <= 5; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     expect([await firstOf(2), await firstOf(5), await firstOf(9)]).toEqual([
       ['receipt', 'r:4'],
       ['receipt', 'r:1'],
       ['receipt', 'r:1'],
     ])
-    for (let n = 6; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' }, '')
+    for (let n = 6; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
     expect(await firstOf(50_000)).toEqual(['receipt', 'r:102'])
     for (const newest of ['-1', 'x', '1e3', ''])
       expect((await app.request(`/receipts?newest=${newest}`)).status).toBe(400)
@@ -223,7 +223,7 @@ describe('Feed', () => {
     const before = heldBytes()
     let settled = 0
     for (let step = 0; step < 10; step++) {
-      for (let n = 0; n < 500; n++) receipts.record(longReceipt(++settled), '')
+      for (let n = 0; n < 500; n++) receipts.record(longReceipt(++settled))
       await wait(120) // longer than the batching interval of the feed, so that it writes between the batches
     }
     expect(heldBytes() - before).toBeLessThan(20_000_000) // of 50 MB

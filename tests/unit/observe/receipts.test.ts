@@ -40,7 +40,7 @@ describe('Receipts', () => {
   })
 
   const settle = (count: number) => {
-    for (let i = 0; i < count; i++) receipts.record(receiptOf(`e${receipts.newest() + 1}`, now), '')
+    for (let i = 0; i < count; i++) receipts.record(receiptOf(`e${receipts.newest() + 1}`, now))
   }
   const toldAfter = (seq: number) => receipts.after(seq, 50_000)
   const idsAfter = (seq: number, most = 50_000) =>
@@ -77,7 +77,7 @@ describe('Receipts', () => {
   })
 
   it('are found by their tokens after 39,999 final outcomes', () => {
-    const token = receipts.record(receiptOf('e1'), '')
+    const token = receipts.record(receiptOf('e1'))
     for (let n = 0; n < 39_999; n++) receipts.recordFinalOutcome(endOf('e0'))
     expect(receipts.find(token)?.id).toBe('e1')
   })
@@ -91,7 +91,7 @@ describe('Receipts', () => {
   })
 
   it('are found by a random token of 128 bits, and by nothing else', () => {
-    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`), ''))
+    const tokens = Array.from({ length: 1_000 }, (_, i) => receipts.record(receiptOf(`e${i}`)))
     expect(new Set(tokens).size).toBe(1_000)
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(receipts.find(tokens[7] ?? '')?.id).toBe('e7')
@@ -101,7 +101,7 @@ describe('Receipts', () => {
   })
 
   it('are found by their token for 10 min', () => {
-    const token = receipts.record(receiptOf('e1'), '')
+    const token = receipts.record(receiptOf('e1'))
     now = 10 * MINUTE - 1
     expect(receipts.find(token)?.id).toBe('e1')
     now = 10 * MINUTE
@@ -109,8 +109,8 @@ describe('Receipts', () => {
   })
 
   it('are found by their token among the last 40,000', () => {
-    const first = receipts.record(receiptOf('first'), '')
-    const second = receipts.record(receiptOf('second'), '')
+    const first = receipts.record(receiptOf('first'))
+    const second = receipts.record(receiptOf('second'))
     settle(39_999)
     expect(receipts.find(first)).toBeUndefined()
     expect(receipts.find(second)?.id).toBe('second')
@@ -120,7 +120,7 @@ describe('Receipts', () => {
     now = 5
     settle(1)
     const eventId = 'f'.repeat(32)
-    for (const id of ['first', 'second']) receipts.record({ ...receiptOf(id), event_id: eventId }, '')
+    for (const id of ['first', 'second']) receipts.record({ ...receiptOf(id), event_id: eventId })
     receipts.recordFinalOutcome(endOf(eventId)) // of a receipt with this ID
     for (const id of ['first', 'second']) receipts.recordFinalOutcome({ ...endOf(id), event_id: eventId })
     const { receipts: found, finalOutcomes, since } = await receipts.ofEvent(eventId)

@@ -10,12 +10,12 @@ import type { Forwarding } from '../forward/forwarding.ts'
 import type { SimulatedOutage } from '../forward/simulated-outage.ts'
 import type { Counters } from '../observe/counters.ts'
 import { Feed } from '../observe/feed.ts'
+import type { History } from '../observe/history.ts'
 import { LOG_LEVELS } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Receipts } from '../observe/receipts.ts'
 import type { RejectionSamples } from '../observe/rejection-samples.ts'
 import type { SdkInventory } from '../observe/sdk-inventory.ts'
-import type { SnapshotRecorder } from '../observe/snapshot-recorder.ts'
 import type { AllowedHosts } from '../pipeline/hosts.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { OnFinalOutcome } from '../pipeline/spool.ts'
@@ -35,7 +35,7 @@ type AdminDeps = {
   config: { scrub: ScrubSettings | undefined }
   metrics: Metrics
   counters: Counters
-  snapshots: SnapshotRecorder
+  history: History
   inbox: () => Inbox | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined

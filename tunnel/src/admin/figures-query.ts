@@ -2,13 +2,13 @@
 
 import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
 import type { Context } from 'hono'
-import { MAX_PROJECTS, type SnapshotRecorder } from '../observe/snapshot-recorder.ts'
+import { type History, MAX_PROJECTS } from '../observe/history.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import { SNAPSHOT_STEPS } from '../pipeline/shared-state.ts'
 import { RequestError } from './responses.ts'
 
 type FiguresDeps = {
-  snapshots: SnapshotRecorder
+  history: History
   projects: Projects
   /** Milliseconds since 1970. */
   now: () => number
@@ -20,17 +20,17 @@ export const FIGURES_QUERY = ['from', 'to', 'step', 'project']
 const MINUTE_MS = 60_000
 const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)
 
-export async function readFigures(c: Context, { snapshots, projects, now }: FiguresDeps): Promise<object> {
+export async function readFigures(c: Context, { history, projects, now }: FiguresDeps): Promise<object> {
   const [from, to, step] = [readTime(c, 'from'), readTime(c, 'to'), readTime(c, 'step')]
   const project = c.req.query('project')
-  if (project !== undefined && !snapshots.knows(project))
+  if (project !== undefined && !history.knows(project))
     throw new RequestError(404, describeUnknownProject(project, projects))
   if (step < MIN_STEP || step % MIN_STEP !== 0)
     throw new RequestError(400, 'step is at least a minute, and a multiple of one: 60000 or more.')
   const first = Math.floor(from / step) * step
   checkRange(first, from, to, step)
   const snapshotStep = findSnapshotStep(step, now() - first)
-  return snapshots.read({ from: first, to, step }, snapshotStep, project).catch((error: unknown) => {
+  return history.read({ from: first, to, step }, snapshotStep, project).catch((error: unknown) => {
     const problem = error instanceof Error ? error.message : 'unknown error'
     return c.json({ detail: `The figures cannot be read now: ${problem}.` }, 503)
   })

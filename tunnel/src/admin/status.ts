@@ -8,9 +8,9 @@ import type { UpstreamLimits } from '../forward/limits/upstream-limits.ts'
 import type { SimulatedOutage } from '../forward/simulated-outage.ts'
 import { describeSpool } from '../forward/spool-status.ts'
 import type { Counters } from '../observe/counters.ts'
+import type { History } from '../observe/history.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { RuleHits } from '../observe/rule-hits.ts'
-import type { SnapshotRecorder } from '../observe/snapshot-recorder.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
@@ -45,7 +45,7 @@ type StatusDeps = {
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
-  snapshots: Pick<SnapshotRecorder, 'storeId' | 'warning'>
+  history: Pick<History, 'storeId' | 'warning'>
   metrics: Pick<Metrics, 'load'>
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
@@ -53,7 +53,7 @@ type StatusDeps = {
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, snapshots } = deps
+  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history } = deps
   const { now, clock } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
   const upstreams = config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : []
@@ -73,7 +73,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     ...(mirrors.length > 0 && { mirrors }),
     spool: await describeSpool(sentry, projects, config.spool.ageMs),
     ...(outage && { simulated_outage: outage }),
-    history_store: snapshots.storeId,
+    history_store: history.storeId,
     process: await deps.metrics.load(),
     addresses: throttle.addresses(),
     policies: describePolicies(deps),
@@ -83,7 +83,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
       ...sentry.deliverer.warnings(),
-      ...(snapshots.warning === undefined ? [] : [snapshots.warning]),
+      ...(history.warning === undefined ? [] : [history.warning]),
     ],
   }
 }
@@ -96,10 +96,9 @@ function describeMirrors(
   return [...pairs.values()].flatMap(({ source, target }) => {
     const upstream = upstreams.find(({ origin }) => origin === target.origin)
     if (!upstream) return []
-    const results = counters.mirrored
-      .all()
+    const results = counters.mirrored.all
       .filter(({ labels, count }) => labels.mirror === target.name && count > 0)
-      .map(({ labels, count }): [MirrorResult, number] => [labels.result as MirrorResult, count])
+      .map(({ labels, count }): [MirrorResult, number] => [labels.result, count])
     return [
       {
         ...{ mirror: target.name, project: source.name, upstream },

@@ -28,7 +28,7 @@ async function exposeAll(): Promise<string> {
   const projects = createProjects(dsn ? [dsn] : [], mirrors)
   const project = projects.all[0]?.name ?? ''
   const breaker = { open: false, since: 0, nextProbe: 0 } as const
-  const counters = new Counters(projects, { counted: 0, note: () => {} }, () => 0)
+  const counters = new Counters(projects, () => 0)
   const metrics = new Metrics({
     counters,
     build: { version: '', revision: '' },
@@ -46,10 +46,8 @@ async function exposeAll(): Promise<string> {
       },
     ],
     spool: async () => spoolStatus(project),
-    policies: {
-      quotas: () => [quotaStatus(project)],
-      storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],
-    },
+    quotas: () => [quotaStatus(project)],
+    storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],
     projects,
     now: () => 0,
   })
@@ -57,8 +55,8 @@ async function exposeAll(): Promise<string> {
     ...{ id: 'r-1', time: 0, project, items: [{ type: 'event', bytes: 1 }], bytes: 1, outcome: 'delivered' },
     ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
   }
-  counters.count(receipt, '')
-  metrics.policies.countItems('quota', 'enforce', project, 1)
+  counters.count(receipt)
+  counters.countPolicyItems('quota', 'enforce', project, 1)
   counters.countScrubbed('@email:replace', 'enforce', 1)
   counters.countMirrored(projects.mirrors[0]?.target.name ?? '', 'delivered')
   counters.countFinalOutcome({ final_outcome: 'delivered', project })

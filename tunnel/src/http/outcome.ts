@@ -39,7 +39,7 @@ export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: Out
     const durationMs = toMicroseconds(clock() - ctx.startedAt)
     const receipt: Receipt = Object.assign(ctx.receipt, { outcome: name, status, duration_ms: durationMs })
     if (reason !== undefined) receipt.reason = reason
-    headers['x-culvert-receipt'] = receipts.record(receipt, ctx.client.requestId)
+    headers['x-culvert-receipt'] = receipts.record(receipt)
   }
   headers['x-request-id'] = ctx.client.requestId
   Object.assign(headers, corsHeaders(ctx.foreignOrigin))

@@ -47,8 +47,8 @@ export class Receipts {
   }
 
   /** Records the outcome of an envelope. Returns the token by which its sender finds the receipt. */
-  record(receipt: Receipt, requestId: string): string {
-    this.#counters.count(receipt, requestId)
+  record(receipt: Receipt): string {
+    this.#counters.count(receipt)
     const token = randomHex()
     this.#tokens.write(token, this.#add('receipt', receipt), 'latin1')
     this.#wake()

@@ -88,10 +88,10 @@ describe('QUOTA', () => {
       const { status } = await post(tunnel.url, { body: envelopeOf({ dsn: sentry.dsn() }, [part]) })
       if (type === 'session' || type === 'feedback') expect(status).toBe(200)
     }
-    const outcomes = tunnel.services.counters.envelopes
+    const outcomes = tunnel.services.counters.envelopes.all
     expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(posts.length)
     const forwarded = sentry.requests.flatMap(({ items }) => items.map(({ header }) => header.type))
-    const delivered = outcomes.filter(({ outcome }) => outcome === 'delivered')
+    const delivered = outcomes.filter(({ labels }) => labels.outcome === 'delivered')
     expect(forwarded).toHaveLength(delivered.reduce((sum, { count }) => sum + count, 0))
     expect(await used(tunnel)).toBe(forwarded.filter((type) => type === 'event').length)
   })

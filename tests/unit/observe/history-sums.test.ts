@@ -1,29 +1,26 @@
-/** Sums of snapshots. */
+/** Sums of the history. */
 
 import { describe, expect, it } from 'vitest'
-import type { FigureCounts, Figures, FiguresPoint } from '../../../contract/figures.ts'
-import { type ReplicaSnapshot, sumFigures } from '../../../tunnel/src/observe/figures.ts'
-import { emptySnapshot, parseSnapshot, type Snapshot, sumOf } from '../../../tunnel/src/observe/snapshots.ts'
+import { type FigureCounts, type Figures, type FiguresPoint, noCounts } from '../../../contract/figures.ts'
+import {
+  type Snapshot,
+  type SnapshotContent,
+  sumFigures,
+  sumOf,
+} from '../../../tunnel/src/observe/history-sums.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 10, 22, 12, 0)
 
 /** Snapshot of a minute after the start, which was counted last at its end. */
-function snapshotAt(
-  minute: number,
-  counts: Partial<Snapshot> & { in?: string },
-  replica = 'r-1',
-): ReplicaSnapshot {
+function snapshotAt(minute: number, counts: Partial<SnapshotContent>, replica = 'r-1'): Snapshot {
   const time = START + minute * MINUTE
-  const received = counts.received ?? sumOf(counts.outcomes ?? {})
-  return {
-    ...{ time, replica },
-    snapshot: { ...emptySnapshot(), last: time + MINUTE + 50, ...counts, received },
-  }
+  const content = { ...noCounts(), projects: {}, settled: false, last: time + MINUTE + 50 }
+  return { time, replica, snapshot: { ...content, ...counts } }
 }
 
 function sum(
-  snapshots: readonly ReplicaSnapshot[],
+  snapshots: readonly Snapshot[],
   {
     from = 0,
     to = 60,
@@ -89,7 +86,7 @@ describe('sumFigures', () => {
     const figures = sum(
       [
         snapshotAt(0, counts),
-        ...['r-1', 'r-1 1', 'r-1 +'].map((name) => snapshotAt(3, counts, name)),
+        ...['r-1', 'r-1 1', 'r-1 2'].map((name) => snapshotAt(3, counts, name)),
         snapshotAt(9, counts),
       ],
       { from: 2, to: 9 },
@@ -118,35 +115,6 @@ describe('sumFigures', () => {
       snapshotAt(1, { final_outcomes: { delivered: 1 }, pending: 10 }),
     ]
     expect(sum(snapshots)).toMatchObject({ pending_before: 8, points: [{ pending: 10 }, { pending: 10 }] })
-  })
-
-  it('counts envelopes without an outcome as unknown', () => {
-    const figures = sum([
-      snapshotAt(0, { outcomes: { delivered: 4 } }),
-      snapshotAt(0, { received: 3 }, 'r-2 +'),
-      snapshotAt(1, { outcomes: { delivered: 1 } }),
-    ])
-    expect(pick(figures, 'received', 'unknown')).toEqual([
-      [7, 3],
-      [1, 0],
-    ])
-    expect(balanceOf(figures)).toEqual([8, 8])
-  })
-
-  it('takes unknown envelopes for spooled ones when entries end that no replica has spooled', () => {
-    const figures = sum([
-      snapshotAt(0, { settled: true, pending: 0 }),
-      snapshotAt(1, { received: 5 }),
-      snapshotAt(2, {}),
-      snapshotAt(3, { final_outcomes: { delivered: 2 } }),
-    ])
-    expect(pick(figures, 'unknown', 'pending')).toEqual([
-      [0, 0],
-      [3, 2],
-      [0, 2],
-      [0, 0],
-    ])
-    expect(balanceOf(figures)).toEqual([5, 5])
   })
 
   it('takes entries that end, and that no replica has spooled, for older ones until the store was empty, and then for received ones', () => {
@@ -182,18 +150,6 @@ describe('sumFigures', () => {
     ])
   })
 
-  it('lets an outcome of another replica take the place of an unknown envelope', () => {
-    const figures = sum([
-      snapshotAt(0, { received: 2 }, 'r-1 +'),
-      snapshotAt(1, { received: 3, outcomes: { delivered: 4 } }, 'r-2'),
-    ])
-    expect(pick(figures, 'received', 'unknown')).toEqual([
-      [1, 1],
-      [4, 0],
-    ])
-    expect(balanceOf(figures)).toEqual([5, 5])
-  })
-
   it('returns no negative number, and results that add up, for any rows', () => {
     let seed = 7
     const random = (max: number) => {
@@ -207,7 +163,6 @@ describe('sumFigures', () => {
           {
             outcomes: { delivered: random(3), spooled: random(3) },
             final_outcomes: { delivered: random(3) },
-            received: random(8) - 1,
             resent: random(2),
             vanished: random(1),
             ...(random(1) && { pending: random(5) }),
@@ -226,10 +181,10 @@ describe('sumFigures', () => {
   })
 
   it('returns the counts of one project, with its pending envelopes', () => {
-    const ofProject = { ...emptySnapshot(), received: 2, outcomes: { spooled: 1, delivered: 1 } }
+    const ofProject = { ...noCounts(), outcomes: { spooled: 1, delivered: 1 } }
     const snapshots = [
       snapshotAt(0, {
-        ...{ outcomes: { spooled: 9 }, received: 12, pending: 30, project_pending: { p: 4 } },
+        ...{ outcomes: { spooled: 9 }, pending: 30, project_pending: { p: 4 } },
         projects: { p: ofProject },
       }),
       snapshotAt(1, { pending: 30 }),
@@ -241,35 +196,5 @@ describe('sumFigures', () => {
         { received: 0, pending: 4, unknown: 0 },
       ],
     })
-  })
-})
-
-describe('parseSnapshot', () => {
-  const parse = (data: unknown) => parseSnapshot({ time: START, data: JSON.stringify(data) })
-
-  it.each(['{"outcomes":', 'null', '7', '""'])('skips %s', (data) => {
-    expect(parseSnapshot({ time: START, data })).toBeUndefined()
-  })
-
-  it('reads a row of the previous release, which has outcomes without reasons', () => {
-    const { outcomes, received, items, last, settled } = parse({
-      ...{ outcomes: { delivered: 2, rejected: 3 }, unavailable: 1, projects: {}, pending: 4 },
-    }) ?? { ...emptySnapshot(), outcomes: undefined }
-    expect({ outcomes, received, items, last, settled }).toEqual({
-      outcomes: { delivered: 2, rejected: 2, 'rejected:spool-unwritable': 1 }, // the reason of a loss is one with 503
-      ...{ received: 5, items: {}, last: START, settled: false },
-    })
-  })
-
-  it('returns numbers for whatever stands in a row', () => {
-    const snapshot = parse({
-      ...{ received: 'x', bytes: -4, outcomes: { a: null, b: -1, c: 'x', d: 2 }, projects: { p: 1 } },
-      ...{ upstreams: { s: { delivered: {}, durations: [] } }, pending: -1, total: null },
-    })
-    expect(snapshot).toMatchObject({
-      ...{ received: 2, bytes: 0, outcomes: { a: 0, b: 0, c: 0, d: 2 }, total: 0 },
-      ...{ upstreams: { s: { delivered: 0, durations: {} } }, projects: { p: { received: 0 } } },
-    })
-    expect(snapshot).not.toHaveProperty('pending')
   })
 })

@@ -1,21 +1,17 @@
-/** Snapshots of one replica, and figures of several that share a store. */
+/** History of one replica, and figures of several that share a store. */
 
-import { rm, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { FinalOutcome, Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
 import type { FiguresPoint } from '../../../contract/figures.ts'
 import { Counters } from '../../../tunnel/src/observe/counters.ts'
-import { SnapshotRecorder } from '../../../tunnel/src/observe/snapshot-recorder.ts'
-import { TallyFile } from '../../../tunnel/src/observe/tally.ts'
+import { History } from '../../../tunnel/src/observe/history.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 import {
   SNAPSHOT_STEPS,
   type SnapshotRow,
   type SnapshotStore,
 } from '../../../tunnel/src/pipeline/shared-state.ts'
-import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -56,25 +52,20 @@ class MemoryStore implements SnapshotStore {
 
 let clock: Clock
 let store: MemoryStore
-let folder: Awaited<ReturnType<typeof makeMemoryFolder>>
 
-beforeEach(async () => {
+beforeEach(() => {
   clock = new Clock()
   store = new MemoryStore()
-  folder = await makeMemoryFolder()
 })
-
-afterEach(() => folder[Symbol.asyncDispose]())
 
 function open(replica = 'r-1') {
   const dsns = [PROJECT, OTHER_PROJECT].flatMap((name) => parseDsn(`https://abc@${name}`) ?? [])
   const projects = createProjects(dsns)
   const log: string[] = []
-  const tally = new TallyFile(folder.path, replica, (error) => void log.push(String(error)))
   const now = () => clock.time
-  const counters = new Counters(projects, tally, now)
+  const counters = new Counters(projects, now)
   const deps = {
-    ...{ store, storeId: () => 's-1', counters, tally, projects, replica, now, clock: now },
+    ...{ store, storeId: () => 's-1', counters, projects, replica, now },
     pending: async () => {
       opened.readings++
       return opened.spool ?? Promise.reject(new Error('no response'))
@@ -84,11 +75,10 @@ function open(replica = 'r-1') {
       warn: (_: unknown, line?: string) => void log.push(String(line)),
     },
   }
-  const recorder = new SnapshotRecorder(deps)
+  const history = new History(deps)
   const opened = {
-    ...{ counters, recorder, log, tally },
-    count: (parts: Partial<Receipt> = {}, requestId = 'a'.repeat(32)) =>
-      counters.count({ ...RECEIPT, ...parts }, requestId),
+    ...{ counters, history, log },
+    count: (parts: Partial<Receipt> = {}) => counters.count({ ...RECEIPT, ...parts }),
     end: (finalOutcome: FinalOutcome) =>
       counters.countFinalOutcome({ final_outcome: finalOutcome, project: PROJECT }),
     /** Totals of the spool; `undefined` when it does not respond. */
@@ -98,8 +88,8 @@ function open(replica = 'r-1') {
     /** Returns the points of all that is kept of a step. */
     async points(step = MINUTE, project?: string): Promise<FiguresPoint[]> {
       const { keepMs = 0 } = SNAPSHOT_STEPS.find((each) => each.step === step) ?? {}
-      const range = { from: Math.floor((clock.time - keepMs) / step) * step, to: clock.time + 1, step }
-      return (await recorder.read(range, step, project)).points
+      const range = { from: Math.floor((clock.time - keepMs) / step) * step, to: clock.time, step }
+      return (await history.read(range, step, project)).points
     },
   }
   return opened
@@ -109,16 +99,16 @@ const minuteOf = ({ time }: FiguresPoint) => (time - START) / MINUTE
 const deliveredIn = (points: readonly FiguresPoint[]) =>
   points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
 
-describe('SnapshotRecorder', () => {
+describe('History', () => {
   it('stores the counts of each minute, and of the ten minutes and the hour so far', async () => {
     const tunnel = open()
     tunnel.count({ outcome: 'spooled' })
     clock.at(1)
-    await tunnel.recorder.record()
+    await tunnel.history.record()
     tunnel.count({ outcome: 'rejected', reason: 'spool-full', status: 503, duration_ms: 3_000 })
     tunnel.end('expired')
     clock.at(2)
-    await tunnel.recorder.record()
+    await tunnel.history.record()
     const other = open('r-2') // has counted nothing
     expect(await other.points()).toEqual([
       {
@@ -149,11 +139,11 @@ describe('SnapshotRecorder', () => {
   })
 
   it('begins a row at each full step', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     for (let minute = 1; minute <= 65; minute++) {
       count()
       clock.at(minute)
-      await recorder.record()
+      await history.record()
     }
     const countsOf = async (step: number) => (await points(step)).map(({ outcomes }) => outcomes.delivered)
     expect(await countsOf(MINUTE)).toEqual(Array(65).fill(1))
@@ -163,20 +153,24 @@ describe('SnapshotRecorder', () => {
 
   it('stores a minute without envelopes, and leaves out the minutes in which no replica ran', async () => {
     const first = open()
-    clock.at(1)
-    await first.recorder.record()
-    clock.at(5)
-    const { recorder, points } = open('r-2')
+    for (const minute of [0.1, 1, 1.5]) {
+      clock.at(minute)
+      await first.history.record()
+    }
+    clock.at(5.5)
+    const { history, points } = open('r-2') // the first one was killed
     clock.at(6)
-    await recorder.record()
-    expect((await points()).map(minuteOf)).toEqual([0, 5])
+    await history.record()
+    expect((await points()).map(minuteOf)).toEqual([0, 1, 5])
   })
 
-  it('stores nothing within a minute in which nothing was counted', async () => {
-    const { recorder, readings } = open()
-    clock.at(0.5)
-    await recorder.record()
-    expect([store.rows.size, readings]).toEqual([0, 0])
+  it('stores a row when a minute begins, and then nothing until something is counted', async () => {
+    const tunnel = open()
+    for (const minute of [0.1, 0.2, 0.5]) {
+      clock.at(minute)
+      await tunnel.history.record()
+    }
+    expect([store.rows.size, tunnel.readings]).toEqual([SNAPSHOT_STEPS.length, 1])
   })
 
   it('returns what it has counted and not stored, and what the others have stored', async () => {
@@ -184,12 +178,12 @@ describe('SnapshotRecorder', () => {
     first.count()
     second.count()
     clock.at(0.25)
-    await first.recorder.record()
+    await first.history.record()
     first.count()
     expect(deliveredIn(await first.points())).toBe(2)
     expect(deliveredIn(await second.points())).toBe(2)
     clock.at(1)
-    await Promise.all([first.recorder.record(), second.recorder.record()])
+    await Promise.all([first.history.record(), second.history.record()])
     expect(await second.points()).toMatchObject([{ outcomes: { delivered: 3 }, received: 3, replicas: 2 }])
   })
 
@@ -202,9 +196,9 @@ describe('SnapshotRecorder', () => {
     first.spool = { envelopes: 7, lost: 2 }
     second.spool = { envelopes: 7 }
     clock.at(1)
-    await first.recorder.record()
+    await first.history.record()
     clock.at(1.01)
-    await second.recorder.record()
+    await second.history.record()
     for (const { points } of [first, second])
       expect(await points(10 * MINUTE)).toMatchObject([
         {
@@ -214,35 +208,26 @@ describe('SnapshotRecorder', () => {
       ])
   })
 
-  it('stores the minute in progress when it stops, and removes the tally', async () => {
-    const { recorder, count, tally } = open()
+  it('stores the minute in progress when it stops', async () => {
+    const { history, count } = open()
     clock.at(0.5)
     count()
-    await recorder.stop()
+    await history.stop()
     const other = open('r-2')
     expect(await other.points()).toMatchObject([{ outcomes: { delivered: 1 }, unknown: 0 }])
-    expect([tally.counted, await other.tally.others()]).toEqual([1, []])
-  })
-
-  it('leaves the tally to the other replicas when the last minute cannot be stored', async () => {
-    const { recorder, count } = open()
-    count()
-    store.isFailing = true
-    await recorder.stop()
-    expect(await open('r-2').tally.others()).toMatchObject([{ replica: 'r-1', counted: 1 }])
   })
 
   it('stores the losses of a failure of six hours in the rows of each step when the store works again', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     store.isFailing = true
     for (let minute = 1; minute <= 360; minute++) {
       count({ outcome: 'rejected', reason: 'spool-unwritable', status: 503 })
       clock.at(minute)
-      await recorder.record()
+      await history.record()
     }
     store.isFailing = false
     clock.at(361)
-    await recorder.record()
+    await history.record()
     const lostIn = async (step: number) =>
       (await points(step)).reduce(
         (sum, { outcomes }) => sum + (outcomes['rejected:spool-unwritable'] ?? 0),
@@ -252,13 +237,13 @@ describe('SnapshotRecorder', () => {
   })
 
   it('logs once that rows are not stored, has a warning with the reason, and logs when they are stored again', async () => {
-    const { recorder, log } = open()
+    const { history, log } = open()
     for (const [minute, isFailing] of [false, true, true, false, false, true].entries()) {
       store.isFailing = isFailing
       clock.at(minute + 1)
-      await recorder.record()
-      if (isFailing) expect(recorder.warning).toContain('not stored now: disk full.')
-      else expect(recorder.warning).toBeUndefined()
+      await history.record()
+      if (isFailing) expect(history.warning).toContain('not stored now: disk full.')
+      else expect(history.warning).toBeUndefined()
     }
     expect(log).toEqual([
       'the figures are not stored',
@@ -267,17 +252,17 @@ describe('SnapshotRecorder', () => {
     ])
   })
 
-  it('keeps as many unsaved rows of each step as the store does', async () => {
-    const { recorder } = open()
+  it('keeps unsaved rows for as long as the store would', async () => {
+    const { history } = open()
     store.isFailing = true
-    for (let hour = 1; hour <= 200; hour++) {
-      clock.at(60 * hour)
-      await recorder.record()
+    for (let minute = 1; minute <= 200; minute++) {
+      clock.at(minute)
+      await history.record()
     }
     store.isFailing = false
-    await recorder.stop()
-    const rowsOf = async (step: number) => (await store.read(step, 0)).length
-    expect([await rowsOf(MINUTE), await rowsOf(10 * MINUTE), await rowsOf(HOUR)]).toEqual([90, 150, 170])
+    await history.stop()
+    const times = (await store.read(MINUTE, 0)).map(({ time }) => (time - START) / MINUTE)
+    expect(times.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 92 }, (_, i) => 109 + i))
   })
 
   it('counts each minute while the store does not respond', async () => {
@@ -288,54 +273,56 @@ describe('SnapshotRecorder', () => {
     for (const minute of [1, 2, 3]) {
       tunnel.count()
       clock.at(minute)
-      recorded.push(tunnel.recorder.record())
+      recorded.push(tunnel.history.record())
       await expect.poll(() => tunnel.readings).toBe(minute)
     }
     disk.resolve()
     await Promise.all(recorded)
+    await tunnel.history.record()
     expect((await open('r-2').points()).map(({ outcomes }) => outcomes.delivered)).toEqual([1, 1, 1])
   })
 
   it('adds to the current row when the clock is set back', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     for (const minute of [30, 2, 3, 31]) {
       count()
       clock.at(minute)
-      await recorder.record()
+      await history.record()
     }
     expect(await points(HOUR)).toMatchObject([{ outcomes: { delivered: 4 } }])
     expect(deliveredIn(await points(MINUTE))).toBe(4)
   })
 
   it('counts at the present time again after the clock was ahead for a minute', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     const ahead = 9 * 24 * 60
     for (const minute of [1, 2, ahead, ahead + 1, 3, 4, 5]) {
       count()
       clock.at(minute)
-      await recorder.record()
+      await history.record()
     }
     expect((await points()).map((point) => [minuteOf(point), point.outcomes.delivered])).toEqual([
       [0, 1],
       [1, 1],
       [2, 1],
-      [3, 2],
+      [3, 1],
       [4, 1],
     ])
-    for (const step of [10 * MINUTE, HOUR]) expect(deliveredIn(await points(step))).toBe(6)
+    for (const step of [10 * MINUTE, HOUR]) expect(deliveredIn(await points(step))).toBe(5)
   })
 
   it('loses no counts when the clock is set back over hours that it has counted', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     const pass = async (from: number, to: number) => {
       for (let minute = from; minute <= to; minute++) {
         count()
         clock.at(minute)
-        await recorder.record()
+        await history.record()
       }
     }
     await pass(1, 180)
     await pass(10, 180)
+    clock.at(181)
     expect(deliveredIn(await points(HOUR))).toBe(351)
   })
 
@@ -343,43 +330,44 @@ describe('SnapshotRecorder', () => {
     const tunnel = open()
     tunnel.spool = { envelopes: 1, lost: 5 }
     clock.at(1)
-    await tunnel.recorder.record()
+    await tunnel.history.record()
     tunnel.spool = undefined
     tunnel.count()
     clock.at(2)
-    await tunnel.recorder.record()
+    await tunnel.history.record()
     expect((await tunnel.points())[1]).toMatchObject({ outcomes: { delivered: 1 }, vanished: 0, pending: 1 })
   })
 
   it('returns the counts of one project', async () => {
-    const { recorder, count, points } = open()
+    const { history, count, points } = open()
     count()
     count({ project: OTHER_PROJECT, outcome: 'filtered', reason: 'empty' })
     clock.at(1)
-    await recorder.record()
+    await history.record()
     expect(await points(MINUTE, OTHER_PROJECT)).toMatchObject([
       {
         ...{ received: 1, outcomes: { 'filtered:empty': 1 }, categories: { error: 1 }, bytes: 700 },
         ...{ durations: {}, unknown: 0, pending: 0 },
       },
     ])
-    expect(recorder.knows(PROJECT)).toBe(true)
-    expect(recorder.knows('elsewhere.example/1')).toBe(false)
+    expect(history.knows(PROJECT)).toBe(true)
+    expect(history.knows('elsewhere.example/1')).toBe(false)
   })
 
   it('lets other work run between the rows of many replicas', async () => {
     await store.add(
       Array.from({ length: 1_000 }, (_, i) => ({
-        ...{ step: HOUR, time: START, replica: `r-${i}`, data: '{"received":1}' },
+        ...{ step: HOUR, time: START, replica: `r-${i}`, data: '{"outcomes":{"delivered":1}}' },
       })),
     )
+    clock.at(1)
     let turns = 0
     const turn = () => {
       turns++
       immediate = setImmediate(turn)
     }
     let immediate = setImmediate(turn)
-    expect(await open().points(HOUR)).toMatchObject([{ received: 1_000, replicas: 1_000 }])
+    expect(await open('reader').points(HOUR)).toMatchObject([{ received: 1_000, replicas: 1_001 }])
     clearImmediate(immediate)
     expect(turns).toBeGreaterThan(5)
   })
@@ -389,93 +377,3 @@ describe('SnapshotRecorder', () => {
     await expect(open().points()).rejects.toThrow('disk full')
   })
 })
-
-describe('A lost replica', () => {
-  it('leaves the number of its last envelopes, which another one counts once as unknown', async () => {
-    const killed = open()
-    killed.count()
-    clock.at(0.5)
-    await killed.recorder.record()
-    for (let n = 0; n < 3; n++) killed.count({ outcome: 'spooled' })
-    await lastSignOfLife('r-1', START + 0.6 * MINUTE)
-    const others = [open('r-2'), open('r-3')]
-    for (const seconds of [36, 65]) {
-      clock.at(seconds / 60)
-      for (const { recorder } of others) await recorder.watch()
-      expect((await others[0]?.points())?.map(({ received }) => received)).toEqual([1])
-    }
-    clock.at(66 / 60)
-    await Promise.all(others.map(({ recorder }) => recorder.watch()))
-    for (const step of [MINUTE, 10 * MINUTE, HOUR])
-      expect(await others[0]?.points(step)).toMatchObject([
-        { received: 4, outcomes: { delivered: 1 }, unknown: 3, pending: 0 },
-      ])
-    const left = await others[0]?.tally.others()
-    expect(left?.map(({ replica }) => replica)).toEqual(['r-3'])
-  })
-
-  it('is not one whose tally changes, or that has stored all it counted', async () => {
-    const [first, second] = [open(), open('r-2')]
-    for (let second_ = 0; second_ <= 90; second_ += 15) {
-      clock.at(second_ / 60)
-      first.count()
-      await lastSignOfLife('r-1', clock.time)
-      await second.recorder.watch()
-    }
-    await first.recorder.record()
-    await second.recorder.watch()
-    clock.at(3)
-    await second.recorder.watch()
-    expect(await second.points(HOUR)).toMatchObject([{ received: 7, unknown: 0 }])
-    expect((await second.tally.others()).length).toBe(0)
-  })
-
-  it('counts an envelope once that nginx has sent to another replica after its response was lost', async () => {
-    const killed = open()
-    const [id, other] = ['b'.repeat(32), 'c'.repeat(32)]
-    killed.count({}, id)
-    const second = open('r-2')
-    for (const each of [id, other]) second.count({ flags: ['retried'] }, each)
-    clock.at(0.1)
-    await second.recorder.record()
-    await lastSignOfLife('r-1', START + 5_000)
-    await second.recorder.watch()
-    clock.at(0.9)
-    await second.recorder.watch()
-    expect(await second.points()).toMatchObject([{ received: 2, outcomes: { delivered: 2 }, unknown: 0 }])
-  })
-
-  it('takes back its envelopes when it only stood still', async () => {
-    const paused = open()
-    paused.count()
-    paused.count()
-    await lastSignOfLife('r-1', START)
-    const second = open('r-2')
-    await second.recorder.watch()
-    clock.at(0.6)
-    await second.recorder.watch()
-    expect(await second.points()).toMatchObject([{ received: 2, unknown: 2 }])
-    paused.count()
-    await paused.recorder.watch()
-    await paused.recorder.record()
-    expect(await second.points()).toMatchObject([{ received: 3, unknown: 0, outcomes: { delivered: 3 } }])
-    expect(await second.tally.others()).toMatchObject([{ replica: 'r-1', counted: 3 }])
-  })
-
-  it('is counted in memory when there can be no tally', async () => {
-    await rm(folder.path, { recursive: true })
-    const { writeFile } = await import('node:fs/promises')
-    await writeFile(folder.path, '')
-    const { recorder, count, log, points } = open()
-    expect(log).toHaveLength(1)
-    count()
-    clock.at(1)
-    await recorder.record()
-    await recorder.watch()
-    expect(await points()).toMatchObject([{ received: 1 }])
-  })
-})
-
-function lastSignOfLife(replica: string, time: number): Promise<void> {
-  return utimes(join(folder.path, `envelopes-${replica}`), time / 1000, time / 1000)
-}

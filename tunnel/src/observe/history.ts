@@ -1,0 +1,272 @@
+/** History of the counter table: rows of each replica in the store that replicas share, and the figures of all of them. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { addCounts, type FigureCounts, type Figures, noCounts, type UpstreamCounts } from 'contract/figures'
+import type { Logger } from 'pino'
+import type { Projects } from '../pipeline/projects.ts'
+import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../pipeline/shared-state.ts'
+import type { Counted, Counters } from './counters.ts'
+import { type FiguresRange, type Snapshot, type SnapshotContent, sumFigures, sumOf } from './history-sums.ts'
+
+export type HistoryDeps = {
+  store: SnapshotStore
+  /** ID of the spool, which can change when it is reached. */
+  storeId: () => string
+  counters: Pick<Counters, 'figures' | 'revision'>
+  /** Totals of the spool, by key of the project where there are several. */
+  pending: () => Promise<PendingTotals>
+  projects: Projects
+  replica: string
+  logger: Pick<Logger, 'warn' | 'info'>
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+type PendingTotals = {
+  envelopes: number
+  lost?: number
+  partitions?: readonly { project: string; envelopes: number }[]
+}
+
+/** Row of this replica for the step that began at `time`, and the counts of the replica at its beginning. */
+type OwnRow = Snapshot & { step: number; before: Counted }
+
+const MINUTE_MS = 60_000
+const FLUSH_MS = 5_000
+const AFTER_MS = 50 // timers may fire a little early
+const READ_MS = 1_000
+const STORE_MS = 10_000
+const ROWS_IN_TURN = 100 // about 5 ms of the event loop with 20 projects
+export const MAX_PROJECTS = 20
+
+/**
+ * Each replica counts for itself, in rows of a minute, ten minutes and an hour. It replaces its current rows every 5 s, so that is what a
+ * killed one loses. A minute in which no replica ran has no row.
+ */
+export class History {
+  readonly #deps: HistoryDeps
+  readonly #projects: ReadonlySet<string>
+  /** Current row of each step. */
+  #current: OwnRow[] = []
+  /** Rows that are not in the store, or have changed since. */
+  readonly #unsaved = new Map<string, OwnRow>()
+  #saving: Promise<void> | undefined
+  #recordedAt: number
+  /** Revision of the counters that was recorded last. */
+  #revision = -1
+  #setBacks = 0
+  /** Entries that the store has lost. */
+  #vanished = 0
+  /** Number of entries that were spooled, sent again or ended, and when it last changed. */
+  #moved = { count: 0, at: Number.NEGATIVE_INFINITY }
+  #timer: NodeJS.Timeout | undefined
+  /** Reason why rows are not stored now. */
+  #problem: string | undefined
+
+  constructor(deps: HistoryDeps) {
+    this.#deps = deps
+    this.#projects = new Set([...new Set(deps.projects.all.map(({ name }) => name))].slice(0, MAX_PROJECTS))
+    this.#recordedAt = deps.now()
+    this.#begin(this.#recordedAt, this.#count())
+  }
+
+  start(): void {
+    const waitMs = FLUSH_MS - (this.#deps.now() % FLUSH_MS) + AFTER_MS
+    this.#timer = setTimeout(() => {
+      this.start()
+      void this.record()
+    }, waitMs).unref()
+  }
+
+  /** Stores the minute in progress. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#saving
+    await this.record()
+  }
+
+  /** Stores what was counted since the last call. Never rejects: rows that cannot be stored are tried again at the next call. */
+  async record(): Promise<void> {
+    const { counters, now, pending } = this.#deps
+    const isSameMinute = Math.floor(now() / MINUTE_MS) === Math.floor(this.#recordedAt / MINUTE_MS)
+    if (counters.revision === this.#revision && isSameMinute && this.#unsaved.size === 0) return
+    const totals = await within(READ_MS, pending()).catch(() => undefined)
+    this.#close(totals)
+    this.#saving ??= this.#save().finally(() => {
+      this.#saving = undefined
+    })
+    await this.#saving
+  }
+
+  /** Warning for the operator while rows cannot be stored. */
+  get warning(): string | undefined {
+    return this.#problem === undefined
+      ? undefined
+      : `The figures of this replica are not stored now: ${this.#problem}.`
+  }
+
+  /** ID of the store. Replicas that share it have the same. */
+  get storeId(): string {
+    return this.#deps.storeId()
+  }
+
+  /** Reports whether single projects are counted, and this is one of them. */
+  knows(project: string): boolean {
+    return this.#projects.has(project)
+  }
+
+  /** Returns the figures of all replicas, from rows of a step. Rejects when the store fails, or does not respond within 1 s. */
+  async read(range: FiguresRange, step: number, project?: string): Promise<Figures> {
+    const { store, now } = this.#deps
+    const rows = await within(READ_MS, store.read(step, now() - keptMsOf(step) - step))
+    const snapshots = new Map<string, Snapshot>()
+    for (const [index, row] of rows.entries()) {
+      if (index % ROWS_IN_TURN === ROWS_IN_TURN - 1) await nextTurn()
+      snapshots.set(keyOf(row), parseRow(row))
+    }
+    const counted = this.#count()
+    const running = this.#current.map((row) => countInto(row, counted, { last: now(), settled: false }))
+    for (const row of [...this.#unsaved.values(), ...running].filter((each) => each.step === step))
+      snapshots.set(keyOf(row), parseRow(serialize(row)))
+    return sumFigures([...snapshots.values()], range, step, project)
+  }
+
+  /** Ends the current rows with all that was counted, and begins those of the steps that have begun since. */
+  #close(totals: PendingTotals | undefined): void {
+    const now = this.#deps.now()
+    this.#vanished = totals?.lost ?? this.#vanished
+    this.#revision = this.#deps.counters.revision
+    const counted = this.#count()
+    const state = { last: now, settled: this.#isSettled(totals, counted), ...this.#describePending(totals) }
+    const closed = this.#current.map((row) => countInto(row, counted, state))
+    this.#current = closed
+    if (now < this.#recordedAt) this.#setBacks++
+    this.#recordedAt = now
+    this.#begin(now, counted)
+    for (const row of [...closed, ...this.#current]) this.#unsaved.set(keyOf(row), row)
+    for (const [key, { step, snapshot }] of this.#unsaved)
+      if (snapshot.last < now - keptMsOf(step)) this.#unsaved.delete(key)
+  }
+
+  /**
+   * Begins the rows of steps that have none at a time, all with the counts before. After the clock was set back they get another name, since
+   * rows of this time may exist.
+   */
+  #begin(now: number, before: Counted): void {
+    const replica = this.#setBacks === 0 ? this.#deps.replica : `${this.#deps.replica} ${this.#setBacks}`
+    this.#current = SNAPSHOT_STEPS.map(({ step }) => {
+      const time = Math.floor(now / step) * step
+      const current = this.#current.find((row) => row.step === step && row.time === time)
+      return current ?? { ...{ step, time, replica, before }, snapshot: emptyContent(now) }
+    })
+  }
+
+  /** Returns all counts since the start. */
+  #count(): Counted {
+    return { ...this.#deps.counters.figures(this.#projects), vanished: this.#vanished }
+  }
+
+  /** Reports whether the store had no pending envelope after a minute in which this replica spooled none and ended none. */
+  #isSettled(totals: PendingTotals | undefined, counts: FigureCounts): boolean {
+    const { outcomes, resent, final_outcomes: ended, vanished } = counts
+    const moved = (outcomes.spooled ?? 0) + resent + vanished + sumOf(ended)
+    const now = this.#deps.now()
+    if (moved !== this.#moved.count) this.#moved = { count: moved, at: now }
+    return totals?.envelopes === 0 && this.#moved.at < now - MINUTE_MS
+  }
+
+  #describePending(
+    totals: PendingTotals | undefined,
+  ): Pick<SnapshotContent, 'pending' | 'project_pending'> | undefined {
+    if (!totals) return undefined
+    const { projects } = this.#deps
+    const byProject: Record<string, number> = {}
+    for (const { project, envelopes } of totals.partitions ?? []) {
+      const name = (projects.byKey(project) ?? projects.successorOf(project))?.name
+      if (name !== undefined && this.knows(name)) byProject[name] = (byProject[name] ?? 0) + envelopes
+    }
+    return { pending: totals.envelopes, project_pending: byProject }
+  }
+
+  async #save(): Promise<void> {
+    const rows = [...this.#unsaved]
+    try {
+      await within(STORE_MS, this.#deps.store.add(rows.map(([, row]) => serialize(row))))
+    } catch (err) {
+      if (this.#problem === undefined) this.#deps.logger.warn({ err }, 'the figures are not stored')
+      this.#problem = err instanceof Error ? err.message : 'unknown error'
+      return
+    }
+    if (this.#problem !== undefined) this.#deps.logger.info('the figures are stored again')
+    this.#problem = undefined
+    for (const [key, row] of rows) if (this.#unsaved.get(key) === row) this.#unsaved.delete(key)
+  }
+}
+
+function countInto(row: OwnRow, counted: Counted, state: Partial<SnapshotContent>): OwnRow {
+  const { snapshot, before } = row
+  const projects = mapValues(counted.projects, (counts, name) =>
+    addCounts(counts, before.projects[name] ?? noCounts(), -1),
+  )
+  return { ...row, snapshot: { ...snapshot, ...addCounts(counted, before, -1), projects, ...state } }
+}
+
+function emptyContent(now: number): SnapshotContent {
+  return { ...noCounts(), projects: {}, settled: false, last: now }
+}
+
+function keptMsOf(step: number): number {
+  return SNAPSHOT_STEPS.find((each) => each.step === step)?.keepMs ?? 0
+}
+
+function keyOf({ time, replica, step }: Pick<SnapshotRow, 'time' | 'replica'> & { step?: number }): string {
+  return `${step} ${time} ${replica}`
+}
+
+function serialize({ step, time, replica, snapshot }: OwnRow): SnapshotRow {
+  const { pending } = snapshot
+  const content = { ...withoutZeros(snapshot), ...(pending !== undefined && { pending }) }
+  return { step, time, replica, data: JSON.stringify(content) }
+}
+
+/** Leaves out zeros, and records of nothing else: names stay in the counter table for as long as the process runs. */
+function withoutZeros(value: object): object {
+  const entries = Object.entries(value).map(([name, each]) => [
+    name,
+    typeof each === 'object' ? withoutZeros(each) : each,
+  ])
+  return Object.fromEntries(
+    entries.filter(([, each]) => each !== 0 && (typeof each !== 'object' || Object.keys(each).length > 0)),
+  )
+}
+
+/** Reads a row, also one of another release, which may lack counts. */
+function parseRow({ time, replica, data }: SnapshotRow): Snapshot {
+  const content: Partial<SnapshotContent> = JSON.parse(data)
+  return {
+    ...{ time, replica },
+    snapshot: {
+      ...emptyContent(time),
+      ...content,
+      upstreams: mapValues(
+        content.upstreams ?? {},
+        ({ delivered = 0, durations = {} }: Partial<UpstreamCounts>) => ({
+          delivered,
+          durations,
+        }),
+      ),
+      projects: mapValues(content.projects ?? {}, (counts) => ({ ...noCounts(), ...counts })),
+    },
+  }
+}
+
+function mapValues<A, B>(record: Record<string, A>, map: (value: A, name: string) => B): Record<string, B> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]))
+}
+
+/** Rejects when there is no result within `ms`. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no response within ${ms / 1000} s`)), ms)
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}
