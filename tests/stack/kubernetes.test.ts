@@ -88,7 +88,7 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
     const [container] = containersOf(pod)
     const user = `${podOf(pod).securityContext?.runAsUser}`
     const rights = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', user]
-    const env = Object.entries(environmentOf(manifests, pod, SECRETS)).flatMap(([name, value]) => [
+    const env = Object.entries(environmentOf(pod, SECRETS)).flatMap(([name, value]) => [
       '-e',
       `${name}=${value}`,
     ])
@@ -158,9 +158,10 @@ async function startCluster() {
     const options = [
       '-p',
       `127.0.0.1:${port}:4222`,
-      ...Object.entries({ ...environmentOf(manifests, nats, SECRETS), POD_NAME: name }).flatMap(
-        ([key, value]) => ['-e', `${key}=${value}`],
-      ),
+      ...Object.entries({ ...environmentOf(nats, SECRETS), POD_NAME: name }).flatMap(([key, value]) => [
+        '-e',
+        `${key}=${value}`,
+      ]),
       '-v',
       `${config}:/culvert/nats.conf:ro`,
       '--tmpfs',

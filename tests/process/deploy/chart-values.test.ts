@@ -22,15 +22,16 @@ import {
 import {
   componentIn,
   componentOf,
-  configOf,
   containersOf,
   environmentOf,
+  labelsOf,
   type Manifest,
   matches,
   named,
   parseDocuments,
   podOf,
   servicesOf,
+  type Workload,
   workloadsOf,
 } from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
@@ -44,10 +45,13 @@ const SECRETS = {
 const WITHOUT_NGINX = { nginx: { enabled: false }, settings: { TRUSTED_PROXIES: '10.0.0.0/8' } }
 const INGRESS_PODS = { podSelector: { matchLabels: { app: 'ingress' } } }
 const TUNNEL_ONLY = { ...WITHOUT_NGINX, web: { enabled: false } }
-/** Returns the annotations of the pods that read settings, by component. */
-const annotationsOf = (values: Values) => {
+type HttpRoute = {
+  spec: { rules: { matches: [{ path: { value: string } }]; backendRefs: [object] }[] }
+}
+/** Returns the template of the pods that read settings, by component. */
+const templatesOf = (values: Values) => {
   const workloads = workloadsOf(renderChart(values)).filter((each) => componentOf(each) !== 'nats')
-  return new Map(workloads.map((each) => [componentOf(each), each.spec?.template.metadata?.annotations]))
+  return new Map(workloads.map((each) => [componentOf(each), each.spec?.template]))
 }
 const ofKind = <T>(all: Manifest[], kind: string) =>
   all.filter((each) => each.kind === kind) as (T & Manifest)[]
@@ -65,54 +69,19 @@ describe('The chart', requires('helm'), () => {
     expect([status, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
   })
 
-  it('matches the schemas of Kubernetes with every part switched on, or off', async () => {
-    const off = { enabled: false }
-    const variants: Values[] = [
-      {
-        ingress: { enabled: true, host: 'shop.example', tlsSecret: 'tls' },
-        tunnel: { autoscaling: { envelopesInFlight: 64 } },
-        app: { url: 'http://shop:3000', podLabels: { app: 'shop' } },
-        service: { annotations: { a: 'b' } },
-        networkPolicy: {
-          egress: [{ cidr: '10.1.2.3/32', port: 9000 }],
-          privateNetworks: ['1.2.3.0/24', '2001:db8::/32'],
-        },
-        nodeSelector: { disk: 'ssd' },
-        tolerations: [{ operator: 'Exists' }],
-        imagePullSecrets: ['registry'],
-        monitoring: { dashboard: true },
-      },
-      {
-        ...TUNNEL_ONLY,
-        ...{
-          nats: off,
-          networkPolicy: off,
-          podDisruptionBudget: off,
-          spool: { url: 'nats://nats.example:4222' },
-        },
-        ...{ existingSecret: 'mine', priorityClass: { create: false }, tunnel: { autoscaling: off } },
-      },
-    ]
-    for (const manifest of variants.flatMap((values) => renderChart(values))) {
-      const { apiVersion, kind } = manifest
-      const Model = (await import(/* @vite-ignore */ `kubernetes-models/${apiVersion}/${kind}`))[kind]
-      expect(() => new Model(manifest).validate(), `${kind} ${manifest.metadata.name}`).not.toThrow()
-    }
-  })
-
   it.each<[string, Values]>([
     ['Set image.prefix', { image: { prefix: '' } }],
     ['Set secrets.SENTRY_DSN, or existingSecret', { secrets: { SENTRY_DSN: '' } }],
     ['Set spool.url, or nats.enabled', { nats: { enabled: false } }],
     ['Set either nats.enabled or spool.url', { spool: { url: 'nats://nats.example:4222' } }],
-    ['Set ingress.host', { ingress: { enabled: true } }],
+    ['Set ingress.hosts', { ingress: { enabled: true } }],
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
     [
       'derived in settings.TUNNEL_PATHS needs nginx.enabled',
       {
         ...TUNNEL_ONLY,
-        ingress: { enabled: true, host: 'a.example' },
+        ingress: { enabled: true, hosts: ['a.example'] },
         settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/monitoring|derived' },
       },
     ],
@@ -126,17 +95,14 @@ describe('The chart', requires('helm'), () => {
   })
 
   it('names all objects after the release, so that two releases can share a namespace', () => {
-    const rendered = renderChart({}, 'shop')
-    const all = rendered.filter(({ kind }) => kind !== 'PriorityClass')
-    const priorities = ofKind(rendered, 'PriorityClass').map(({ metadata }) => metadata.name)
-    expect(priorities).toEqual(['culvert-shop-culvert']) // begins with the namespace: it is in none
+    const all = renderChart({}, 'shop')
     expect(
       all.map(({ metadata }) => metadata.name).filter((name) => !/^shop-culvert(-|$)/.test(name)),
     ).toEqual([])
     const others = workloadsOf(renderChart())
     for (const { spec } of servicesOf(all))
       for (const other of others) expect(matches(spec?.selector, other.metadata.labels ?? {})).toBe(false)
-    const { SPOOL_URL } = environmentOf(all, componentIn(workloadsOf(all), 'tunnel'), SECRETS)
+    const { SPOOL_URL } = environmentOf(componentIn(workloadsOf(all), 'tunnel'), SECRETS)
     expect(SPOOL_URL).toContain('nats://shop-culvert-nats-0.shop-culvert-nats.culvert.svc.cluster.local,')
   })
 })
@@ -145,10 +111,8 @@ describe('docs/kubernetes.md', requires('helm'), () => {
   it('shows values that the chart accepts', () => {
     const page = readFileSync(resolve(ROOT, 'docs/kubernetes.md'), 'utf8')
     const [, example = ''] = /```yaml\n# culvert-values.yaml\n(.*?)```/s.exec(page) ?? []
-    const values: Values = parse(example)
-    expect(configOf(renderChart(values), 'culvert-settings')).toMatchObject({
-      TRUSTED_PROXIES: '203.0.113.0/24',
-    })
+    const tunnel = componentIn(workloadsOf(renderChart(parse(example))), 'tunnel')
+    expect(environmentOf(tunnel, SECRETS)).toMatchObject({ TRUSTED_PROXIES: '203.0.113.0/24' })
   })
 })
 
@@ -214,7 +178,7 @@ describe('Secrets of the chart', requires('helm'), () => {
   })
 
   it('and settings replace the pods that read them when they change, except for passwords', () => {
-    const before = annotationsOf({})
+    const before = templatesOf({})
     expect([...before.keys()].sort()).toEqual(['nginx', 'tunnel', 'web'])
     const passwords = {
       OPERATOR_PASSWORD: 'a password of twelve',
@@ -222,20 +186,19 @@ describe('Secrets of the chart', requires('helm'), () => {
       SPOOL_CREDENTIALS: 'user:password',
     }
     const secrets = { SENTRY_DSN: SECRETS.SENTRY_DSN, ...passwords }
-    expect(annotationsOf({ secrets })).toEqual(before) // who reads a pod cannot guess passwords by their hash
+    expect(templatesOf({ secrets })).toEqual(before) // who reads a pod cannot guess passwords by their hash
     for (const values of [
       { settings: { LAB: 'on' } },
       { secrets: { SENTRY_DSN: 'https://other@o1.ingest.us.sentry.io/2' } },
       { scrubRules: '{}' },
     ])
-      for (const [name, annotations] of annotationsOf(values))
-        expect(annotations, name).not.toEqual(before.get(name))
+      for (const [name, template] of templatesOf(values)) expect(template, name).not.toEqual(before.get(name))
   })
 
   it('and settings replace the tunnels when nginx is switched off, which changes EDGE', () => {
     const { settings } = WITHOUT_NGINX
-    const before = annotationsOf({ settings }).get('tunnel')
-    expect(annotationsOf(TUNNEL_ONLY).get('tunnel')).not.toEqual(before)
+    const before = templatesOf({ settings }).get('tunnel')
+    expect(templatesOf(TUNNEL_ONLY).get('tunnel')).not.toEqual(before)
   })
 })
 
@@ -258,7 +221,7 @@ describe('An upgrade to another version of the chart', requires('helm'), () => {
 })
 
 describe('Tunnels only', requires('helm'), () => {
-  const all = () => renderChart({ ...TUNNEL_ONLY, ingress: { enabled: true, host: 'a.example' } })
+  const all = () => renderChart({ ...TUNNEL_ONLY, ingress: { enabled: true, hosts: ['a.example'] } })
 
   it('run without nginx and web, and are reached on their paths', () => {
     const manifests = all()
@@ -269,7 +232,7 @@ describe('Tunnels only', requires('helm'), () => {
     const tunnel = componentIn(workloadsOf(manifests), 'tunnel')
     expect(matches(spec?.selector, tunnel.spec?.template.metadata?.labels ?? {})).toBe(true)
     expect(policyOf(manifests, 'tunnel').spec?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }] })
-    const env = environmentOf(manifests, tunnel, SECRETS)
+    const env = environmentOf(tunnel, SECRETS)
     expect(readConfig(env)).toMatchObject({ forward: true })
     expect(env).not.toHaveProperty('EDGE') // any pod can reach it: only TRUSTED_PROXIES count
   })
@@ -277,7 +240,7 @@ describe('Tunnels only', requires('helm'), () => {
   it('get a console from web', () => {
     const manifests = renderChart({
       ...WITHOUT_NGINX,
-      ingress: { enabled: true, host: 'a.example' },
+      ingress: { enabled: true, hosts: ['a.example'] },
       settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/a|/b' },
       networkPolicy: { ingressFrom: [INGRESS_PODS] },
     })
@@ -287,7 +250,7 @@ describe('Tunnels only', requires('helm'), () => {
       ['/console', 'culvert-web'],
     ])
     const web = componentIn(workloadsOf(manifests), 'web')
-    const { TUNNEL_ORIGIN } = environmentOf(manifests, web, SECRETS)
+    const { TUNNEL_ORIGIN } = environmentOf(web, SECRETS)
     expect(TUNNEL_ORIGIN).toBe('http://culvert-tunnel.culvert.svc.cluster.local:9090')
     const from = [INGRESS_PODS]
     expect(policyOf(manifests, 'web').spec?.ingress).toEqual([{ ports: [{ port: 'http' }], from }])
@@ -299,9 +262,99 @@ describe('Tunnels only', requires('helm'), () => {
   })
 })
 
+describe('The PriorityClass', requires('helm'), () => {
+  it('is created on demand only, since a namespace admin may not create it', () => {
+    const all = renderChart()
+    expect(ofKind(all, 'PriorityClass')).toEqual([])
+    for (const each of workloadsOf(all)) expect(podOf(each)).not.toHaveProperty('priorityClassName')
+  })
+
+  it('has a name that no release of another namespace can have', () => {
+    const all = renderChart({ priorityClass: { create: true } })
+    expect(ofKind(all, 'PriorityClass').map(({ metadata }) => metadata)).toMatchObject([
+      { name: 'culvert.culvert' }, // namespace and release: a namespace has no dot
+    ])
+    const classes = workloadsOf(all).map((each) => [componentOf(each), podOf(each).priorityClassName])
+    expect(Object.fromEntries(classes)).toEqual({
+      nginx: 'culvert.culvert',
+      tunnel: 'culvert.culvert',
+      web: undefined, // envelopes are served while ordinary pods are evicted; pages may wait
+      nats: 'culvert.culvert',
+    })
+  })
+})
+
+describe('Fields of the pods', requires('helm'), () => {
+  const render = (values: Values) => workloadsOf(renderChart(values))
+  const podIn = (workloads: Workload[], name: string) => podOf(componentIn(workloads, name))
+
+  it('come from the values of all pods, with those of a component before them', () => {
+    const all = render({
+      podAnnotations: { a: 'all', b: 'all' },
+      podLabels: { team: 'payments', 'app.kubernetes.io/component': 'other' },
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'all' }],
+      affinity: { podAntiAffinity: {} },
+      tunnel: {
+        podAnnotations: { b: 'tunnel' },
+        tolerations: [{ key: 'tunnel' }],
+        nodeSelector: { zone: 'a' },
+        priorityClassName: 'high',
+        terminationGracePeriodSeconds: 120,
+      },
+    })
+    const annotationsOf = (name: string) => componentIn(all, name).spec?.template.metadata?.annotations
+    expect(annotationsOf('web')).toMatchObject({ a: 'all', b: 'all' })
+    expect(annotationsOf('tunnel')).toMatchObject({ a: 'all', b: 'tunnel' })
+    expect(labelsOf(componentIn(all, 'nats'))).toMatchObject({ team: 'payments' })
+    for (const each of all) expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
+    expect(podIn(all, 'nginx')).toMatchObject({
+      tolerations: [{ key: 'all' }],
+      nodeSelector: { disk: 'ssd' },
+    })
+    expect(podIn(all, 'nginx')).not.toHaveProperty('priorityClassName')
+    expect(podIn(all, 'tunnel')).toMatchObject({
+      tolerations: [{ key: 'tunnel' }],
+      nodeSelector: { disk: 'ssd', zone: 'a' },
+      affinity: { podAntiAffinity: {} },
+      priorityClassName: 'high',
+      terminationGracePeriodSeconds: 120,
+    })
+  })
+
+  it('take more environment and other spread constraints', () => {
+    const spread = { maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }
+    const all = render({
+      extraEnv: [{ name: 'TZ', value: 'UTC' }],
+      web: { extraEnv: [{ name: 'TZ', value: 'Europe/Berlin' }], envFrom: [{ secretRef: { name: 'more' } }] },
+      nginx: { topologySpreadConstraints: [spread] },
+    })
+    const containerOf = (name: string) => containersOf(componentIn(all, name))[0]
+    for (const name of ['nginx', 'tunnel', 'nats'])
+      expect(containerOf(name)?.env, name).toContainEqual({ name: 'TZ', value: 'UTC' })
+    expect(containerOf('web')?.env).toContainEqual({ name: 'TZ', value: 'Europe/Berlin' })
+    expect(containerOf('web')?.envFrom).toEqual([{ secretRef: { name: 'more' } }])
+    expect(podIn(all, 'nginx').topologySpreadConstraints).toEqual([spread])
+    expect(podIn(all, 'tunnel').topologySpreadConstraints).toHaveLength(2)
+  })
+
+  it('have no user on OpenShift, which chooses one', () => {
+    const file = readFileSync(resolve(ROOT, 'deploy/helm/values/openshift.yaml'), 'utf8')
+    for (const each of render(parse(file)))
+      expect(podOf(each).securityContext).toEqual({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      })
+  })
+})
+
 describe('Values of the chart', requires('helm'), () => {
   it('put an Ingress in front of nginx, in place of a load balancer', () => {
-    const ingress = { enabled: true, host: 'shop.example', tlsSecret: 'shop-tls' }
+    const ingress = {
+      enabled: true,
+      hosts: ['shop.example', '*.shop.example'],
+      tls: [{ hosts: ['shop.example'], secretName: 'shop-tls' }],
+    }
     const all = renderChart({ ingress })
     expect(pathsOf(all)).toEqual([['/', 'culvert']])
     const [{ spec, metadata } = {}] = ofKind<IIngress>(all, 'Ingress')
@@ -310,6 +363,23 @@ describe('Values of the chart', requires('helm'), () => {
     expect(named(servicesOf(all), 'culvert').spec).toMatchObject({ type: 'ClusterIP' })
     const plain = named(servicesOf(renderChart()), 'culvert').spec
     expect(plain).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+  })
+
+  it('route a Gateway to nginx, or to tunnels and console without it', () => {
+    const routesOf = (values: Values) =>
+      ofKind<HttpRoute>(renderChart(values), 'HTTPRoute')[0]?.spec.rules.map(
+        ({ matches: [match], backendRefs: [to] }) => [match.path.value, to],
+      )
+    const httpRoute = { enabled: true, parentRefs: [{ name: 'shop' }], hostnames: ['shop.example'] }
+    expect(routesOf({ httpRoute, service: { ports: { http: 8080 } } })).toEqual([
+      ['/', { name: 'culvert', port: 8080 }],
+    ])
+    const networkPolicy = { ingressFrom: [INGRESS_PODS] }
+    expect(routesOf({ ...WITHOUT_NGINX, httpRoute, networkPolicy })).toEqual([
+      ['/monitoring', { name: 'culvert', port: 80 }],
+      ['/console', { name: 'culvert-web', port: 3000 }],
+    ])
+    expect(named(servicesOf(renderChart({ httpRoute })), 'culvert').spec?.type).toBe('ClusterIP')
   })
 
   it('scale the tunnels by CPU, and also by envelopes in flight', () => {
@@ -334,6 +404,18 @@ describe('Values of the chart', requires('helm'), () => {
     const imageOf = (name: string) => containersOf(componentIn(workloadsOf(all), name))[0]?.image
     expect(imageOf('tunnel')).toBe(`${prefix}-tunnel:1.2.3@${digest.tunnel}`)
     expect(imageOf('web')).toBe(`${prefix}-web:1.2.3`)
+    const mirrored = renderChart({
+      image: { prefix, tag: '1.2.3', pullPolicy: 'Always' },
+      global: { image: { registry: 'mirror.example' } },
+    })
+    const containers = workloadsOf(mirrored).flatMap((each) => containersOf(each))
+    expect(containers.map(({ image }) => image?.replace(/:[^:]+$/, '')).sort()).toEqual([
+      'mirror.example/nats',
+      'mirror.example/nginx',
+      'mirror.example/team/culvert-tunnel',
+      'mirror.example/team/culvert-web',
+    ])
+    for (const { imagePullPolicy } of containers) expect(imagePullPolicy).toBe('Always')
   })
 
   it('use a NATS of the operator', () => {
@@ -344,7 +426,7 @@ describe('Values of the chart', requires('helm'), () => {
       secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, SPOOL_CREDENTIALS: 'culvert:secret' },
     })
     expect(all.filter((each) => componentOf(each) === 'nats')).toEqual([])
-    const env = environmentOf(all, componentIn(workloadsOf(all), 'tunnel'), {
+    const env = environmentOf(componentIn(workloadsOf(all), 'tunnel'), {
       ...SECRETS,
       SPOOL_CREDENTIALS: 'culvert:secret',
     })
@@ -360,7 +442,7 @@ describe('Values of the chart', requires('helm'), () => {
     const { data } = named(ofKind<ISecret>(all, 'Secret'), 'culvert')
     expect(atob(data?.HTTPS_PROXY ?? '')).toBe(HTTPS_PROXY)
     const tunnel = componentIn(workloadsOf(all), 'tunnel')
-    expect(environmentOf(all, tunnel, { ...SECRETS, HTTPS_PROXY })).toMatchObject({ HTTPS_PROXY })
+    expect(environmentOf(tunnel, { ...SECRETS, HTTPS_PROXY })).toMatchObject({ HTTPS_PROXY })
     expect(JSON.stringify(all.filter(({ kind }) => kind !== 'Secret'))).not.toContain('user:password')
   })
 
@@ -372,7 +454,7 @@ describe('Values of the chart', requires('helm'), () => {
     }
     const all = renderChart({ app })
     const problems: string[] = []
-    const env = environmentOf(all, componentIn(workloadsOf(all), 'nginx'), SECRETS)
+    const env = environmentOf(componentIn(workloadsOf(all), 'nginx'), SECRETS)
     expect(readNginxConfig(env, problems).app).toBe('shop.default.svc.cluster.local:3000')
     expect(problems).toEqual([])
     const peer = {
@@ -401,33 +483,45 @@ describe('Values of the chart', requires('helm'), () => {
     })
   })
 
-  it('mount certificate authorities into tunnel and web, and rules for scrubbing into the tunnel', () => {
+  it('mount certificate authorities and rules for scrubbing, which are part of the pods', () => {
     const caFile = readFileSync(resolve(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
     const all = renderChart({ caFile, scrubRules: '{"applications":{}}' })
-    expect(configOf(all, 'culvert-files')).toEqual({
-      'ca.pem': caFile,
-      'scrub-rules.json': '{"applications":{}}',
-    })
+    expect(ofKind(all, 'ConfigMap').map(({ metadata }) => metadata.name)).toEqual(['culvert-nats'])
     for (const [name, files] of [
       ['tunnel', { CA_FILE: '/etc/culvert/ca.pem', SCRUB_RULES: '/etc/culvert/scrub-rules.json' }],
       ['web', { CA_FILE: '/etc/culvert/ca.pem' }],
     ] as const) {
       const workload = componentIn(workloadsOf(all), name)
-      expect(environmentOf(all, workload, SECRETS)).toMatchObject(files)
+      expect(environmentOf(workload, SECRETS)).toMatchObject(files)
       const [container] = containersOf(workload)
       expect(container?.volumeMounts).toContainEqual({
         name: 'files',
         mountPath: '/etc/culvert',
         readOnly: true,
       })
-      expect(podOf(workload).volumes).toContainEqual({ name: 'files', configMap: { name: 'culvert-files' } })
+      const { metadata } = workload.spec?.template ?? {}
+      const items = podOf(workload).volumes?.find((volume) => volume.name === 'files')?.downwardAPI?.items
+      const contents = items?.map(({ path, fieldRef }) => {
+        const [, key = ''] = /^metadata\.annotations\['(.+)'\]$/.exec(fieldRef?.fieldPath ?? '') ?? []
+        return [path, metadata?.annotations?.[key]]
+      })
+      expect(contents).toEqual([
+        ['ca.pem', caFile],
+        ['scrub-rules.json', '{"applications":{}}'],
+      ])
     }
+  })
+
+  it('pass settings on unmodified, also those that look like references', () => {
+    const all = renderChart({ settings: { ALLOWED_HOSTS: 'a.example', SENTRY_RELEASE: '$(SENTRY_DSN) $$' } })
+    const tunnel = componentIn(workloadsOf(all), 'tunnel')
+    expect(environmentOf(tunnel, SECRETS)).toMatchObject({ SENTRY_RELEASE: '$(SENTRY_DSN) $$' })
   })
 
   it('start web with the settings of its pod', () => {
     const all = renderChart({ settings: { SENTRY_ENVIRONMENT: 'staging', MAX_ENVELOPE_BYTES: '104857600' } })
     const problems: string[] = []
-    const env = environmentOf(all, componentIn(workloadsOf(all), 'web'), SECRETS)
+    const env = environmentOf(componentIn(workloadsOf(all), 'web'), SECRETS)
     expect(readWebConfig(env, problems).browser.environment).toBe('staging')
     expect(problems).toEqual([])
   })
@@ -445,9 +539,11 @@ describe('Values of the chart', requires('helm'), () => {
     const notesFor = (...values: string[]) =>
       helmInCluster(cluster.url, [
         ...['install', 'culvert', CHART, '--dry-run=client', '--set', 'ingress.enabled=true'],
-        ...['--set', 'ingress.host=shop.example', ...values],
+        ...['--set', 'ingress.hosts={shop.example}', ...values],
       ])
     expect(await notesFor()).toContain('- Open http://shop.example/.')
-    expect(await notesFor('--set', 'ingress.tlsSecret=tls')).toContain('- Open https://shop.example/.')
+    expect(await notesFor('--set', 'ingress.tls[0].secretName=tls')).toContain(
+      '- Open https://shop.example/.',
+    )
   })
 })

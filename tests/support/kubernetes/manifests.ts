@@ -49,15 +49,8 @@ export function configuredContainer(workload: Workload): IContainer | undefined 
 }
 
 /** Returns the environment of the container that reads a workload's settings, with `$(NAME)` expanded; `secrets` replace those of the cluster. */
-export function environmentOf(
-  manifests: Manifest[],
-  workload: Workload,
-  secrets: Record<string, string>,
-): Record<string, string> {
+export function environmentOf(workload: Workload, secrets: Record<string, string>): Record<string, string> {
   const container = configuredContainer(workload)
-  const whole = (container?.envFrom ?? []).map(({ configMapRef }) =>
-    configOf(manifests, configMapRef?.name ?? ''),
-  )
   const isGiven = ({ secretKeyRef }: IEnvVarSource) =>
     !secretKeyRef?.optional || (secretKeyRef.key ?? '') in secrets
   const each = (container?.env ?? [])
@@ -66,9 +59,11 @@ export function environmentOf(
       name,
       value ?? secrets[valueFrom?.secretKeyRef?.key ?? ''] ?? workload.metadata.name,
     ])
-  const env: Record<string, string> = Object.assign({}, ...whole, Object.fromEntries(each))
+  const env: Record<string, string> = Object.fromEntries(each)
   for (const [name, value] of Object.entries(env))
-    env[name] = value.replaceAll(/\$\((\w+)\)/g, (reference, other: string) => env[other] ?? reference)
+    env[name] = value
+      .replaceAll(/(?<!\$)\$\((\w+)\)/g, (reference, other: string) => env[other] ?? reference)
+      .replaceAll('$$', '$')
   return env
 }
 

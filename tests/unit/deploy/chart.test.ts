@@ -23,9 +23,17 @@ describe('The schema of the values', () => {
 
   it('has every default value, and a default for every value', () => {
     const schema: Tree = JSON.parse(read('values.schema.json'))
-    expect(pathsOfSchema(schema).filter((path) => !/^(global|settings)\b/.test(path))).toEqual(
-      pathsOf(DEFAULTS).filter((path) => !path.startsWith('settings')),
-    )
+    const defaults = pathsOf(DEFAULTS).filter((path) => !path.startsWith('settings'))
+    /** Fields of the pods of one component, in place of those of all pods. */
+    const isOfPods = (path: string) => {
+      const [, field = ''] = /^(?:nginx|tunnel|web|nats)\.(\w+)$/.exec(path) ?? []
+      return field in DEFAULTS
+    }
+    expect(
+      pathsOfSchema(schema).filter(
+        (path) => !path.startsWith('settings') && (defaults.includes(path) || !isOfPods(path)),
+      ),
+    ).toEqual(defaults)
   })
 
   it.each([
@@ -47,6 +55,12 @@ describe('The schema of the values', () => {
     ['/app/url', { app: { url: 'https://shop.example' } }],
     ['/service/type', { service: { type: 'ExternalName' } }],
     ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.3', port: 9000 }] } }],
+    ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.300/32', port: 9000 }] } }],
+    ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.3/33', port: 9000 }] } }],
+    ['/networkPolicy/privateNetworks/0', { networkPolicy: { privateNetworks: ['2001:db8::/129'] } }],
+    ['/tunnel/resources/limits/memory', { tunnel: { resources: { limits: { memory: '384 MB' } } } }],
+    ['/nats/resources/requests/cpu', { nats: { resources: { requests: { cpu: 'one' } } } }],
+    ['/web', { web: { podAnotations: {} } }],
     ['/networkPolicy/egress/0', { networkPolicy: { egress: [{ cidr: '10.1.2.3/32' }] } }],
     ['', { replicas: 3 }],
   ])('refuses a wrong value at %j: %j', (path, values) => {
@@ -58,6 +72,12 @@ describe('The schema of the values', () => {
     { secrets: { SENTRY_DSN: 'https://a@o1.ingest.us.sentry.io/2, https://b@sentry.example/path/3' } },
     { image: { prefix: 'registry.example:5000/team/culvert' } },
     { nginx: { image: 'registry.example:5000/nginx:1.30' } },
+    {
+      nginx: {
+        resources: { requests: { cpu: 0.5, memory: '1.5Gi' }, limits: { 'ephemeral-storage': '1e9' } },
+      },
+    },
+    { web: { podAnnotations: { a: 'b' }, podSecurityContext: { runAsUser: null } } },
     { spool: { url: 'nats://nats-0.example:4222,nats-1.example:4222?replicas=3' } },
     { app: { url: 'http://shop.default.svc.cluster.local:3000' } },
     { settings: { HTTPS_PROXY: 'http://proxy.example:3128' } },
@@ -110,7 +130,9 @@ describe('Chart.yaml', () => {
 /** Returns the paths of all values that are not objects with values of their own. */
 function pathsOf(tree: Tree, prefix = ''): string[] {
   return Object.entries(tree).flatMap(([name, value]) =>
-    isTree(value) && Object.keys(value).length > 0 && !/^(requests|limits|annotations)$/.test(name)
+    isTree(value) &&
+    Object.keys(value).length > 0 &&
+    !/^(resources|annotations|lifecycle|\w+SecurityContext)$/.test(name)
       ? pathsOf(value, `${prefix}${name}.`)
       : [`${prefix}${name}`],
   )

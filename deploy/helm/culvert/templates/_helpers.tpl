@@ -1,10 +1,12 @@
+{{- define "culvert.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
 {{/* Name of the release's objects, without their component: at most 40 characters, so that a component fits. */}}
 {{- define "culvert.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
-{{- end -}}
+{{- $name := include "culvert.name" . -}}
+{{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
+{{- .Values.fullnameOverride | default $full | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* Full DNS name of a Service: nginx has no search path. Argument: list of the root and the component. */}}
@@ -13,171 +15,194 @@
 {{- printf "%s-%s.%s.svc.%s" (include "culvert.fullname" $root) (index . 1) $root.Release.Namespace $root.Values.clusterDomain -}}
 {{- end -}}
 
-{{/* Labels that select the pods of a component. Argument: list of the root and the component. */}}
+{{/* Labels that select the pods of a component, as JSON. Argument: list of the root and the component. */}}
 {{- define "culvert.selector" -}}
 {{- $root := index . 0 -}}
-app.kubernetes.io/name: {{ $root.Chart.Name }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
-{{- end -}}
-
-{{/* The same labels as JSON, for one line. */}}
-{{- define "culvert.selectorMap" -}}
-{{- include "culvert.selector" . | fromYaml | toJson -}}
-{{- end -}}
-
-{{/* Labels of an object. Argument: list of the root and the component. */}}
-{{- define "culvert.labels" -}}
-{{- $root := index . 0 -}}
-{{ include "culvert.selector" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- dict "app.kubernetes.io/name" (include "culvert.name" $root) "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/component" (index . 1) | toJson -}}
 {{- end -}}
 
 {{/* Metadata of an object. Argument: list of the root, the component and optionally the suffix of the name, which is the component otherwise. */}}
 {{- define "culvert.metadata" -}}
 {{- $root := index . 0 -}}
-{{- $suffix := last . -}}
-name: {{ include "culvert.fullname" $root }}{{ with $suffix }}-{{ . }}{{ end }}
+name: {{ include "culvert.fullname" $root }}{{ with last . }}-{{ . }}{{ end }}
 namespace: {{ $root.Release.Namespace }}
 labels:
-  {{- include "culvert.labels" (list $root (index . 1)) | nindent 2 }}
+  {{- include "culvert.selector" . | fromJson | toYaml | nindent 2 }}
+  app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+  app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+  helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+  {{- with $root.Values.commonLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 
-{{/* Name of an image. Argument: list of the root and "tunnel" or "web". */}}
+{{/* Image of a component with registry, tag and digest. Argument: list of the root and the component. */}}
 {{- define "culvert.image" -}}
-{{- $root := index . 0 -}}
-{{- $prefix := required "Set image.prefix to the prefix of your images' names, such as registry.example/culvert." $root.Values.image.prefix -}}
-{{- printf "%s-%s:%s" $prefix (index . 1) ($root.Values.image.tag | default $root.Chart.AppVersion) -}}
-{{- with index $root.Values.image.digest (index . 1) }}@{{ . }}{{ end -}}
+{{- $values := (index . 0).Values -}}
+{{- $component := index . 1 -}}
+{{- $image := index $values $component "image" -}}
+{{- if not $image -}}
+{{- $prefix := required "Set image.prefix to the prefix of your images' names, such as registry.example/culvert." $values.image.prefix -}}
+{{- $image = printf "%s-%s:%s" $prefix $component ($values.image.tag | default (index . 0).Chart.AppVersion) -}}
+{{- with index $values.image.digest $component }}{{ $image = printf "%s@%s" $image . }}{{ end -}}
+{{- end -}}
+{{- with $values.global.image.registry -}}
+{{- $image = printf "%s/%s" . (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $image "") -}}
+{{- end -}}
+{{- $image -}}
 {{- end -}}
 
-{{/* Name of the Secret of the settings, and below of that of NATS. */}}
 {{- define "culvert.secretName" -}}
 {{- .Values.existingSecret | default (include "culvert.fullname" .) -}}
+{{- end -}}
+
+{{/* Name of the PriorityClass, which belongs to no namespace. A namespace has no dot, so that no two releases have the same name. */}}
+{{- define "culvert.priorityClass" -}}
+{{- printf "%s.%s" .Release.Namespace (include "culvert.fullname" .) -}}
 {{- end -}}
 
 {{- define "culvert.natsSecretName" -}}
 {{- .Values.nats.existingSecret | default (printf "%s-nats" (include "culvert.fullname" .)) -}}
 {{- end -}}
 
-{{/* Name of the PriorityClass: it belongs to no namespace. */}}
-{{- define "culvert.priorityClass" -}}
-{{- printf "%s-%s" .Release.Namespace (include "culvert.fullname" .) -}}
+{{- define "culvert.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "culvert.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
-{{/* Fields that all pods have. Argument: list of the root, the component, the user and the priority: "urgent" or "normal". */}}
-{{- define "culvert.pod" -}}
+{{/*
+Fields of a pod or container, each from the value of a component, or of all pods where the component has none. Maps are merged.
+Argument: list of the root, the component and the keys of the values by field.
+*/}}
+{{- define "culvert.fields" -}}
+{{- $values := (index . 0).Values -}}
+{{- $own := get $values (index . 1) -}}
+{{- range $field, $key := index . 2 }}
+{{- $value := get $own $key | default (get $values $key) }}
+{{- if kindIs "map" (get $values $key) }}
+{{- $value = mergeOverwrite (deepCopy (get $values $key)) (get $own $key | default dict) }}
+{{- end }}
+{{- with $value }}
+{{ $field }}: {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Selector and template of a workload up to its containers. Argument: list of the root, the component and optionally annotations. */}}
+{{- define "culvert.podTemplate" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
-{{- $user := index . 2 -}}
-automountServiceAccountToken: false
-enableServiceLinks: false
-{{- if eq (index . 3) "urgent" }}
-{{- with ternary (include "culvert.priorityClass" $root) $root.Values.priorityClass.name $root.Values.priorityClass.create }}
-priorityClassName: {{ . }}
-{{- end }}
-{{- end }}
-{{- with $root.Values.imagePullSecrets }}
-imagePullSecrets:
-  {{- range . }}
-  - name: {{ . }}
-  {{- end }}
-{{- end }}
-{{- with $root.Values.nodeSelector }}
-nodeSelector: {{ toJson . }}
-{{- end }}
-{{- with $root.Values.tolerations }}
-tolerations: {{ toJson . }}
-{{- end }}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: {{ $user }}
-  runAsGroup: {{ $user }}
-  fsGroup: {{ $user }}
-  seccompProfile: { type: RuntimeDefault }
-topologySpreadConstraints:
-  - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (eq $component "nats") }}
-    labelSelector:
-      matchLabels:
-        {{- include "culvert.selector" (list $root $component) | nindent 8 }}
-  - maxSkew: 1
-    topologyKey: topology.kubernetes.io/zone
-    whenUnsatisfiable: ScheduleAnyway
-    labelSelector:
-      matchLabels:
-        {{- include "culvert.selector" (list $root $component) | nindent 8 }}
+{{- $selector := include "culvert.selector" . -}}
+{{- $metadata := include "culvert.fields" (list $root $component (dict "labels" "podLabels" "annotations" "podAnnotations")) | fromYaml -}}
+selector:
+  matchLabels: {{ $selector }}
+template:
+  metadata:
+    labels: {{ merge (fromJson $selector) ($metadata.labels | default dict) $root.Values.commonLabels | toJson }}
+    annotations: {{ merge (deepCopy (index . 2)) ($metadata.annotations | default dict) | toJson }}
+  spec:
+    automountServiceAccountToken: false
+    enableServiceLinks: false
+    serviceAccountName: {{ include "culvert.serviceAccountName" $root }}
+    {{- $keys := dict "securityContext" "podSecurityContext" }}
+    {{- range list "affinity" "imagePullSecrets" "nodeSelector" "priorityClassName" "terminationGracePeriodSeconds" "tolerations" "topologySpreadConstraints" }}
+    {{- $_ := set $keys . . }}
+    {{- end }}
+    {{- $fields := include "culvert.fields" (list $root $component $keys) }}
+    {{- $fields | trim | nindent 4 }}
+    {{- if and $root.Values.priorityClass.create (ne $component "web") (not (fromYaml $fields).priorityClassName) }}
+    priorityClassName: {{ include "culvert.priorityClass" $root }}
+    {{- end }}
+    {{- if not (fromYaml $fields).topologySpreadConstraints }}
+    topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (eq $component "nats") }}
+        labelSelector: { matchLabels: {{ $selector }} }
+      - maxSkew: 1
+        topologyKey: topology.kubernetes.io/zone
+        whenUnsatisfiable: ScheduleAnyway
+        labelSelector: { matchLabels: {{ $selector }} }
+    {{- end }}
 {{- end -}}
 
-{{- define "culvert.containerSecurity" -}}
-securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } }
+{{/* Fields of a container, except for its environment, ports and probes. Argument: list of the root and the component. */}}
+{{- define "culvert.container" -}}
+image: {{ include "culvert.image" . }}
+{{- with (index . 0).Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- $keys := dict "envFrom" "envFrom" "lifecycle" "lifecycle" "resources" "resources" "securityContext" "containerSecurityContext" }}
+{{- include "culvert.fields" (append . $keys) }}
 {{- end -}}
 
-{{/* Data of the ConfigMap of the settings, and below of that of the files that they name. */}}
-{{- define "culvert.settings" -}}
-{{- with .Values.settings.EDGE | default (ternary "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7" "" .Values.nginx.enabled) }}
-EDGE: {{ . | quote }}
-{{- end }}
-{{- range $name, $value := omit .Values.settings "EDGE" }}
-{{ $name }}: {{ $value | quote }}
-{{- end }}
-{{- with .Values.app.url }}
-APP_URL: {{ . | quote }}
-{{- end }}
+{{/* Values of extraEnv. Argument: list of the root and the component. */}}
+{{- define "culvert.extraEnv" -}}
+{{- (include "culvert.fields" (append . (dict "env" "extraEnv")) | fromYaml).env | default list | toYaml | replace "[]" "" -}}
 {{- end -}}
 
-{{- define "culvert.files" -}}
-{{- with .Values.caFile }}
-ca.pem: {{ . | quote }}
-{{- end }}
-{{- with .Values.scrubRules }}
-scrub-rules.json: {{ . | quote }}
-{{- end }}
+{{/* Annotations of the pods that read settings. They contain no hash of a password: it could be guessed offline. */}}
+{{- define "culvert.annotations" -}}
+{{- $all := dict "checksum/dsn" (print .Values.secrets.SENTRY_DSN .Values.secrets.MIRROR_DSN | sha256sum) -}}
+{{- with .Values.caFile }}{{ $_ := set $all "culvert/ca.pem" . }}{{ end -}}
+{{- with .Values.scrubRules }}{{ $_ := set $all "culvert/scrub-rules.json" . }}{{ end -}}
+{{- toJson $all -}}
 {{- end -}}
 
-{{/* Annotations that replace the pods when settings or DSNs change. They contain no hash of a password: it could be guessed offline. */}}
-{{- define "culvert.checksums" -}}
-checksum/settings: {{ print (include "culvert.settings" .) (include "culvert.files" .) | sha256sum }}
-checksum/dsn: {{ print .Values.secrets.SENTRY_DSN .Values.secrets.MIRROR_DSN | sha256sum }}
-{{- end -}}
-
-{{/* Environment of the tunnel and web that comes from the Secret. */}}
-{{- define "culvert.secretEnv" -}}
-{{- $name := include "culvert.secretName" . -}}
+{{/* Environment from the value "settings". It is part of the pod, so that the pods of another revision keep their own settings. */}}
+{{- define "culvert.settingsEnv" -}}
+{{- range $name, $value := merge (dict "APP_URL" .Values.app.url) (omit .Values.settings "EDGE") }}
+{{- with $value }}
+- { name: {{ $name }}, value: {{ . | replace "$" "$$" | quote }} }
+{{- end }}
+{{- end }}
 - name: SENTRY_DSN
-  valueFrom: { secretKeyRef: { name: {{ $name }}, key: SENTRY_DSN } }
-- name: OPERATOR_PASSWORD
-  valueFrom: { secretKeyRef: { name: {{ $name }}, key: OPERATOR_PASSWORD, optional: true } }
-- name: ADMIN_TOKEN
-  valueFrom: { secretKeyRef: { name: {{ $name }}, key: ADMIN_TOKEN, optional: true } }
+  valueFrom: { secretKeyRef: { name: {{ include "culvert.secretName" . }}, key: SENTRY_DSN } }
 {{- end -}}
 
-{{/* Mount and volume of the files that settings name. */}}
+{{/* Environment of the tunnel and web. Argument: list of the root and the component. */}}
+{{- define "culvert.env" -}}
+{{- $root := index . 0 -}}
+{{- with include "culvert.extraEnv" . }}
+{{- . }}
+{{ end }}
+{{- include "culvert.settingsEnv" $root | trim }}
+{{- range list "OPERATOR_PASSWORD" "ADMIN_TOKEN" }}
+- name: {{ . }}
+  valueFrom: { secretKeyRef: { name: {{ include "culvert.secretName" $root }}, key: {{ . }}, optional: true } }
+{{- end }}
+{{- with index $root.Values (index . 1) "nodeOptions" }}
+- { name: NODE_OPTIONS, value: {{ . | quote }} }
+{{- end }}
+{{- if $root.Values.caFile }}
+- { name: CA_FILE, value: /etc/culvert/ca.pem }
+{{- end }}
+{{- end -}}
+
+{{/* Volume of the files that settings name, from the annotations of the pod, and its mount. */}}
+{{- define "culvert.filesVolume" -}}
+{{- if or .Values.caFile .Values.scrubRules }}
+- name: files
+  downwardAPI:
+    items:
+      {{- range $file := list "ca.pem" "scrub-rules.json" }}
+      {{- if hasKey (include "culvert.annotations" $ | fromJson) (print "culvert/" $file) }}
+      - { path: {{ $file }}, fieldRef: { fieldPath: "metadata.annotations['culvert/{{ $file }}']" } }
+      {{- end }}
+      {{- end }}
+{{- end }}
+{{- end -}}
 {{- define "culvert.filesMount" -}}
 {{- if or .Values.caFile .Values.scrubRules }}
 - { name: files, mountPath: /etc/culvert, readOnly: true }
 {{- end }}
 {{- end -}}
-{{- define "culvert.filesVolume" -}}
-{{- if or .Values.caFile .Values.scrubRules }}
-- name: files
-  configMap: { name: {{ include "culvert.fullname" . }}-files }
-{{- end }}
+
+{{/* Component that visitors, or the proxy in front, reach. */}}
+{{- define "culvert.entry" -}}
+{{- ternary "nginx" "tunnel" .Values.nginx.enabled -}}
 {{- end -}}
 
-{{/* Peers that may reach the ports for visitors, in a NetworkPolicy. Empty: all. */}}
-{{- define "culvert.ingressFrom" -}}
-{{- with .Values.networkPolicy.ingressFrom -}}
-from: {{ toJson . }}
-{{- end }}
-{{- end -}}
-
-{{/* Ingress rule of a path. Argument: list of the root, the path and the suffix of the Service's name. */}}
-{{- define "culvert.ingressPath" -}}
-- path: {{ index . 1 }}
-  pathType: Prefix
-  backend: { service: { name: {{ include "culvert.fullname" (index . 0) }}{{ index . 2 }}, port: { name: http } } }
+{{- define "culvert.serviceType" -}}
+{{- $isInner := or .Values.ingress.enabled .Values.httpRoute.enabled (not .Values.nginx.enabled) -}}
+{{- .Values.service.type | default (ternary "ClusterIP" "LoadBalancer" $isInner) -}}
 {{- end -}}
