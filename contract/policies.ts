@@ -71,8 +71,7 @@ export type ScrubChange = {
   path: string
   before: string
   after: string
-  /** Absent when the item has no remarks and several rules have found something. */
-  rule?: string
+  rule: string
 }
 
 /** Changes of the newest envelope in the inbox that scrubbing would change, as `GET /policies/example` returns them. */

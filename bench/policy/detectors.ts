@@ -1,8 +1,8 @@
 /** Measures the CPU time of scrubbing a text of 1 MiB, by detector, and of a whole event: `node bench/policy/detectors.ts`. */
 
 import { captures } from '../../tests/support/sdk-captures.ts'
+import { Unscrubbable } from '../../tunnel/src/policy/scrub/budget.ts'
 import { DETECTORS, type DetectedType } from '../../tunnel/src/policy/scrub/detectors/detectors.ts'
-import { Unscrubbable } from '../../tunnel/src/policy/scrub/json-scanner.ts'
 import { builtInRuleSet } from '../../tunnel/src/policy/scrub/rules.ts'
 import { Scrubber } from '../../tunnel/src/policy/scrub/scrubber.ts'
 import { spreadOf } from '../report/statistics.ts'

@@ -29,7 +29,7 @@ describe('npm run policy', () => {
     expect(run(['try', file], { SCRUB: 'strict' })).toEqual({
       status: 0,
       text: expect.stringMatching(
-        /^event:\n- {3}"message": "10\.0\.0\.1"\n\+ {3}"message": "\[ip\]"\nFound by rule:\n {2}@ip:replace: 1\nCounts for quotas: error 1\n/,
+        /^event:\n {2}message: 10\.0\.0\.1 -> \[ip\] \(@ip:replace\)\nFound by rule:\n {2}@ip:replace: 1\nCounts for quotas: error 1\n/,
       ),
     })
     expect(run(['try', file], { SCRUB: 'loud' })).toMatchObject({

@@ -25,15 +25,11 @@ const ENVELOPE = envelopeOf({}, [
 ])
 
 describe('describeChanges', () => {
-  it('returns the changed lines, the items that are removed, and what each rule finds', () => {
+  it('returns the changed values, the items that are removed, and what each rule finds', () => {
     expect(describeChanges(ENVELOPE, SETTINGS).split('\n')).toEqual([
       'event:',
-      '-     "email": "a@b.example"',
-      '+     "email": null',
-      '-     "token": {',
-      '-       "a": 1',
-      '-     }',
-      '+     "token": null',
+      '  user.email: a@b.example -> null (@email:remove)',
+      '  extra.token: {"a":1} -> null (@password:filter)',
       'user_report: unchanged',
       'attachment: removed (attachments-dropped)',
       'session: unchanged',

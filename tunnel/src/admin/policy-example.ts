@@ -2,11 +2,10 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxEntry } from 'contract/inbox'
-import type { ScrubChange, ScrubExample } from 'contract/policies'
+import type { ScrubExample } from 'contract/policies'
 import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
-import type { Item } from '../envelope/items.ts'
-import { listChanges, readItems } from '../policy/scrub/preview.ts'
+import { describeChange, type Preview, previewEnvelope } from '../policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
 import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
@@ -76,22 +75,17 @@ export class PolicyExamples {
 }
 
 function findChanges(envelope: Buffer, scrubbing: Scrubbing): Changes {
-  const changes: ScrubChange[] = []
-  let total = 0
-  for (const item of readItemsOrNone(envelope, scrubbing)) {
-    const scrubbed = scrubbing.scrub(item)
-    if (!scrubbed || typeof scrubbed === 'string') continue
-    const found = listChanges(item, scrubbed, MAX_CHANGES - changes.length)
-    changes.push(...found.changes)
-    total += found.total
-  }
-  return { changes, total }
+  const found = previewOrNone(envelope, scrubbing).flatMap(({ item, result }) =>
+    typeof result === 'object' ? result.changes.map((change) => ({ item, change })) : [],
+  )
+  const changes = found.slice(0, MAX_CHANGES).map(({ item, change }) => describeChange(item, change))
+  return { changes, total: found.length }
 }
 
-/** Returns no items for an envelope with more than the reader accepts. */
-function readItemsOrNone(envelope: Buffer, scrubbing: Scrubbing): Item[] {
+/** Returns nothing for an envelope with more items than the reader accepts. */
+function previewOrNone(envelope: Buffer, scrubbing: Scrubbing): Preview[] {
   try {
-    return readItems(envelope, (type) => scrubbing.reads(type))
+    return previewEnvelope(envelope, scrubbing)
   } catch (error) {
     if (error instanceof Rejection) return []
     throw error

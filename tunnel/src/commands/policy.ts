@@ -1,20 +1,18 @@
 /** Command that shows what the policies make of an envelope: `node tunnel/src/commands/policy.ts try FILE`. */
 
 import { existsSync, readFileSync } from 'node:fs'
-import { diff } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { object } from 'contract/json'
 import { Rejection } from 'contract/rejections'
 import { readConfigOrExit } from '../config/startup-errors.ts'
 import { groupOf } from '../envelope/grouping.ts'
-import type { Item } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import { quotaQuantitiesOf } from '../policy/quota/sampling.ts'
-import { applyEdits, readItems } from '../policy/scrub/preview.ts'
+import { describeChange, type Preview, previewEnvelope, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
 
 const USAGE = `npm run policy -- try FILE
-  prints what scrubbing would change in an envelope, as a diff without _meta, what each rule finds, what the envelope counts for quotas,
+  prints the values that scrubbing would change in an envelope, what each rule finds, what the envelope counts for quotas,
   and the group of its error in the inbox and for storm protection. FILE is an envelope as the inbox has it. SCRUB and SCRUB_RULES
   apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/commands/policy.ts try FILE`
@@ -31,9 +29,7 @@ const DEFAULT: ScrubSettings = {
 export function describeChanges(envelope: Buffer, settings: ScrubSettings): string {
   const hits = new Map<string, number>()
   const scrubbing = new Scrubbing(settings, (rule, _, count) => hits.set(rule, (hits.get(rule) ?? 0) + count))
-  const items = readItems(envelope, (type) => scrubbing.reads(type)).map((item) =>
-    describeItem(item, scrubbing),
-  )
+  const items = previewEnvelope(envelope, scrubbing).map(describeItem)
   const counts = Array.from(hits, ([rule, count]) => `  ${rule}: ${count}`)
   return [...items, counts.length > 0 ? 'Found by rule:' : 'No rule finds anything.', ...counts].join('\n')
 }
@@ -55,25 +51,15 @@ export function describeCounts(envelope: Buffer): string {
   ].join('\n')
 }
 
-function describeItem(item: Item, scrubbing: Scrubbing): string {
-  const result = scrubbing.scrub(item)
+function describeItem({ item, result }: Preview): string {
   if (!result) return `${item.type}: passes without scrubbing`
   if (typeof result === 'string') return `${item.type}: removed (${result})`
-  if (result.edits.length === 0) return `${item.type}: unchanged`
-  const payload = Buffer.concat(item.payload)
-  return [`${item.type}:`, ...changedLines(linesOf(payload), linesOf(applyEdits(payload, result)))].join('\n')
-}
-
-/** Returns the lines of a payload, without its remarks. */
-function linesOf(payload: Buffer): string[] {
-  const withoutMeta = (key: string, value: unknown) => (key === '_meta' ? undefined : value)
-  return JSON.stringify(JSON.parse(payload.toString()), withoutMeta, 2).split('\n')
-}
-
-function changedLines(before: readonly string[], after: readonly string[]): string[] {
-  return diff(before, after) // 1: only in the first
-    .filter(([operation]) => operation !== 0)
-    .map(([operation, line]) => `${operation === 1 ? '-' : '+'} ${line}`)
+  if (result.changes.length === 0) return `${item.type}: unchanged`
+  const lines = result.changes.map((change) => {
+    const { path, before, after, rule } = describeChange(item, change)
+    return `  ${path}: ${before} -> ${after} (${rule})`
+  })
+  return [`${item.type}:`, ...lines].join('\n')
 }
 
 function readEnvelope(file: string): Buffer {

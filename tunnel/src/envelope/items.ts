@@ -25,11 +25,11 @@ export type Item = {
 
 /** Positions in the body of the payload, and of what changes with it. */
 export type Layout = {
-  payloadStart: number
+  payload: [start: number, end: number]
   /** Value of `item_count` in the header, if it has one. */
-  count: Range | undefined
+  count: [start: number, end: number] | undefined
   /** Value of `length` in the header, if it has one. */
-  length: Range | undefined
+  length: [start: number, end: number] | undefined
 }
 
 const KIB = 1024
@@ -180,12 +180,13 @@ const CONTAINERS = new Set(['span', 'otel_span', 'log', 'trace_metric'])
 
 /** Locates the parts of an item by its header, which begins at `lineStart` of the body. */
 export function locateItem(line: HeaderLine, lineStart: number): Layout {
-  const locate = (key: string): Range | undefined => {
+  const locate = (key: string): Layout['length'] => {
     const range = valueRange(line, key)
     return range && [lineStart + range[0], lineStart + range[1]]
   }
+  const start = lineStart + line.text.length + 1
   return {
-    payloadStart: lineStart + line.text.length + 1,
+    payload: [start, start], // the end is not known yet
     count: locate('item_count'),
     length: line.value.length === null ? undefined : locate('length'),
   }

@@ -282,6 +282,7 @@ export class EnvelopeReader {
     item.bytes += end - start
     if (!this.#payload) return
     this.#payload.push(chunk.subarray(start, end))
+    if (item.layout) item.layout.payload[1] += end - start
     this.#keptBytes += end - start
     if (this.#keptBytes <= this.#maxKeptBytes) return
     this.#payload.length = 0 // a part of a payload is of no use

@@ -52,8 +52,8 @@ export class Context {
   readonly removed = new Map<Item, string>()
   /** Elements that policies have removed from containers, as items, with the reason. */
   readonly removedElements = new Map<Item, string>()
-  /** Changes of the body that follow from removed elements and scrubbed payloads. */
-  changedRanges: Range[] = []
+  /** Changes of the body that follow from removed elements and scrubbing. Of two that replace the same range, the first wins. */
+  readonly changedRanges: Range[] = []
   /** Scrubs the URL of the page in a request header. Set if the envelope is scrubbed. */
   scrubPage: ((url: string) => string) | undefined
   /** Limits of our own, for the sender of an envelope of which no item is left. */
@@ -131,8 +131,8 @@ export class Context {
     for (const item of items) this.removed.set(item, reason)
   }
 
-  /** Removes elements of a container: `parts` stand for them, and `ranges` are the changes of the body. */
-  removeElements(container: Item, parts: ReadonlyMap<Item, string>, ranges: readonly Range[]): void {
+  /** Removes elements of a container: `parts` stand for them, and `payload` has the others. */
+  removeElements(container: Item, parts: ReadonlyMap<Item, string>, payload: Buffer): void {
     let count = Number(container.header.item_count)
     for (const [part, reason] of parts) {
       this.removedElements.set(part, reason)
@@ -140,7 +140,18 @@ export class Context {
       count -= Number(part.header.item_count)
     }
     container.header = { ...container.header, item_count: count }
-    this.changedRanges.push(...ranges)
+    const place = container.layout?.count
+    if (place) this.changedRanges.push([...place, Buffer.from(String(count))])
+    this.replacePayload(container, payload)
+  }
+
+  /** Replaces the payload of an item, and its length in the header. */
+  replacePayload(item: Item, payload: Buffer): void {
+    if (!item.layout) return
+    item.payload = [payload]
+    const { payload: place, length } = item.layout
+    this.changedRanges.unshift([...place, payload])
+    if (length) this.changedRanges.unshift([...length, Buffer.from(String(payload.length))])
   }
 
   /** The envelope with the items that no policy has removed. */

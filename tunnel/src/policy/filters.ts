@@ -3,9 +3,9 @@
 import type { BlockList } from 'node:net'
 import type { FilterReason } from 'contract/admin-api'
 import { blockList, contains } from 'contract/networks'
-import { mergeRanges, type Range, sizeOfRanges } from '../envelope/body/ranges.ts'
+import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../envelope/body/ranges.ts'
 import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
-import { type Item, isContainer, type Layout, withDependants } from '../envelope/items.ts'
+import { type Item, isContainer, withDependants } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Stage } from '../pipeline/pipeline.ts'
@@ -21,7 +21,7 @@ export function filterStage(filters: Filters): Stage {
     const sender = { userAgent: ctx.incoming.headers['user-agent'], address: ctx.client.address }
     const { items, elements } = filters.filter(ctx.envelope, sender, ctx.project.key)
     for (const [item, reason] of items) ctx.remove([item], reason)
-    for (const { item, parts, ranges } of elements) ctx.removeElements(item, parts, ranges)
+    for (const { item, parts, payload } of elements) ctx.removeElements(item, parts, payload)
     return undefined
   }
 }
@@ -40,8 +40,8 @@ type FilteredElements = {
   item: Item
   /** Removed elements of each reason, as an item. */
   parts: ReadonlyMap<Item, FilterReason>
-  /** Changes of the body. */
-  ranges: readonly Range[]
+  /** The other elements. */
+  payload: Buffer
 }
 
 /** A security report has no user agent that a filter reads, but it has a sender. */
@@ -164,16 +164,16 @@ function filterContainer(
   const [first] = reasons.filter((reason) => reason !== undefined)
   if (first === undefined) return undefined
   if (!reasons.includes(undefined)) return first
-  return removeElements(item, markElements(line.text, start), reasons)
+  return removeElements(item, bytes, markElements(line.text, start), reasons)
 }
 
 function removeElements(
   item: Item,
+  payload: Buffer,
   places: readonly Range[],
   reasons: readonly (FilterReason | undefined)[],
-): FilteredElements | undefined {
-  const { layout, type } = item
-  if (!layout) return undefined
+): FilteredElements {
+  const { type } = item
   const parts = new Map<Item, FilterReason>()
   for (const [reason, removed] of Map.groupBy(places.keys(), (index) => reasons[index])) {
     if (!reason) continue
@@ -182,20 +182,5 @@ function removeElements(
     parts.set({ type, header, range: [0, 0], bytes, payload: [] }, reason)
   }
   const cuts = mergeRanges(cutParts(places, (index) => reasons[index] !== undefined))
-  const left = reasons.filter((reason) => reason === undefined).length
-  return { item, parts, ranges: changesOf(layout, cuts, left, item.bytes - sizeOfRanges(cuts)) }
-}
-
-/** Returns the cuts as ranges of the body, and the changes of the item's header that follow from them. */
-function changesOf(
-  { payloadStart, count, length }: Layout,
-  cuts: readonly Range[],
-  elements: number,
-  bytes: number,
-): Range[] {
-  const changes: Range[] = []
-  if (count) changes.push([count[0], count[1], Buffer.from(String(elements))])
-  if (length) changes.push([length[0], length[1], Buffer.from(String(bytes))])
-  for (const [start, end] of cuts) changes.push([payloadStart + start, payloadStart + end])
-  return changes
+  return { item, parts, payload: Buffer.concat(createRangeRemover(cuts)(payload)) }
 }

@@ -1,8 +1,7 @@
 /** Stage of scrubbing. `scrub.ts`, which finds what to change, is loaded only where `SCRUB` is on. */
 
 import type { ScrubReason } from 'contract/admin-api'
-import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../envelope/body/ranges.ts'
-import { addDependants, type Item, type Layout } from '../envelope/items.ts'
+import { addDependants, type Item } from '../envelope/items.ts'
 import type { Context, Stage } from '../pipeline/pipeline.ts'
 import type { Scrubbing } from './scrub.ts'
 
@@ -25,13 +24,14 @@ export function scrubStage(
     const { address } = ctx.client
     const budget = scrubbing.startBudget()
     if (isEnforced && scrubbing.hidesAddressOf(items)) ctx.client = { ...ctx.client, address: undefined }
-    const edits = trace ? scrubbing.scrubTrace(trace.bytes, budget) : []
-    if (isEnforced) ctx.changedRanges.push(...edits.map((edit) => moveRange(edit, trace?.start ?? 0)))
+    const scrubbedTrace = trace && scrubbing.scrubTrace(trace.bytes, budget)
+    if (isEnforced && scrubbedTrace)
+      ctx.changedRanges.push([trace.start, trace.start + trace.bytes.length, scrubbedTrace])
     for (const item of items) {
       const found = scrubbing.scrub(item, budget)
       if (!isEnforced || !found) continue
       if (typeof found === 'string') removeWithDependants(ctx, item, found)
-      else if (found.edits.length > 0 && item.layout) replacePayload(ctx, item, item.layout, found.edits)
+      else if (found.payload) ctx.replacePayload(item, found.payload)
     }
     const further = budget.spent() * BYTES_PER_MS - sizeOf(items)
     if (further > MIN_CHARGE) charge?.(address, further)
@@ -47,25 +47,4 @@ function removeWithDependants(ctx: Context, item: Item, reason: ScrubReason): vo
   const removed = new Set([item])
   addDependants(ctx.remaining().items, removed)
   ctx.remove(removed, reason)
-}
-
-function moveRange([start, end, replacement]: Range, by: number): Range {
-  return replacement ? [start + by, end + by, replacement] : [start + by, end + by]
-}
-
-/** Replaces a payload as a whole, and its length in the header. What a filter has cut from it stays away. */
-function replacePayload(ctx: Context, item: Item, layout: Layout, edits: readonly Range[]): void {
-  const { payloadStart: start, length } = layout
-  const payload = Buffer.concat(item.payload)
-  const end = start + payload.length
-  const isWithin = ([from, to]: Range) => from >= start && to <= end
-  const cuts = ctx.changedRanges.filter(isWithin).map((range) => moveRange(range, -start))
-  const ranges = mergeRanges([...cuts, ...edits])
-  const scrubbed = Buffer.concat(createRangeRemover(ranges)(payload))
-  ctx.changedRanges = ctx.changedRanges.filter(
-    (range) => !isWithin(range) && !(length && range[0] === length[0]),
-  )
-  ctx.changedRanges.push([start, end, scrubbed])
-  const bytes = payload.length - sizeOfRanges(ranges)
-  if (length) ctx.changedRanges.push([length[0], length[1], Buffer.from(String(bytes))])
 }

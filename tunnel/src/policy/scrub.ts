@@ -2,14 +2,11 @@
 
 import type { ScrubReason } from 'contract/admin-api'
 import type { PolicyMode } from 'contract/policies'
-import type { Range } from '../envelope/body/ranges.ts'
 import { ITEM_TYPES, type Item, isContainer, isEventAttachment } from '../envelope/items.ts'
-import { ScrubBudget, threadCpuMs } from './scrub/budget.ts'
-import { Unscrubbable } from './scrub/json-scanner.ts'
-import type { Shape } from './scrub/meta.ts'
-import type { RuleSet, VisitorRules } from './scrub/rule-index.ts'
-import { builtInRuleSet } from './scrub/rules.ts'
+import { ScrubBudget, threadCpuMs, Unscrubbable } from './scrub/budget.ts'
+import { builtInRuleSet, type RuleSet, type VisitorRules } from './scrub/rules.ts'
 import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
+import type { Shape } from './scrub/walk.ts'
 
 export type ScrubSettings = {
   level: 'default' | 'strict'
@@ -23,25 +20,14 @@ export type ScrubSettings = {
 
 /** Types whose payload is JSON. In `plain` ones Sentry reads no `_meta`. */
 const SHAPES: ReadonlyMap<string, Shape> = new Map([
-  ...(['event', 'transaction', 'feedback', 'replay_event', 'span'] as const).map(
-    (type) => [type, 'event'] as const,
-  ),
-  ...(
-    [
-      ...([
-        'user_report',
-        'security',
-        'raw_security',
-        'nel',
-        'log',
-        'trace_metric',
-        'session',
-        'sessions',
-      ] as const),
-      ...(['otel_span', 'otel_traces_data', 'otel_log'] as const),
-    ] as const
-  ).map((type) => [type, 'plain'] as const),
+  ...shapes('event', 'event transaction feedback replay_event span'),
+  ...shapes('plain', 'user_report security raw_security nel log trace_metric session sessions'),
+  ...shapes('plain', 'otel_span otel_traces_data otel_log'),
 ])
+
+function shapes(shape: Shape, types: string): [string, Shape][] {
+  return types.split(' ').map((type) => [type, shape])
+}
 
 /** Attachments that hold fields of an event, in MessagePack: they are removed, since they cannot be scrubbed. */
 const EVENT_FIELDS: ReadonlySet<unknown> = new Set(['event.payload', 'event.breadcrumbs'])
@@ -92,12 +78,11 @@ export class Scrubbing {
     return new ScrubBudget(this.#clock)
   }
 
-  /** Returns why an item must not pass, or what changes in its payload. */
+  /** Returns why an item must not pass, or its payload after scrubbing. */
   scrub(item: Item, budget = this.startBudget()): Scrubbed | ScrubReason | undefined {
     const shape = SHAPES.get(item.type)
     if (!shape) return this.#dropReasonOf(item)
-    const payload = Buffer.concat(item.payload)
-    if (payload.length < item.bytes) return this.#counted('unscrubbable')
+    const payload = Buffer.concat(item.payload) // empty if it is too large to be kept: that is no JSON
     const scrubbed = this.#tryScrub(payload, item.type, isContainer(item) ? 'container' : shape, budget)
     if (!scrubbed) return this.#counted('unscrubbable')
     for (const [rule, count] of scrubbed.hits) this.#onScrubbed(rule, this.mode, count)
@@ -113,9 +98,9 @@ export class Scrubbing {
     return hasEventFields ? this.#counted('unscrubbable') : undefined
   }
 
-  /** Returns the changes of the dynamic sampling context, which names a user and a page. */
-  scrubTrace(trace: Buffer, budget: ScrubBudget): readonly Range[] {
-    return this.#tryScrub(trace, 'trace', 'plain', budget)?.edits ?? []
+  /** Returns what stands in the place of the dynamic sampling context, which names a user and a page; `undefined` if it stays. */
+  scrubTrace(trace: Buffer, budget: ScrubBudget): Buffer | undefined {
+    return this.#tryScrub(trace, 'trace', 'plain', budget)?.payload
   }
 
   /** Scrubs the URL of the page in a request header. */

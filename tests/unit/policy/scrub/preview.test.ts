@@ -1,7 +1,7 @@
 /** Values that scrubbing changes in a stored envelope. */
 
 import { describe, expect, it } from 'vitest'
-import { listChanges, readItems } from '../../../../tunnel/src/policy/scrub/preview.ts'
+import { describeChange, previewEnvelope } from '../../../../tunnel/src/policy/scrub/preview.ts'
 import { Scrubbing } from '../../../../tunnel/src/policy/scrub.ts'
 import { envelopeOf } from '../../../support/envelopes.ts'
 
@@ -11,13 +11,12 @@ function changesOf(type: string, payload: unknown, header: object = {}) {
     () => {},
   )
   const envelope = envelopeOf({}, [{ header: { type, ...header }, payload: JSON.stringify(payload) }])
-  return readItems(envelope, () => true).flatMap((item) => {
-    const found = scrubbing.scrub(item)
-    return found && typeof found !== 'string' ? listChanges(item, found, 10).changes : []
-  })
+  return previewEnvelope(envelope, scrubbing).flatMap(({ item, result }) =>
+    typeof result === 'object' ? result.changes.map((change) => describeChange(item, change)) : [],
+  )
 }
 
-describe('listChanges', () => {
+describe('previewEnvelope', () => {
   it('finds the rule of each value in a container by its remarks', () => {
     const log = (body: string) => ({ body, attributes: {} })
     const payload = { items: [log('fine'), log('a@b.example'), log('from 10.0.0.1')] }
@@ -28,21 +27,22 @@ describe('listChanges', () => {
     ])
   })
 
-  it('names no rule when an item without remarks has several', () => {
-    const report = { comments: 'a@b.example', name: 'fine' }
-    expect(changesOf('user_report', report)).toMatchObject([{ rule: '@email:replace' }])
-    expect(changesOf('user_report', { ...report, name: '10.0.0.1' })).toEqual([
-      { item: 'user_report', path: 'comments', before: 'a@b.example', after: '[email]' },
-      { item: 'user_report', path: 'name', before: '10.0.0.1', after: '[ip]' },
+  it('finds the rules of an item without remarks', () => {
+    expect(changesOf('user_report', { comments: 'a@b.example', name: '10.0.0.1' })).toEqual([
+      {
+        item: 'user_report',
+        path: 'comments',
+        before: 'a@b.example',
+        after: '[email]',
+        rule: '@email:replace',
+      },
+      { item: 'user_report', path: 'name', before: '10.0.0.1', after: '[ip]', rule: '@ip:replace' },
     ])
   })
 
-  it('returns an object as a whole when the name of a member changes', () => {
+  it('returns the name of a member as a change of the object', () => {
     expect(changesOf('event', { extra: { 'a@b.example': 1 } })).toEqual([
-      {
-        ...{ item: 'event', path: 'extra', rule: '@email:replace' },
-        ...{ before: '{"a@b.example":1}', after: '{"[email]":1}' },
-      },
+      { item: 'event', path: 'extra', before: 'a@b.example', after: '[email]', rule: '@email:replace' },
     ])
   })
 

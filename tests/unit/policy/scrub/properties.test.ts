@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Unscrubbable } from '../../../../tunnel/src/policy/scrub/json-scanner.ts'
+import { Unscrubbable } from '../../../../tunnel/src/policy/scrub/budget.ts'
 import { DEFAULT, STRICT, scrubBytes, scrubText } from './scrub-json.ts'
 
 const SECRETS = [
@@ -110,17 +110,12 @@ describe('Scrubbing', () => {
     )
   })
 
-  it('keeps every byte outside of its edits, and has edits in order', () => {
+  it('writes a payload in which it redacts nothing as it is', () => {
     fc.assert(
       fc.property(json, (value) => {
         const payload = Buffer.from(JSON.stringify(value))
-        let at = 0
-        for (const [start, end] of STRICT.scrub(payload, 'event', 'event').edits) {
-          expect(start).toBeGreaterThanOrEqual(at)
-          expect(end).toBeGreaterThan(start)
-          at = end
-        }
-        expect(at).toBeLessThanOrEqual(payload.length)
+        const scrubbed = DEFAULT.scrub(payload, 'event', 'event')
+        if (scrubbed.changes.length === 0) expect(scrubbed.payload).toBeUndefined()
       }),
       { numRuns: 500 },
     )

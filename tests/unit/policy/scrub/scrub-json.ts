@@ -1,10 +1,8 @@
 /** Scrubs JSON texts in tests. */
 
-import { createRangeRemover } from '../../../../tunnel/src/envelope/body/ranges.ts'
-import type { Shape } from '../../../../tunnel/src/policy/scrub/meta.ts'
-import type { RuleSet } from '../../../../tunnel/src/policy/scrub/rule-index.ts'
-import { builtInRuleSet } from '../../../../tunnel/src/policy/scrub/rules.ts'
+import { builtInRuleSet, type RuleSet } from '../../../../tunnel/src/policy/scrub/rules.ts'
 import { Scrubber } from '../../../../tunnel/src/policy/scrub/scrubber.ts'
+import type { Shape } from '../../../../tunnel/src/policy/scrub/walk.ts'
 
 export const DEFAULT = new Scrubber(builtInRuleSet('default'))
 export const STRICT = new Scrubber(builtInRuleSet('strict'))
@@ -16,8 +14,7 @@ export function scrubBytes(
   type = 'event',
   shape: Shape = 'event',
 ): Buffer {
-  const { edits } = scrubber.scrub(payload, type, shape)
-  return Buffer.concat(createRangeRemover(edits)(payload))
+  return scrubber.scrub(payload, type, shape).payload ?? payload
 }
 
 export function scrubText(scrubber: Scrubber, json: string, type = 'event', shape: Shape = 'event'): string {

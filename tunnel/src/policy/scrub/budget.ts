@@ -1,6 +1,7 @@
 /** CPU time that scrubbing may take for one envelope. */
 
-import { Unscrubbable } from './json-scanner.ts'
+/** The payload is not JSON as Sentry accepts it, or would take too long to scrub. */
+export class Unscrubbable extends Error {}
 
 /** Twice what the slowest texts of an envelope take, see `bench/policy/detectors.ts`. */
 const MAX_MS = 1000

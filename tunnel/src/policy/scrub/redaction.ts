@@ -145,6 +145,17 @@ function replacementFor(method: Method, text: string): string {
   return createHmac('sha1', method.key).update(text).digest('hex').toUpperCase() // `hash_value` in relay-pii/src/utils.rs
 }
 
+/** Returns a text with its redacted parts replaced. */
+export function replaceParts(text: string, redactions: readonly Redaction[]): string {
+  let replaced = ''
+  let at = 0
+  for (const { start, end, text: redacted } of redactions) {
+    replaced += text.slice(at, start) + redacted
+    at = end
+  }
+  return replaced + text.slice(at)
+}
+
 /** Returns the remarks of a redacted text. */
 export function remarksOf(text: string, redactions: readonly Redaction[]): Remark[] {
   let at = 0

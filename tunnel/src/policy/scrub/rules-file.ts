@@ -3,8 +3,7 @@
 import { compileNamePattern, compilePattern } from './detectors/patterns.ts'
 import { FileProblem, type Located, type LocatedMembers, parseLocated } from './located-json.ts'
 import type { Method, Rule } from './redaction.ts'
-import type { RuleSet } from './rule-index.ts'
-import { builtInRules, createRules, isRuleType } from './rules.ts'
+import { builtInRules, createRules, isRuleType, type RuleSet } from './rules.ts'
 import { parseSelector, type Selector, SelectorError } from './selector.ts'
 
 /** Lets a rule for names redact a text that contains such a name, as Relay does. */
@@ -15,7 +14,7 @@ function searchTexts(rule: Rule): Rule {
 
 /** Reads the rules of a file. Throws `FileProblem`. */
 export function readRulesFile(file: Buffer): RuleSet['selected'] {
-  return new RulesFile(file).read()
+  return new RulesFile(file.toString()).read()
 }
 
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -27,11 +26,11 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const MAX_ALIASES = 20
 
 class RulesFile {
-  readonly #file: Buffer
+  readonly #file: string
   #rules: LocatedMembers = new Map()
   #hashKey = ''
 
-  constructor(file: Buffer) {
+  constructor(file: string) {
     this.#file = file
   }
 

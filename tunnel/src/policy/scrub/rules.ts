@@ -1,9 +1,117 @@
-/** Built-in rules: those of `SCRUB=default` and `SCRUB=strict`, and those that a file of rules may name (relay-pii/src/builtin.rs). */
+/** Sets of rules, which of them may apply to a value, and the built-in ones, which a file of rules may name, too (relay-pii/src/builtin.rs). */
 
+import { CHARACTERS, classify, type TextClasses } from './character-classes.ts'
 import { DETECTORS, type DetectedType } from './detectors/detectors.ts'
 import { isCookieName, isSecretName } from './detectors/secret-names.ts'
 import type { Method, Rule } from './redaction.ts'
-import type { RuleSet, VisitorRules } from './rule-index.ts'
+import type { Selector } from './selector.ts'
+
+export type RuleSet = {
+  /** Rules for every value. */
+  everywhere: readonly Rule[]
+  /** Rules for the values that a selector matches. */
+  selected: readonly { selector: Selector; rules: readonly Rule[] }[]
+  visitors: VisitorRules
+}
+
+/** Treatment of the data that tells visitors apart. */
+export type VisitorRules = {
+  /** Method for IDs, names and addresses of users in which a rule finds something: a constant would make all users one. */
+  users: { kind: 'remove' } | { kind: 'hash'; key: string }
+  /** Keeps the address for replies in feedback. */
+  keepsReplyAddress: boolean
+  /** Prevents Sentry from adding the client address. */
+  hidesAddress: boolean
+}
+
+const MAX_NAMES = 2000
+const MAX_NAME_LENGTH = 64
+
+/** Members that name the value beside them, and members with such a value. */
+const NAMING =
+  /^(?:name|key|k|id|field|label|header|attribute|param|parameter|property|variable|option|type)$/i
+const NAMED = /^(?:value|v|val|(?:new|old)_?value)$/i
+/** Members with a query, and members with the values of its variables. */
+const QUERY = /^(?:query|mutation|document|sql|statement)$/i
+const VARIABLES = /^(?:variables|bindings|replacements|params|parameters)$/i
+
+/** Meaning of the name of a member. */
+type KnownName = {
+  /** Rule that redacts its value. */
+  rule: Rule | undefined
+  kind: 'naming' | 'named' | 'query' | 'variables' | 'other'
+  /** Tells if a rule may find something in the name. */
+  isSearched: boolean
+}
+
+function kindOf(name: string): KnownName['kind'] {
+  if (NAMING.test(name)) return 'naming'
+  if (NAMED.test(name)) return 'named'
+  if (QUERY.test(name)) return 'query'
+  return VARIABLES.test(name) ? 'variables' : 'other'
+}
+
+/** Finds the rules that may apply to a value. Remembers the meaning of names, since SDKs send the same names again and again. */
+export class RuleIndex {
+  readonly selected: RuleSet['selected']
+  readonly visitors: VisitorRules
+  readonly numberRules: readonly Rule[]
+  /** Tells if a selected rule may redact a value as a whole. */
+  readonly selectsWhole: boolean
+  readonly #textRules: readonly Rule[]
+  readonly #nameRules: readonly Rule[]
+  readonly #selectedRules: ReadonlySet<Rule>
+  readonly #names = new Map<string, KnownName>()
+  /** Classes of characters of which a text has one if a rule finds something in it. */
+  readonly #needs: number
+
+  constructor({ everywhere, selected, visitors }: RuleSet) {
+    this.visitors = visitors
+    this.selected = selected
+    this.#selectedRules = new Set(selected.flatMap(({ rules }) => rules))
+    this.selectsWhole = [...this.#selectedRules].some(({ isWhole, matchesName }) => isWhole || matchesName)
+    this.#needs = everywhere.reduce<number>((needs, rule) => needs | rule.needs, CHARACTERS.ESCAPE)
+    this.#textRules = everywhere.filter(({ find }) => find)
+    this.numberRules = everywhere.filter(({ findsNumbers }) => findsNumbers)
+    this.#nameRules = everywhere.filter(({ matchesName }) => matchesName)
+  }
+
+  /** Tells if a rule is one of the operator's. */
+  isSelected(rule: Rule): boolean {
+    return this.#selectedRules.has(rule)
+  }
+
+  /** Tells if a rule may find something in a text. */
+  mayMatch(text: string): boolean {
+    const classes = classify(text)
+    if ((classes.mask & this.#needs) === 0) return false
+    if (classes.mask & CHARACTERS.ESCAPE) return true
+    for (const rule of this.#textRules) if (isCandidate(rule, text, classes)) return true
+    return false
+  }
+
+  /** Returns the rules that may find something in a text. */
+  readonly rulesForText = (text: string): Rule[] => {
+    const classes = classify(text)
+    return this.#textRules.filter((rule) => isCandidate(rule, text, classes))
+  }
+
+  /** Returns the meaning of the name of a member. */
+  readName(name: string): KnownName {
+    const known = this.#names.get(name)
+    if (known) return known
+    const rule = this.#nameRules.find(({ matchesName }) => matchesName?.(name))
+    const read = { rule, kind: kindOf(name), isSearched: this.mayMatch(name) }
+    if (name.length > MAX_NAME_LENGTH) return read
+    if (this.#names.size >= MAX_NAMES) this.#names.clear()
+    this.#names.set(name, read)
+    return read
+  }
+}
+
+function isCandidate(rule: Rule, { length }: string, { mask, digits }: TextClasses): boolean {
+  return (mask & rule.needs) !== 0 && length >= rule.minLength && digits >= rule.minDigits
+}
 
 /** `password` is Relay's type: secrets by name, and what a text names as one. */
 const PASSWORD_PARTS = ['secretname', 'pairs', 'bearer'] as const

@@ -92,7 +92,7 @@ function cellsOf({ item, path, before, after, rule }: ScrubChange) {
   return [
     <span key="value">
       <code>{path}</code>
-      <span className="block text-quiet">{rule === undefined ? item : `${item}, ${rule}`}</span>
+      <span className="block text-quiet">{`${item}, ${rule}`}</span>
     </span>,
     <code key="before">{before}</code>,
     <code key="after">{after}</code>,

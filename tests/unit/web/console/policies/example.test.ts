@@ -9,7 +9,9 @@ const none = (searched: number): ScrubExample => ({ searched, changes: [], total
 const found = (id: string, time: number): ScrubExample => ({
   searched: 1,
   entry: { id, time, title: id },
-  changes: [{ item: 'event', path: 'message', before: 'a@b.example', after: '[email]' }],
+  changes: [
+    { item: 'event', path: 'message', before: 'a@b.example', after: '[email]', rule: '@email:replace' },
+  ],
   total: 1,
 })
 

@@ -4,7 +4,7 @@
  */
 
 import { isIPv6 } from 'node:net'
-import { CHARACTERS } from '../json-scanner.ts'
+import { CHARACTERS } from '../character-classes.ts'
 import { findCards, findIbans } from './numbers.ts'
 import { findPairs } from './pairs.ts'
 import { matches, type Span } from './text-spans.ts'
