@@ -50,19 +50,18 @@ export class LimitCounters {
     return count.amount
   }
 
+  /** Lists the keys in memory with their amounts. */
+  *entries(): Generator<[key: string, amount: number]> {
+    for (const counts of [this.#old, this.#young])
+      for (const [key, count] of counts) yield [key, this.#update(count).amount]
+  }
+
   /** Reports whether an amount more would exceed the limit of a network, or of one around it. */
   wouldExceed(networks: readonly CountedNetwork[], amount: number, limit: number): boolean {
     return networks.some(({ name, factor }) => (this.read(name) ?? 0) + amount / factor > limit)
   }
 
-  /** Returns the largest amount of a network and those around it. These count in parts, since they may send more. */
-  largest(networks: readonly CountedNetwork[]): number {
-    let largest = 0
-    for (const { name } of networks) largest = Math.max(largest, this.read(name) ?? 0)
-    return largest
-  }
-
-  /** Adds to a network and those around it. Returns the largest amount. */
+  /** Adds to a network and those around it. These count in parts, since they may send more. Returns the largest amount. */
   addToAll(networks: readonly CountedNetwork[], amount: number): number {
     let largest = 0
     for (const { name, factor } of networks) largest = Math.max(largest, this.add(name, amount / factor))

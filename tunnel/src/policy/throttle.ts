@@ -52,6 +52,7 @@ export function addressLimited(
 }
 
 const NETWORKS = 25_000
+const BURST_SECONDS = 10
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
 /** Share of the limit that must be left for an item to pass. Errors, feedback and check-ins pass until it is used up. */
@@ -69,21 +70,23 @@ const RESERVED: Readonly<Record<string, number>> = {
   session: 0.1,
 }
 
+/** Token bucket of each network. */
+type Buckets = { used: LimitCounters; burst: number }
+
 /** Token buckets of client networks. An address counts for each network around it. Levels are returned as shares from 0 to 1, or below 0 when the limit was used up. */
 export class Throttle {
-  readonly #settings: ThrottleSettings
-  readonly #byteBurst: number
-  readonly #envelopes: LimitCounters
-  readonly #bytes: LimitCounters
+  readonly #envelopes: Buckets
+  readonly #bytes: Buckets
   readonly #proxyDetection = new ProxyDetection()
 
   /** `now` is in milliseconds of a monotonic clock. */
-  constructor(settings: ThrottleSettings, now: () => number) {
-    const { addressRate, addressBytes } = settings
-    this.#settings = settings
-    this.#byteBurst = addressBytes * 10
-    this.#envelopes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressRate })
-    this.#bytes = new LimitCounters({ now, keys: NETWORKS, perSecond: addressBytes })
+  constructor({ addressRate, addressBurst, addressBytes }: ThrottleSettings, now: () => number) {
+    const bucketsOf = (perSecond: number, burst: number): Buckets => ({
+      used: new LimitCounters({ now, keys: NETWORKS, perSecond }),
+      burst: perSecond === 0 ? 0 : burst,
+    })
+    this.#envelopes = bucketsOf(addressRate, addressBurst)
+    this.#bytes = bucketsOf(addressBytes, addressBytes * BURST_SECONDS)
   }
 
   /**
@@ -91,8 +94,7 @@ export class Throttle {
    * `reserved` share is not charged: the limit counts as used up for it.
    */
   charge(address: string | undefined, wireBytes: number, host?: string, reserved = 0): number {
-    const { addressRate, addressBytes } = this.#settings
-    if (address === undefined || addressRate + addressBytes === 0) return 1
+    if (address === undefined || this.#envelopes.burst + this.#bytes.burst === 0) return 1
     const network = networkOf(address)
     if (network === '') {
       this.#proxyDetection.noteHidden(address, host)
@@ -100,10 +102,8 @@ export class Throttle {
     }
     this.#proxyDetection.noteVisitor()
     const networks = networksAround(network)
-    return Math.min(
-      this.#chargeEnvelope(networks, reserved),
-      this.#chargeBytes(networks, wireBytes, reserved),
-    )
+    const envelopes = chargeBuckets(this.#envelopes, networks, 1, reserved)
+    return Math.min(envelopes, chargeBuckets(this.#bytes, networks, wireBytes, reserved))
   }
 
   /**
@@ -111,9 +111,8 @@ export class Throttle {
    * decompressed at the same time have overdrawn it by more than `overdraftBytes`.
    */
   chargeDecompressed(address: string | undefined, bytes: number, overdraftBytes: number): boolean {
-    if (this.#settings.addressBytes === 0) return true
-    const used = this.#bytes.addToAll(networksAround(networkOf(address)), bytes)
-    return used < this.#byteBurst + overdraftBytes
+    const { used, burst } = this.#bytes
+    return burst === 0 || used.addToAll(networksAround(networkOf(address)), bytes) < burst + overdraftBytes
   }
 
   /** Returns the items to remove. `left` is the result of `charge`. */
@@ -126,32 +125,25 @@ export class Throttle {
 
   /** Client networks in memory. */
   addresses(): number {
-    return Math.max(this.#envelopes.size, this.#bytes.size)
+    return Math.max(this.#envelopes.used.size, this.#bytes.used.size)
   }
 
   /** Address of a proxy that hides the visitors: the sign of a missing `TRUSTED_PROXIES`. */
   proxyAddress(): string | undefined {
     return this.#proxyDetection.proxyAddress()
   }
-
-  #chargeEnvelope(networks: readonly CountedNetwork[], reserved: number): number {
-    const { addressRate, addressBurst } = this.#settings
-    if (addressRate === 0) return 1
-    if (this.#envelopes.wouldExceed(networks, 1, addressBurst * (1 - reserved))) return -1
-    return shareLeft(this.#envelopes.addToAll(networks, 1), addressBurst)
-  }
-
-  /** One large envelope may exceed the limit, since it has arrived. */
-  #chargeBytes(networks: readonly CountedNetwork[], bytes: number, reserved: number): number {
-    const burst = this.#byteBurst
-    if (burst === 0) return 1
-    if (this.#bytes.largest(networks) >= burst * (1 - reserved)) return -1
-    return Math.max(0, shareLeft(this.#bytes.addToAll(networks, bytes), burst))
-  }
 }
 
-function shareLeft(used: number, burst: number): number {
-  return (burst - used) / burst
+/** Charges an amount, and returns the share of the burst that is left; -1 when nothing was left. A body has arrived: its bytes may exceed the limit. */
+function chargeBuckets(
+  { used, burst }: Buckets,
+  networks: readonly CountedNetwork[],
+  amount: number,
+  reserved: number,
+): number {
+  if (burst === 0) return 1
+  if (used.wouldExceed(networks, 1, burst * (1 - reserved))) return -1
+  return Math.max(0, (burst - used.addToAll(networks, amount)) / burst)
 }
 
 function passes(item: Item, left: number): boolean {
