@@ -3,11 +3,11 @@
 /** `observe` only counts what `enforce` would do. */
 export type PolicyMode = 'enforce' | 'observe'
 
-/** Reason of the outcome `filtered`: one of many identical errors, or left out by sampling since a quota is nearly used up. */
-export type SamplingReason = 'storm' | 'quota-sampled'
+/** Reason of the outcome `filtered`: one of many identical errors. */
+export type SamplingReason = 'storm'
 
-/** Reason of the outcome `rate_limited`: a quota is used up, or the share of it that one client address has. */
-export type QuotaReason = 'quota' | 'quota-address'
+/** Reason of the outcome `rate_limited`: a quota is used up. */
+export type QuotaReason = 'quota'
 
 /** Period of a quota, in UTC. */
 export type QuotaPeriod = 'day' | 'hour'
@@ -31,28 +31,22 @@ export type QuotaStatus = {
   category: string
   period: QuotaPeriod
   limit: number
-  /** Forwarded or spooled by all replicas; in the mode `observe` what would have been. */
+  /** Forwarded or spooled by all replicas; in the mode `observe` also beyond the limit. */
   used: number
-  /** Removed, or what would have been. */
-  saved: number
   /** End of the period. */
   resets: number
-  /** Time at which the quota ends at the rate of the last hour. Absent when that is after the period, or it is used up. */
-  ends?: number
 }
 
 export type PolicyName = 'scrub' | 'storm' | 'quota'
 
-/** Rule that an operator has written, or that has matched something. */
+/** Rule that an operator has written, or that has removed something. */
 export type RuleStatus = {
   policy: PolicyName
   rule: string
   /** Values or items that it redacted or removed in the last hour, or would have. */
   last_hour: number
-  /** Last time at which it matched something; absent for never since the replica started. */
+  /** Last time at which it removed something, or would have; absent for never since the replica started. */
   last?: number
-  /** It has matched nothing for a day, and an operator has written it. */
-  unmatched?: true
 }
 
 /** Policies of a replica. Absent ones are off. */

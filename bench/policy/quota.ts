@@ -25,8 +25,7 @@ function createStorms(): Storms {
 
 function createQuotas(): Quotas {
   const settings = parseQuota('error=1000000000/day,span=1000000000/day,replay=1000000000/day')
-  const deps = { now: Date.now, random: Math.random, isFirstOccurrence: () => false }
-  return new Quotas(settings, { ...deps, onRemoved: ignore, onCounted: ignore })
+  return new Quotas(settings, { now: Date.now, onRemoved: ignore })
 }
 
 function createVariant(storms: Storms | undefined, quotas: Quotas | undefined): Variant {

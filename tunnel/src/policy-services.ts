@@ -1,14 +1,12 @@
 /** Creates the policies of a tunnel from its settings. */
 
 import type { PolicyMode } from 'contract/policies'
-import type { Item } from './envelope/items.ts'
 import type { Forwarding } from './forward/forwarding.ts'
 import type { Counters } from './observe/counters.ts'
 import type { Log } from './observe/log.ts'
 import type { MetricsDeps } from './observe/metrics.ts'
 import { type PolicyRule, RuleHits } from './observe/rule-hits.ts'
 import type { Projects } from './pipeline/projects.ts'
-import { describeQuotas } from './policy/quota/forecast.ts'
 import { QuotaSharing } from './policy/quota/quota-sharing.ts'
 import { Quotas } from './policy/quota/quotas.ts'
 import type { QuotaSettings } from './policy/quota/settings.ts'
@@ -64,7 +62,6 @@ type PolicyDeps = {
   sentry: Forwarding
 }
 
-/** An `error` quota needs the storms, too: they know the first occurrence of each error. */
 export async function openPolicies({
   config,
   now,
@@ -76,27 +73,20 @@ export async function openPolicies({
   const { storm, quota } = config
   const ruleHits = new RuleHits(listRules(config), now)
   const scrubbing = await openScrubbing(config, counters, ruleHits)
-  const limits = [...quota.limits.day, ...quota.limits.hour]
-  const hasErrorQuota = limits.some(({ category }) => category === 'error')
   const onRemoved = (mode: PolicyMode, project: string, count: number) => {
     counters.countPolicyItems('storm', mode, project, count)
     ruleHits.note('storm', STORM_RULE, count)
   }
   const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
-  const reading = hasErrorQuota ? 'all' : storm.reading
-  const storms =
-    storm.limit > 0 || hasErrorQuota
-      ? new Storms({ ...storm, reading }, { now, onRemoved, scrub })
-      : undefined
-  if (limits.length === 0) return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
-  const isFirstOccurrence = (item: Item) => storms?.isFirstOccurrence(item) === true
+  const storms = storm.limit > 0 ? new Storms(storm, { now, onRemoved, scrub }) : undefined
+  if (quota.limits.day.length + quota.limits.hour.length === 0)
+    return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
   const quotas = new Quotas(quota, {
-    ...{ now, random: Math.random, isFirstOccurrence },
+    now,
     onRemoved(mode, project, category) {
       counters.countPolicyItems('quota', mode, project, 1)
       if (category !== undefined) ruleHits.note('quota', category, 1)
     },
-    onCounted: (category) => void ruleHits.match('quota', category),
   })
   const state = sentry.spool.store.state
   const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
@@ -107,14 +97,10 @@ export async function openPolicies({
 export function policyGauges(
   policies: () => Pick<PolicyServices, 'storms' | 'quotas'>,
   projects: Projects,
-  now: () => number,
 ): Pick<MetricsDeps, 'quotas' | 'storms'> {
   const names = projects.all.map(({ name }) => name)
   return {
     storms: () => policies().storms?.active() ?? [],
-    quotas: () => {
-      const { quotas } = policies()
-      return quotas ? describeQuotas(quotas, names, now()) : []
-    },
+    quotas: () => policies().quotas?.describe(names) ?? [],
   }
 }

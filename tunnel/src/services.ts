@@ -113,7 +113,7 @@ export async function openServices(
     limits: () => limits.inForce(),
     upstreams: () => (config.forward ? sentry.upstreams.state() : []),
     spool: () => describeSpool(sentry, projects, config.spool.ageMs),
-    ...policyGauges(() => policies, projects, now),
+    ...policyGauges(() => policies, projects),
     projects,
     now,
   })

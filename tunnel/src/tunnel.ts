@@ -36,12 +36,6 @@ const DELIVER_MS = 3_000 // for pending delivery attempts
 const HISTORY_MS = 500 // for the minute in progress, and the use of quotas
 const LAST_MS = 1_000 // for the last client report, and again for releasing leases
 
-/** Tells Sentry what was removed, and the operator which rules match nothing. */
-function report({ reports, ruleHits, log }: Services): void {
-  void reports.flush()
-  ruleHits.logUnmatched(log.logger)
-}
-
 export function createTunnel(services: Services): Tunnel {
   const { config, replica, now, log, sentry, history, quotaSharing, reports, ingest } = services
   const since = now()
@@ -76,7 +70,7 @@ export function createTunnel(services: Services): Tunnel {
     })
     jobs.start()
     history.start()
-    reporting = setInterval(() => report(services), REPORT_MS).unref()
+    reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
     return { port, adminPort }

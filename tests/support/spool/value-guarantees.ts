@@ -5,6 +5,7 @@ import { SharedMap } from '../../../tunnel/src/pipeline/shared-state.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { QuotaSharing } from '../../../tunnel/src/policy/quota/quota-sharing.ts'
 import { Quotas } from '../../../tunnel/src/policy/quota/quotas.ts'
+import { envelopeWith } from '../read-envelope.ts'
 import type { Store } from './guarantees.ts'
 
 export function valuePromises(current: () => { store: Store; spool: Spool }): void {
@@ -44,7 +45,7 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const now = () => Date.now()
       const isValue = (value: unknown): value is string => typeof value === 'string'
       const open = async () =>
-        new SharedMap({ state: await another(), key: 'map', isValue, maxMs: 60_000, maxEntries: 10, now })
+        new SharedMap({ state: await another(), key: 'map', isValue, maxMs: 60_000, now })
       const maps = await Promise.all([open(), open(), open()])
       const until = now() + 30_000
       await Promise.all(maps.map((map, n) => map.merge(new Map([[`r${n}`, { value: `${n}`, until }]]))))
@@ -57,31 +58,26 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
     })
 
     it('adds up the use of quotas that replicas count at the same time, and keeps it', async () => {
-      const now = () => Date.UTC(2026, 10, 23)
-      const logger = { warn: () => {}, info: () => {} }
-      const key = { project: 'p/1', category: 'error', period: 'day', start: now() } as const
+      const now = () => Date.now()
       const open = async (replica: string) => {
-        const deps = {
-          now,
-          random: () => 0,
-          isFirstOccurrence: () => false,
-          onRemoved: () => {},
-          onCounted: () => {},
-        }
-        const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
+        const deps = { now, onRemoved: () => {} }
+        const limits = { day: [{ category: 'error', limit: 2_000 }], hour: [] }
+        const quotas = new Quotas({ limits, mode: 'enforce' }, deps)
+        const logger = { warn: () => {}, info: () => {} }
         const sharing = new QuotaSharing({ state: await another(), quotas, replica, now, logger })
-        return { sharing, counters: quotas.counters }
+        return { sharing, quotas }
       }
       const replicas = await Promise.all(['a', 'b', 'c'].map(open))
       for (let round = 0; round < 5; round++) {
-        for (const { counters } of replicas) counters.add(key, 100, 1)
+        for (const { quotas } of replicas)
+          for (let n = 0; n < 100; n++) quotas.charge('p/1', envelopeWith('event'))
         await Promise.all(replicas.map(({ sharing }) => sharing.exchange()))
       }
       for (const { sharing } of replicas) await sharing.exchange()
       await current().store.closeAll()
       const next = await open('d')
       await next.sharing.exchange()
-      expect(next.counters.read(key)).toEqual({ used: 1_500, saved: 15 })
+      expect(next.quotas.describe(['p/1'])).toMatchObject([{ used: 1_500 }])
     })
 
     it('counts no value as an entry', async () => {

@@ -176,27 +176,6 @@ describe('Storm protection', () => {
     }
   })
 
-  it('remembers the last 5,000 different errors', () => {
-    const isNew = (message: string) => {
-      const payload = [Buffer.from(JSON.stringify({ message }))]
-      const range: [number, number] = [0, 0]
-      const item = {
-        type: 'event',
-        header: { type: 'event' },
-        range,
-        bytes: payload[0]?.length ?? 0,
-        payload,
-      }
-      storms.isExcess('p', item)
-      return storms.isFirstOccurrence(item)
-    }
-    expect([isNew('first'), isNew('first')]).toEqual([true, false])
-    for (let n = 0; n < 4_999; n++) isNew(letters(n))
-    expect(isNew('first')).toBe(false)
-    for (let n = 0; n < 10_000; n++) isNew(letters(10_000 + n))
-    expect(isNew('first')).toBe(true)
-  })
-
   it('passes the first of each error, whatever the order of arrival', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 300 }), (kinds) => {

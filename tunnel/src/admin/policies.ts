@@ -3,7 +3,6 @@
 import type { PolicyStatus } from 'contract/policies'
 import type { RuleHits } from '../observe/rule-hits.ts'
 import type { Projects } from '../pipeline/projects.ts'
-import { describeQuotas } from '../policy/quota/forecast.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
 import type { StormSettings, Storms } from '../policy/storms.ts'
@@ -17,12 +16,10 @@ export type PolicyStatusDeps = {
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
-  /** Milliseconds since 1970. */
-  now: () => number
 }
 
 export function describePolicies(deps: PolicyStatusDeps): PolicyStatus {
-  const { config, projects, storms, quotas, ruleHits, now } = deps
+  const { config, projects, storms, quotas, ruleHits } = deps
   const { scrub, storm } = config
   const names = projects.all.map(({ name }) => name)
   return {
@@ -31,7 +28,7 @@ export function describePolicies(deps: PolicyStatusDeps): PolicyStatus {
       storm.limit > 0 && {
         storm: { limit: storm.limit, mode: storm.mode, storms: storms.active().slice(0, MAX_STORMS) },
       }),
-    ...(quotas && { quota: { mode: quotas.mode, quotas: describeQuotas(quotas, names, now()) } }),
+    ...(quotas && { quota: { mode: quotas.mode, quotas: quotas.describe(names) } }),
     rules: ruleHits.all(),
   }
 }

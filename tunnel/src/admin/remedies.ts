@@ -47,8 +47,6 @@ const SETTINGS: {
   'release-version': ['FILTERS'],
   storm: ['STORM_LIMIT'],
   quota: ['QUOTA'],
-  'quota-address': ['QUOTA'],
-  'quota-sampled': ['QUOTA'],
   unscrubbable: ['SCRUB'],
   'attachments-dropped': ['SCRUB'],
 }

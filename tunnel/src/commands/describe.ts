@@ -67,7 +67,7 @@ async function exposeAll(): Promise<string> {
 
 function quotaStatus(project: string): QuotaStatus {
   return {
-    ...{ project, category: 'error', period: 'day', limit: 1, used: 0, saved: 0, resets: 1, ends: 1 },
+    ...{ project, category: 'error', period: 'day', limit: 1, used: 0, resets: 1 },
   }
 }
 

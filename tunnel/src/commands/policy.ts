@@ -7,7 +7,7 @@ import { Rejection } from 'contract/rejections'
 import { readConfigOrExit } from '../config/startup-errors.ts'
 import { groupOf } from '../envelope/grouping.ts'
 import { parsePayload } from '../envelope/payload.ts'
-import { quotaQuantitiesOf } from '../policy/quota/sampling.ts'
+import { quotaQuantitiesOf } from '../policy/quota/quotas.ts'
 import { describeChange, type Preview, previewEnvelope, readItems } from '../policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
 

@@ -191,18 +191,6 @@ function listQuotaGauges({ quotas, storms }: MetricsDeps): Metric[] {
   return [
     ofQuotas('limit', 'Quota of a day or an hour.', quotas, ({ limit }) => limit),
     ofQuotas('used', 'Use of a quota by all replicas in the current period.', quotas, ({ used }) => used),
-    ofQuotas(
-      'saved',
-      'Removed in the current period, or what would have been.',
-      quotas,
-      ({ saved }) => saved,
-    ),
-    ofQuotas(
-      'ends_timestamp_seconds',
-      'Time at which a quota ends at the rate of the last hour; one of errors at 95 %. Absent when that is after its period.',
-      quotas,
-      ({ ends }) => (ends === undefined ? undefined : ends / 1000),
-    ),
     gauge('culvert_storms', 'Kinds of errors that are above `STORM_LIMIT` now.', () =>
       storms().map(({ project }) => ({ labels: { project }, value: 1 })),
     ),
@@ -214,13 +202,12 @@ function ofQuotas(
   name: string,
   help: string,
   quotas: MetricsDeps['quotas'],
-  read: (quota: QuotaStatus) => number | undefined,
+  read: (quota: QuotaStatus) => number,
 ): Metric {
   return gauge(`culvert_quota_${name}`, help, () =>
-    quotas().flatMap((quota) => {
+    quotas().map((quota) => {
       const { project, category, period } = quota
-      const value = read(quota)
-      return value === undefined ? [] : [{ labels: { project, category, period }, value }]
+      return { labels: { project, category, period }, value: read(quota) }
     }),
   )
 }

@@ -49,6 +49,8 @@ export type SharedState = {
 }
 
 const MAX_ATTEMPTS = 10
+/** Of a shared map: several share a bucket of 1 MiB on NATS, where the old and the new value need room. */
+const MAX_BYTES = 256 * 1024
 
 /**
  * Replaces a shared value by what `change` returns, again when another replica has replaced it meanwhile. Leaves it when `change` returns
@@ -92,8 +94,6 @@ export type SharedMapDeps<Value> = {
   merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>
   /** An entry that would last longer was written by a wrong clock, and is ignored. */
   maxMs: number
-  /** Number of entries that are kept: those that end last. */
-  maxEntries: number
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -112,7 +112,7 @@ export class SharedMap<Value> {
 
   /** Merges own entries into those of all replicas, and returns the result. Writes only a change. */
   async merge(own: ReadonlyMap<string, SharedEntry<Value>>): Promise<Map<string, SharedEntry<Value>>> {
-    const { state, key, maxEntries, merge = (_, entry) => entry } = this.#deps
+    const { state, key, merge = (_, entry) => entry } = this.#deps
     let entries = new Map<string, SharedEntry<Value>>()
     await changeShared(state, key, (value) => {
       const stored = this.#parse(value)
@@ -121,13 +121,24 @@ export class SharedMap<Value> {
         const known = stored.get(name)
         entries.set(name, known ? merge(known, entry) : entry)
       }
-      if ([...own.keys()].every((name) => isSame(stored.get(name), entries.get(name)))) return undefined
-      const kept = [...entries].sort(([, a], [, b]) => a.until - b.until).slice(-maxEntries)
-      entries = new Map(kept)
-      const offsetMs = state.clockOffsetMs()
-      return JSON.stringify(kept.map(([name, { value, until }]) => [name, value, until + offsetMs]))
+      const isChanged = own.keys().some((name) => !isSame(stored.get(name), entries.get(name)))
+      return isChanged ? this.#format(entries) : undefined
     })
     return entries
+  }
+
+  /** Leaves out the entries that end first if there are too many. */
+  #format(entries: ReadonlyMap<string, SharedEntry<Value>>): string {
+    const offsetMs = this.#deps.state.clockOffsetMs()
+    let bytes = 0
+    const texts = [...entries]
+      .sort(([, a], [, b]) => b.until - a.until)
+      .map(([name, { value, until }]) => JSON.stringify([name, value, until + offsetMs]))
+      .filter((text) => {
+        bytes += text.length + 1
+        return bytes < MAX_BYTES
+      })
+    return `[${texts.join(',')}]`
   }
 
   /** Leaves out entries that have ended, or are of another form. */

@@ -36,7 +36,7 @@ export function removedItemsStage(limits: SentryLimits, reports: ClientReports):
 }
 
 /** The reason of an envelope is the first of those of its items. */
-const RATE_LIMITED: readonly RateLimitedReason[] = ['throttled', 'quota', 'quota-address', 'limited']
+const RATE_LIMITED: readonly RateLimitedReason[] = ['throttled', 'quota', 'limited']
 
 function isRateLimit(reason: string): boolean {
   return RATE_LIMITED.some((each) => each === reason)

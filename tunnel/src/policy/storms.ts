@@ -60,7 +60,6 @@ export class Storms {
   /** Errors in a minute, by project. */
   readonly #errors: LimitCounters
   readonly #storms = new BoundedMap<string, Storm>(MAX_GROUPS)
-  readonly #firstOccurrences = new WeakSet<Item>()
 
   constructor(settings: StormSettings, deps: StormDeps) {
     this.#settings = settings
@@ -85,16 +84,9 @@ export class Storms {
     const group = weight === 0 ? undefined : groupOfItem(item)
     if (!group) return false
     const key = `${project} ${group.id}`
-    const before = this.#counts.read(key)
-    if (before === undefined) this.#firstOccurrences.add(item)
-    const removed = this.#count({ key, project, group, before: before ?? 0, weight })
+    const removed = this.#count({ key, project, group, before: this.#counts.read(key) ?? 0, weight })
     if (removed > 0) this.#deps.onRemoved(this.mode, project, removed)
     return removed > 0
-  }
-
-  /** Reports whether no error of its group was counted before it, as far as this replica remembers. */
-  isFirstOccurrence(item: Item): boolean {
-    return this.#firstOccurrences.has(item)
   }
 
   /** Lists the storms of the last minute, the largest first. */

@@ -19,10 +19,6 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'A quota of this tunnel for its category was used up.',
     fix: 'Raise QUOTA, or wait for the next period. The page Policies shows the use.',
   },
-  'quota-address': {
-    sentence: 'Its client address had used 5 % of a quota of this tunnel.',
-    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES.',
-  },
   empty: {
     sentence: 'It contained no items.',
     fix: 'Nothing is lost. An SDK sends such an envelope when its own filters remove every item.',
@@ -99,10 +95,6 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
   storm: {
     sentence: 'More identical errors arrived within a minute than STORM_LIMIT allows. One in 100 was sent.',
     fix: 'Fix the error, or raise STORM_LIMIT. Without enforce in it, all of them pass.',
-  },
-  'quota-sampled': {
-    sentence: 'More than 80 % of a quota of this tunnel was used up, so only a part of the items was sent.',
-    fix: 'Raise QUOTA, or lower the SDK’s sample rates. The page Policies shows the use.',
   },
   unscrubbable: {
     sentence:

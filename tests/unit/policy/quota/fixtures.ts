@@ -1,4 +1,4 @@
-/** Envelopes that pass the stage of quotas, with a clock and random numbers of the test. */
+/** Envelopes that pass the stage of quotas, with a clock of the test. */
 
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
@@ -10,7 +10,7 @@ import { createProjects } from '../../../../tunnel/src/pipeline/projects.ts'
 import { Quotas, quotaStage } from '../../../../tunnel/src/policy/quota/quotas.ts'
 import { parseQuota } from '../../../../tunnel/src/policy/quota/settings.ts'
 import { removedItemsStage } from '../../../../tunnel/src/policy/removed-items.ts'
-import { envelopeOf, type Part } from '../../../support/envelopes.ts'
+import { EVENT_ID, envelopeOf, type Part } from '../../../support/envelopes.ts'
 import { readEnvelope } from '../../../support/read-envelope.ts'
 
 export const HOUR = 60 * 60_000
@@ -26,14 +26,12 @@ const { all: projects } = createProjects(
 export type Sent = Part['header'] & { payload?: string }
 export type Posting = { header?: object; address?: string; project?: number }
 
-/** Quotas with a clock that stands still. `isNew` makes errors first occurrences. */
+/** Quotas with a clock that stands still. */
 export class QuotaTest {
   time = NOON
-  isNew = false
   observed = 0
   readonly quotas: Quotas
   readonly #request = new IncomingMessage(new Socket())
-  #ids = 0
 
   constructor(daily: string, { hourly = '', mode = 'enforce' as 'enforce' | 'observe' } = {}) {
     const per = (limits: string, period: string) => limits.replaceAll(/=\d+/g, `$&/${period}`)
@@ -41,10 +39,7 @@ export class QuotaTest {
       { ...parseQuota(`${per(daily, 'day')} ${per(hourly, 'hour')}`), mode },
       {
         now: () => this.time,
-        random: () => 0.5,
-        isFirstOccurrence: () => this.isNew,
         onRemoved: () => void this.observed++,
-        onCounted: () => {},
       },
     )
   }
@@ -55,7 +50,7 @@ export class QuotaTest {
     const client = { address, requestId: '', isRetry: false }
     const receipt = { id: '', time: 0, items: [], bytes: 0, replica: '' }
     const ctx = new Context(this.#request, client, 0, receipt)
-    ctx.envelope = readEnvelope(envelopeOf({ event_id: this.newId(), ...header }, parts))
+    ctx.envelope = readEnvelope(envelopeOf({ event_id: EVENT_ID, ...header }, parts))
     ctx.project = projects[project] ?? ctx.project
     quotaStage(this.quotas)(ctx)
     return ctx
@@ -86,13 +81,6 @@ export class QuotaTest {
   }
 
   used(category: string, period: 'day' | 'hour' = 'day', project = PROJECT) {
-    const start = this.time - (this.time % (period === 'day' ? DAY : HOUR))
-    return this.quotas.counters.read({ project, category, period, start })
-  }
-
-  /** Returns IDs whose places in a sample are spread evenly. */
-  newId(): string {
-    const place = (this.#ids++ * 0x9e3779b1) >>> 0
-    return place.toString(16).padStart(8, '0').padEnd(32, '0')
+    return this.quotas.own(period)[`${project} ${category}`] ?? 0
   }
 }

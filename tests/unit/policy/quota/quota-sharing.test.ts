@@ -1,43 +1,16 @@
 /** Sharing of the use of quotas, with a store in memory. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { SharedState } from '../../../../tunnel/src/pipeline/shared-state.ts'
 import { QuotaSharing } from '../../../../tunnel/src/policy/quota/quota-sharing.ts'
 import { Quotas } from '../../../../tunnel/src/policy/quota/quotas.ts'
+import { envelopeWith } from '../../../support/read-envelope.ts'
+import { MemoryValues } from '../../../support/spool/memory-values.ts'
 
 const HOUR = 60 * 60_000
 const DAY = 24 * HOUR
 const NOON = Date.UTC(2026, 10, 23, 12)
-const KEY = {
-  project: 'sentry.example/1',
-  category: 'error',
-  period: 'day',
-  start: NOON - 12 * HOUR,
-} as const
-
-/** Store of which the next write can fail before or after it takes effect. */
-class MemoryValues implements Pick<SharedState, 'get' | 'put'> {
-  failure: 'none' | 'before' | 'after' = 'none'
-  writes = 0
-  value: string | undefined
-  #revision = 0
-
-  async get() {
-    return { value: this.value, revision: this.#revision }
-  }
-
-  async put(_: string, value: string, revision: number) {
-    const { failure } = this
-    this.failure = 'none'
-    if (failure === 'before') throw new Error('the store is away')
-    if (revision !== this.#revision) return false
-    this.#revision++
-    this.writes++
-    this.value = value
-    if (failure === 'after') throw new Error('the response was lost')
-    return true
-  }
-}
+const PROJECT = 'sentry.example/1'
+const QUOTA = { category: 'error', limit: 1_000_000 }
 
 describe('QuotaSharing', () => {
   let time: number
@@ -50,44 +23,44 @@ describe('QuotaSharing', () => {
     logged = []
   })
 
-  function open(replica: string) {
-    const now = () => time
-    const deps = {
-      now,
-      random: () => 0,
-      isFirstOccurrence: () => false,
-      onRemoved: () => {},
-      onCounted: () => {},
-    }
-    const quotas = new Quotas({ limits: { day: [], hour: [] }, mode: 'enforce' }, deps)
+  function open(replica: string, { aheadMs = 0 } = {}) {
+    const now = () => time + aheadMs
+    const limits = { day: [QUOTA], hour: [{ ...QUOTA, category: 'session' }] }
+    const quotas = new Quotas({ limits, mode: 'enforce' }, { now, onRemoved: () => {} })
     const logger = {
       warn: (_: unknown, message?: string) => void logged.push(`warn ${message}`),
       info: (message: unknown) => void logged.push(`info ${message}`),
     }
     const sharing = new QuotaSharing({ state: values, quotas, replica, now, logger })
     return {
-      quotas,
-      count: (used: number, saved = 0) => quotas.counters.add(KEY, used, saved),
+      /** Returns a function that takes back what was counted. */
+      count(number: number, type = 'event') {
+        const all = Array.from({ length: number }, () => quotas.charge(PROJECT, envelopeWith(type)).charges)
+        return () => {
+          for (const charges of all) for (const its of charges.values()) quotas.takeBack(its)
+        }
+      },
       exchange: () => sharing.exchange(),
       stop: () => sharing.stop(),
-      use: () => quotas.counters.read(KEY),
+      use: (period = 'day') => quotas.describe([PROJECT]).find((quota) => quota.period === period)?.used,
     }
   }
 
   it('adds up what all replicas have counted', async () => {
     const [a, b] = [open('a'), open('b')]
-    a.count(3, 1)
+    a.count(3)
     b.count(4)
+    b.count(2, 'session')
     for (const each of [a, b, a]) await each.exchange()
-    expect([a.use(), b.use()]).toEqual(Array(2).fill({ used: 7, saved: 1 }))
+    expect([a.use(), b.use(), a.use('hour')]).toEqual([7, 7, 2])
   })
 
   it('writes once for many envelopes, and nothing without one', async () => {
     const a = open('a')
-    for (let i = 0; i < 1_000; i++) a.count(1)
+    a.count(1_000)
     await a.exchange()
     await a.exchange()
-    expect([values.writes, a.use().used]).toEqual([1, 1_000])
+    expect([values.writes, a.use()]).toEqual([1, 1_000])
   })
 
   it('keeps what is counted while it writes', async () => {
@@ -96,10 +69,11 @@ describe('QuotaSharing', () => {
     const exchange = a.exchange()
     a.count(2)
     await exchange
-    expect(a.use().used).toBe(3)
+    expect(a.use()).toBe(3)
     await a.exchange()
-    expect(a.use().used).toBe(3)
-    expect(JSON.parse(values.value ?? '').uses).toMatchObject([{ used: 3 }])
+    const b = open('b')
+    await b.exchange()
+    expect(b.use()).toBe(3)
   })
 
   it('continues after a restart', async () => {
@@ -108,7 +82,8 @@ describe('QuotaSharing', () => {
     await a.stop()
     const next = open('a-2')
     await next.exchange()
-    expect(next.use().used).toBe(5)
+    next.count(1)
+    expect(next.use()).toBe(6)
   })
 
   it.each(['before', 'after'] as const)(
@@ -118,14 +93,12 @@ describe('QuotaSharing', () => {
       a.count(5)
       values.failure = failure
       await a.exchange()
-      expect(a.use().used).toBe(5)
+      expect(a.use()).toBe(5)
       a.count(2)
       await a.exchange()
-      await a.exchange()
-      expect(a.use().used).toBe(7)
       const other = open('b')
       await other.exchange()
-      expect(other.use().used).toBe(7)
+      expect([a.use(), other.use()]).toEqual([7, 7])
     },
   )
 
@@ -136,92 +109,55 @@ describe('QuotaSharing', () => {
       await Promise.all(replicas.map(({ exchange }) => exchange()))
     }
     for (const replica of replicas) await replica.exchange()
-    expect(replicas.map(({ use }) => use().used)).toEqual(Array(4).fill(80))
+    expect(replicas.map(({ use }) => use())).toEqual(Array(4).fill(80))
   })
 
   it('takes back what was not delivered', async () => {
-    const a = open('a')
-    a.count(5)
-    await a.exchange()
-    a.count(-2)
-    await a.exchange()
-    expect([a.use().used, JSON.parse(values.value ?? '').uses[0].used]).toEqual([3, 3])
-  })
-
-  it('knows the number of replicas that count', async () => {
     const [a, b] = [open('a'), open('b')]
-    for (const each of [a, b, a]) {
-      each.count(1)
-      await each.exchange()
-    }
-    expect([a.quotas.replicas, b.quotas.replicas]).toEqual([2, 2])
-    time += 10_000
-    a.count(1)
+    const takeBack = a.count(5)
     await a.exchange()
-    expect(a.quotas.replicas).toBe(1)
+    takeBack()
+    for (const each of [a, b]) await each.exchange()
+    expect([a.use(), b.use()]).toEqual([0, 0])
   })
 
-  it('forgets days before yesterday, and replicas that are gone', async () => {
+  it('begins anew with the day, and forgets replicas that are gone', async () => {
     const a = open('a')
     a.count(1)
     await a.exchange()
-    time += 2 * DAY
+    time += DAY
     const b = open('b')
-    for (let i = 0; i < 2; i++) {
-      b.quotas.counters.add({ ...KEY, start: KEY.start + 2 * DAY }, 1, 0)
-      await b.exchange()
-    }
-    const { writers, uses } = JSON.parse(values.value ?? '')
-    expect([Object.keys(writers), uses.length]).toEqual([['b'], 1])
-  })
-
-  it('keeps the most used of too many counters', async () => {
-    const a = open('a')
-    for (let n = 0; n < 4_100; n++) a.quotas.counters.add({ ...KEY, project: `p/${n}` }, n, 0)
-    await a.exchange()
-    expect(values.value?.length).toBeLessThan(300_000)
-    const { uses } = JSON.parse(values.value ?? '')
-    expect(uses.length).toBeGreaterThan(1_000)
-    expect(uses.map(({ used }: { used: number }) => used)).toEqual(
-      uses.map((_: unknown, n: number) => 4_099 - n),
-    )
+    b.count(1)
+    await b.exchange()
+    expect([a.use(), b.use()]).toEqual([0, 1])
+    expect(values.value).not.toContain('"a"')
   })
 
   it('keeps the use of today when the clock of a replica is days ahead', async () => {
-    const [a, b] = [open('a'), open('b')]
-    for (let i = 0; i < 3; i++) {
-      a.count(1)
-      await a.exchange()
-      time += 3 * DAY
-      b.quotas.counters.add({ ...KEY, start: KEY.start + 3 * DAY }, 1, 0)
-      await b.exchange()
-      time -= 3 * DAY
-    }
-    await a.exchange()
-    expect(a.use().used).toBe(3)
+    const [a, b] = [open('a'), open('b', { aheadMs: 3 * DAY })]
+    for (let i = 0; i < 3; i++)
+      for (const each of [a, b]) {
+        each.count(1)
+        await each.exchange()
+      }
+    const other = open('c')
+    await other.exchange()
+    expect(a.use()).toBe(3)
   })
 
-  it.each([
-    undefined,
-    'broken',
-    'null',
-    '{}',
-    '{"writers":{},"uses":[{}]}',
-    '{"writers":{"a":null},"uses":[]}',
-  ])('continues from what it knows when the value is %s', async (value) => {
-    const a = open('a')
-    a.count(5)
-    await a.exchange()
-    values.value = value
-    await a.exchange()
-    expect(a.use().used).toBe(5)
-    a.count(1)
-    await a.exchange()
-    expect(a.use().used).toBe(6)
-    const other = open('b')
-    await other.exchange()
-    expect(other.use().used).toBe(6)
-  })
+  it.each([undefined, 'broken', 'null', '{}', '[["day a",{"replica":1},1]]'])(
+    'continues from what it has counted when the value is %s',
+    async (value) => {
+      const a = open('a')
+      a.count(5)
+      await a.exchange()
+      values.value = value
+      await a.exchange()
+      const other = open('b')
+      await other.exchange()
+      expect([a.use(), other.use()]).toEqual([5, 5])
+    },
+  )
 
   it('logs once that the store fails, and once that it works again', async () => {
     const a = open('a')
@@ -233,21 +169,13 @@ describe('QuotaSharing', () => {
     expect(logged).toEqual(['warn the use of quotas is not shared', 'info the use of quotas is shared again'])
   })
 
-  it('shares everything at stop, also what was counted after an uncertain batch', async () => {
+  it('shares everything at stop, also after a failure', async () => {
     const a = open('a')
-    a.count(5)
-    values.failure = 'after'
-    await a.exchange()
-    a.count(2)
+    a.count(7)
+    values.failure = 'before'
     await a.stop()
-    expect(JSON.parse(values.value ?? '').uses).toMatchObject([{ used: 7 }])
-  })
-
-  it('begins anew when a new replica cannot read the value', async () => {
-    values.value = 'broken'
-    const a = open('a')
-    a.count(1)
-    await a.exchange()
-    expect(JSON.parse(values.value).uses).toMatchObject([{ used: 1 }])
+    const other = open('b')
+    await other.exchange()
+    expect(other.use()).toBe(7)
   })
 })

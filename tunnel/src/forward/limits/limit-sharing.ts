@@ -23,8 +23,6 @@ const MIN_GAIN_MS = 1_000
 /** A replica publishes no more than these. */
 const MAX_LIMITS = 500
 const MAX_KEY_LENGTH = 512
-/** Number of limits of all replicas that are kept. */
-const MAX_SHARED = 1_000
 
 /** When the spool fails, each replica applies the limits that it learned itself, as without sharing. */
 export class LimitSharing {
@@ -40,7 +38,7 @@ export class LimitSharing {
     this.#map = new SharedMap({
       ...{ state: deps.state, now: deps.now, key: 'limits', isValue: isLimited },
       merge: (stored, own) => (this.#isLonger(stored, own) ? own : stored),
-      ...{ maxMs: MAX_LIMIT_SECONDS * 1000, maxEntries: MAX_SHARED },
+      maxMs: MAX_LIMIT_SECONDS * 1000,
     })
   }
 

@@ -1,13 +1,13 @@
 /** Sharing of the use of quotas among the replicas of one spool. */
 
 import { setTimeout as wait } from 'node:timers/promises'
+import type { QuotaPeriod } from 'contract/policies'
 import type { Logger } from 'pino'
-import { changeShared, parseShared, type SharedState } from '../../pipeline/shared-state.ts'
-import { PERIODS, type QuotaUse, sumUses } from './quota-use.ts'
-import type { Quotas } from './quotas.ts'
+import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
+import { PERIOD_MS, PERIODS, type Quotas } from './quotas.ts'
 
 export type QuotaSharingDeps = {
-  state: Pick<SharedState, 'get' | 'put'>
+  state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
   quotas: Quotas
   replica: string
   logger: Pick<Logger, 'warn' | 'info'>
@@ -15,36 +15,33 @@ export type QuotaSharingDeps = {
   now: () => number
 }
 
-/** Value that replicas share. `writers` has the last batch of each replica, and its time. */
-type SharedUse = { writers: Record<string, { batch: number; time: number }>; uses: QuotaUse[] }
+/** Use that one replica has counted in one period, by project and category. The entry ends with the period. */
+type ReplicaUse = { replica: string; period: QuotaPeriod; used: Readonly<Record<string, number>> }
 
 /** Twice a second: a replica knows what the others have counted until a second ago. */
 const INTERVAL_MS = 500
 const START_MS = 1_000
-/** A replica that has not written for longer is not active. */
-const ACTIVE_MS = 5_000
-/** A batch may be repeated for so long after its response was lost. */
-const WRITER_MS = 60 * 60 * 1000
-/** An uncertain batch needs one more, and a failure of the store another one. */
 const MAX_LAST_EXCHANGES = 3
-/** Of the value, without its writers: it shares a bucket of 1 MiB on NATS, where the old and the new value need room. */
-const MAX_BYTES = 256 * 1024
-const KEY = 'quota'
+const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
 
-/** When the store fails, each replica counts for itself, and shares the sum when the store works again. */
+/** When the store fails, each replica counts for itself, and shares its use when the store works again. */
 export class QuotaSharing {
   readonly #deps: QuotaSharingDeps
-  #batch = 0
-  /** Last known value, in case the store loses it. */
-  #known: SharedUse = { writers: {}, uses: [] }
-  /** Batch whose response is missing. */
-  #uncertain: readonly QuotaUse[] | undefined
+  readonly #map: SharedMap<ReplicaUse>
   #isFailing = false
   #timer: NodeJS.Timeout | undefined
   #exchanging: Promise<void> | undefined
 
   constructor(deps: QuotaSharingDeps) {
     this.#deps = deps
+    const { state, now } = deps
+    this.#map = new SharedMap({
+      state,
+      now,
+      key: 'quota-use',
+      isValue: isUse,
+      maxMs: PERIOD_MS.day + CLOCK_MS,
+    })
   }
 
   /** Resolves when the use before a restart is known, or after 1 s. */
@@ -57,15 +54,17 @@ export class QuotaSharing {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#exchanging
-    for (let attempt = 0; attempt < MAX_LAST_EXCHANGES && this.#hasUnshared(); attempt++)
-      await this.exchange()
+    let attempts = 0
+    do await this.exchange()
+    while (this.#isFailing && ++attempts < MAX_LAST_EXCHANGES)
   }
 
   /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
   exchange(): Promise<void> {
-    this.#exchanging ??= this.#exchange()
+    this.#exchanging ??= this.#map
+      .merge(this.#own())
       .then(
-        () => this.#noteSuccess(),
+        (all) => this.#learn(all),
         (err) => this.#noteFailure(err),
       )
       .finally(() => {
@@ -74,12 +73,28 @@ export class QuotaSharing {
     return this.#exchanging
   }
 
-  #hasUnshared(): boolean {
-    return this.#uncertain !== undefined || this.#deps.quotas.counters.unshared().length > 0
+  #own(): Map<string, SharedEntry<ReplicaUse>> {
+    const { quotas, replica } = this.#deps
+    const entries = PERIODS.map((period) => {
+      const until = quotas.startOf(period) + PERIOD_MS[period]
+      return [
+        `${period} ${replica}`,
+        { value: { replica, period, used: quotas.own(period) }, until },
+      ] as const
+    })
+    return new Map(entries.filter(([, { value }]) => Object.keys(value.used).length > 0))
   }
 
-  #noteSuccess(): void {
-    if (this.#isFailing) this.#deps.logger.info('the use of quotas is shared again')
+  #learn(all: ReadonlyMap<string, SharedEntry<ReplicaUse>>): void {
+    const { quotas, replica, logger } = this.#deps
+    const uses = Array.from(all.values(), ({ value }) => value).filter((use) => use.replica !== replica)
+    for (const period of PERIODS) {
+      const sums = new Map<string, number>()
+      for (const { used } of uses.filter((use) => use.period === period))
+        for (const [name, amount] of Object.entries(used)) sums.set(name, (sums.get(name) ?? 0) + amount)
+      quotas.learn(period, sums)
+    }
+    if (this.#isFailing) logger.info('the use of quotas is shared again')
     this.#isFailing = false
   }
 
@@ -87,69 +102,10 @@ export class QuotaSharing {
     if (!this.#isFailing) this.#deps.logger.warn({ err }, 'the use of quotas is not shared')
     this.#isFailing = true
   }
-
-  async #exchange(): Promise<void> {
-    const { state, quotas, replica, now } = this.#deps
-    const own = this.#uncertain ?? quotas.counters.unshared()
-    if (!this.#uncertain && own.length > 0) this.#batch++
-    let adopted = this.#known
-    await changeShared(state, KEY, (value) => {
-      adopted = parseShared(value, isSharedUse) ?? this.#known
-      if (own.length === 0 || adopted.writers[replica]?.batch === this.#batch) return undefined
-      adopted = merge(adopted, { replica, batch: this.#batch, time: now(), uses: own })
-      this.#uncertain = own
-      return JSON.stringify(adopted)
-    })
-    this.#adopt(adopted, own)
-  }
-
-  #adopt(shared: SharedUse, own: readonly QuotaUse[]): void {
-    const { quotas, replica, now } = this.#deps
-    this.#uncertain = undefined
-    this.#known = shared
-    quotas.counters.adopt(shared.uses, own)
-    const others = Object.entries(shared.writers).filter(
-      ([name, { time }]) => name !== replica && Math.abs(now() - time) < ACTIVE_MS,
-    )
-    quotas.replicas = others.length + 1
-  }
 }
 
-type Batch = { replica: string; batch: number; time: number; uses: readonly QuotaUse[] }
-
-function merge({ writers, uses }: SharedUse, { replica, batch, time, uses: own }: Batch): SharedUse {
-  const recent = Object.entries(writers).filter(([, writer]) => Math.abs(time - writer.time) < WRITER_MS)
-  const earliest = Math.min(time, ...Object.values(writers).map((writer) => writer.time)) // a clock may be ahead
-  return {
-    writers: { ...Object.fromEntries(recent), [replica]: { batch, time } },
-    uses: mostUsed(sumUses([...uses, ...own], earliest)),
-  }
-}
-
-/** Leaves out the least used if there are too many. */
-function mostUsed(uses: QuotaUse[]): QuotaUse[] {
-  let bytes = 0
-  return uses
-    .sort((a, b) => b.used - a.used)
-    .filter((use) => {
-      bytes += JSON.stringify(use).length + 1
-      return bytes <= MAX_BYTES
-    })
-}
-
-function isSharedUse(value: unknown): value is SharedUse {
-  const { writers, uses } = Object(value)
-  if (typeof writers !== 'object' || writers === null || !Array.isArray(uses)) return false
-  return Object.values(writers).every(isWriter) && uses.every(isUse)
-}
-
-function isWriter(value: unknown): boolean {
-  const { batch, time } = Object(value)
-  return [batch, time].every(Number.isFinite)
-}
-
-function isUse(value: unknown): boolean {
-  const { project, category, period, start, used, saved } = Object(value)
-  const hasNames = typeof project === 'string' && typeof category === 'string' && PERIODS.includes(period)
-  return hasNames && [start, used, saved].every(Number.isFinite)
+function isUse(value: unknown): value is ReplicaUse {
+  const { replica, period, used } = Object(value)
+  const hasNames = typeof replica === 'string' && PERIODS.includes(period)
+  return hasNames && Object.values(Object(used)).every(Number.isFinite)
 }

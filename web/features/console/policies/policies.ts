@@ -55,7 +55,6 @@ function mergeQuotas(quotas: readonly QuotaStatus[]): QuotaStatus[] {
   return merged.sort((a, b) => b.used / b.limit - a.used / a.limit)
 }
 
-/** A rule is unmatched if it is so on every replica that knows it. */
 function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
   const groups = Map.groupBy(all.flat(), ({ policy, rule }) => `${policy} ${rule}`)
   return [...groups.values()]
@@ -65,10 +64,9 @@ function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
       return {
         ...{ policy, rule, last_hour: group.reduce((sum, { last_hour: hits }) => sum + hits, 0) },
         ...(times.length > 0 && { last: Math.max(...times) }),
-        ...(group.every(({ unmatched }) => unmatched) && { unmatched: true as const }),
       }
     })
-    .sort((a, b) => Number(b.unmatched ?? 0) - Number(a.unmatched ?? 0) || b.last_hour - a.last_hour)
+    .sort((a, b) => b.last_hour - a.last_hour)
 }
 
 /** Returns the quota as a sentence part: "error, a day". */

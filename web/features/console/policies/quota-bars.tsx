@@ -1,4 +1,4 @@
-/** Use of each quota as a bar, with the time at which it ends. */
+/** Use of each quota as a bar. */
 
 import type { PolicyMode, PolicyStatus, QuotaStatus } from 'contract/policies'
 import { formatCount, formatPercent } from '../../../lib/format.ts'
@@ -7,7 +7,9 @@ import { When } from '../../../ui/relative-time.tsx'
 import { quotaName } from './policies.ts'
 
 const MAX_SHOWN = 50
-const SOFT_SHARE = 0.8
+const LOW_SHARE = 0.8 // from here on, the bar warns
+
+const EXCEEDED = 'With enforce, items of this category would be removed.'
 
 export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
   const quotas = quota?.quotas ?? []
@@ -38,7 +40,7 @@ export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
 }
 
 function QuotaBar({ quota, mode }: { quota: QuotaStatus; mode: PolicyMode }) {
-  const { project, used, limit, saved } = quota
+  const { project, used, limit, resets } = quota
   const share = used / limit
   return (
     <li className="min-w-0 text-note tabular-nums">
@@ -52,8 +54,8 @@ function QuotaBar({ quota, mode }: { quota: QuotaStatus; mode: PolicyMode }) {
       </div>
       <Bar share={share} />
       <p className="mt-1 text-quiet">
-        <Forecast quota={quota} />
-        {saved > 0 && ` ${formatCount(saved)} ${mode === 'enforce' ? 'saved' : 'would have been saved'}.`}
+        {share >= 1 && <strong className="text-ink">{mode === 'enforce' ? 'Used up.' : EXCEEDED} </strong>}
+        It begins anew at <When time={resets} />.
       </p>
     </li>
   )
@@ -61,7 +63,7 @@ function QuotaBar({ quota, mode }: { quota: QuotaStatus; mode: PolicyMode }) {
 
 /** Bar of a width that a policy for inline styles does not forbid. The text beside it says the same. */
 function Bar({ share }: { share: number }) {
-  const colour = share < SOFT_SHARE ? 'fill-good' : share < 1 ? 'fill-wait' : 'fill-bad'
+  const colour = share < LOW_SHARE ? 'fill-good' : share < 1 ? 'fill-wait' : 'fill-bad'
   return (
     <svg
       viewBox="0 0 100 1"
@@ -71,25 +73,5 @@ function Bar({ share }: { share: number }) {
     >
       <rect width={Math.min(100, share * 100)} height="1" className={colour} />
     </svg>
-  )
-}
-
-function Forecast({ quota: { used, limit, ends, resets } }: { quota: QuotaStatus }) {
-  if (used >= limit)
-    return (
-      <strong className="text-ink">
-        Used up. It begins anew at <When time={resets} />.
-      </strong>
-    )
-  if (ends === undefined)
-    return (
-      <>
-        It lasts at the rate of the last hour, and begins anew at <When time={resets} />.
-      </>
-    )
-  return (
-    <strong className="text-ink">
-      At the rate of the last hour it ends at <When time={ends} />.
-    </strong>
   )
 }

@@ -4,7 +4,6 @@ import type { PolicyName, PolicyStatus, RuleStatus } from 'contract/policies'
 import { formatCount } from '../../../lib/format.ts'
 import { Empty, Panel, Showing } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
-import { Badge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import { cutText, TEXT } from '../bounds.ts'
 
@@ -14,7 +13,7 @@ const COLUMNS = [
   { name: 'Rule', className: 'align-top wrap-anywhere' },
   { name: 'Policy', className: 'align-top' },
   { name: 'Last hour', className: 'text-right align-top' },
-  { name: 'Last match', className: 'text-right align-top' },
+  { name: 'Last hit', className: 'text-right align-top' },
 ]
 
 const POLICY_NAMES: Record<PolicyName, string> = { scrub: 'Scrubbing', storm: 'Storms', quota: 'Quotas' }
@@ -41,7 +40,7 @@ export function RuleTable({ rules, scrub }: Pick<PolicyStatus, 'rules' | 'scrub'
   )
 }
 
-function rowOf({ policy, rule, last_hour: hits, last, unmatched }: RuleStatus) {
+function rowOf({ policy, rule, last_hour: hits, last }: RuleStatus) {
   return {
     key: `${policy} ${rule}`,
     cells: [
@@ -49,13 +48,7 @@ function rowOf({ policy, rule, last_hour: hits, last, unmatched }: RuleStatus) {
       POLICY_NAMES[policy],
       formatCount(hits),
       <span key="last" className="text-quiet">
-        {unmatched ? (
-          <Badge state="hold">nothing for a day</Badge>
-        ) : last === undefined ? (
-          'none yet'
-        ) : (
-          <Ago time={last} />
-        )}
+        {last === undefined ? 'none yet' : <Ago time={last} />}
       </span>,
     ],
   }

@@ -13,7 +13,7 @@ const storm = (parts: Partial<StormStatus>): StormStatus => ({
   ...parts,
 })
 const quota = (parts: Partial<QuotaStatus>): QuotaStatus => ({
-  ...{ project: 'p', category: 'error', period: 'day', limit: 100, used: 10, saved: 0, resets: 1_000 },
+  ...{ project: 'p', category: 'error', period: 'day', limit: 100, used: 10, resets: 1_000 },
   ...parts,
 })
 const withStorms = (storms: StormStatus[]): PolicyStatus => ({
@@ -49,26 +49,26 @@ describe('mergePolicies', () => {
     ])
   })
 
-  it('adds up the hits of rules, and shows a rule as unmatched only if it is so everywhere', () => {
+  it('adds up the hits of rules', () => {
     const rule = { policy: 'scrub', last_hour: 0 } as const
     const merged = mergePolicies([
       {
         rules: [
-          { ...rule, rule: 'a', unmatched: true },
-          { ...rule, rule: 'b', unmatched: true },
+          { ...rule, rule: 'a' },
+          { ...rule, rule: 'b' },
         ],
       },
       {
         rules: [
           { ...rule, rule: 'a', last_hour: 3, last: 7 },
-          { ...rule, rule: 'b', unmatched: true },
+          { ...rule, rule: 'b' },
         ],
       },
       { rules: [{ ...rule, rule: 'a', last_hour: 2, last: 9 }] },
     ])
     expect(merged.rules).toEqual([
-      { ...rule, rule: 'b', unmatched: true },
       { ...rule, rule: 'a', last_hour: 5, last: 9 },
+      { ...rule, rule: 'b' },
     ])
   })
 
