@@ -6,7 +6,7 @@ import type { NextConfig } from 'next'
 import { ASSET_PREFIX } from './lib/asset-prefix.ts'
 import { SAFETY_HEADERS } from './lib/security-headers.ts'
 
-/** Matches browsers that accept brotli. `compress-static.ts` makes the files, since nginx has gzip only. */
+/** Matches browsers that accept brotli. `build-standalone.ts` makes the files, since nginx has gzip only. */
 const TAKES_BROTLI = { type: 'header', key: 'accept-encoding', value: '(?:|.*[ ,])br(?:[ ,;].*|)' } as const
 
 /** Paths whose responses vary by encoding. Rewrites come after Next.js has removed the prefix, headers before. */

@@ -1,7 +1,7 @@
 /** Page for an unknown address. */
 
 import type { Metadata } from 'next'
-import { ReachTest } from '../features/reach-test.tsx'
+import { ReachTest } from '../features/visitor-privacy.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { Shell } from '../ui/page-shell.tsx'
 

@@ -2,8 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { ConnectionCheck } from '../features/connection-check/connection-check.tsx'
-import { PrivacyNote } from '../features/privacy-note.tsx'
-import { ReachTest } from '../features/reach-test.tsx'
+import { PrivacyNote, ReachTest } from '../features/visitor-privacy.tsx'
 import { config } from '../lib/config.ts'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { Shell } from '../ui/page-shell.tsx'

@@ -1,4 +1,4 @@
-/** Code with a button that copies it. */
+/** Code and other texts with buttons that copy them. */
 'use client'
 
 import { useState } from 'react'
@@ -31,7 +31,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 }
 
 /** Returns the handlers of a button that copies a text, and the result in words until the button loses the focus. */
-export function useCopy(text: string) {
+function useCopy(text: string) {
   const [result, setResult] = useState<string>()
   const onClick = () =>
     writeClipboard(text).then(
@@ -52,4 +52,47 @@ async function writeClipboard(text: string): Promise<void> {
   area.remove()
   if (focused instanceof HTMLElement) focused.focus({ preventScroll: true })
   if (!copied) throw new Error('the browser does not let a page copy')
+}
+
+/** `name` says in the label of the button what it copies. */
+type CopyProps = { text: string; name: string }
+
+export function Copyable({ text, name }: CopyProps) {
+  return (
+    <span className="inline-flex max-w-full items-start gap-x-1 align-top">
+      <span className="min-w-0 wrap-anywhere">{text}</span>
+      <CopyIcon text={text} name={name} />
+    </span>
+  )
+}
+
+/** Small button for a text that stands before it. */
+export function CopyIcon({ text, name }: CopyProps) {
+  const { result, ...handlers } = useCopy(text)
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={`Copy the ${name}`}
+        title={`Copy the ${name}`}
+        {...handlers}
+        className="-my-0.5 inline-flex size-6 shrink-0 align-middle cursor-pointer items-center justify-center rounded-part text-quiet hover:text-accent"
+      >
+        <svg
+          viewBox="0 0 16 16"
+          aria-hidden="true"
+          className="size-4"
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="1.5"
+          strokeLinejoin="round"
+        >
+          <path d={result === 'Copied' ? 'm3 8.5 3.2 3.2L13 4.8' : 'M6 6h7v8H6zM3 10V2h7'} />
+        </svg>
+      </button>
+      <span role="status" className="sr-only">
+        {result}
+      </span>
+    </>
+  )
 }

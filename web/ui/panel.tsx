@@ -1,6 +1,6 @@
-/** Titled section of a console page. */
+/** Sections of pages, lists of facts, and notes on how much of a list is shown. */
 
-import { type ReactNode, useId } from 'react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
 import { formatCount } from '../lib/format.ts'
 
 type Props = {
@@ -57,5 +57,60 @@ export function Preformatted({ className = '', children }: { className?: string;
     <pre tabIndex={0} className={`overflow-auto font-mono text-note ${className}`}>
       {children}
     </pre>
+  )
+}
+
+export function Facts({ children }: { children: ReactNode }) {
+  return <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-note">{children}</dl>
+}
+
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="max-w-48 text-quiet wrap-anywhere">{name}</dt>
+      <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
+    </>
+  )
+}
+
+export function Card({ className = '', ...rest }: ComponentProps<'section'>) {
+  return (
+    <section className={`rounded-card border border-line bg-surface p-5 wide:p-7 ${className}`} {...rest} />
+  )
+}
+
+type PagesProps = {
+  label: string
+  /** Offset of this page, its size, and the size of the list. */
+  from: number
+  page: number
+  total: number
+  /** Address of the page at an offset; `undefined` for the first one. */
+  hrefOf: (offset: string | undefined) => string
+  /** Plural of what is listed. */
+  of: string
+}
+
+export function Pages({ label, from, page, total, hrefOf, of }: PagesProps) {
+  if (from === 0 && total <= page) return null
+  const previous = Math.max(0, from - page)
+  return (
+    <nav aria-label={label} className="mt-4 flex flex-wrap items-center gap-x-4 text-note">
+      {from < total && (
+        <span className="text-quiet tabular-nums">
+          {formatCount(from + 1)}–{formatCount(Math.min(from + page, total))} of {formatCount(total)}
+        </span>
+      )}
+      {from > 0 && (
+        <a href={hrefOf(previous > 0 ? `${previous}` : undefined)} className="link-block">
+          Previous {of}
+        </a>
+      )}
+      {from + page < total && (
+        <a href={hrefOf(`${from + page}`)} className="link-block">
+          More {of}
+        </a>
+      )}
+    </nav>
   )
 }

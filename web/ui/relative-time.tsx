@@ -1,8 +1,8 @@
 /** Times in the reader's time zone, some relative to now. */
 'use client'
 
+import { useNow } from '../lib/browser-state.ts'
 import { formatDateTime, formatDuration, formatTimestamp, formatWhen } from '../lib/format.ts'
-import { useNow } from '../lib/use-now.ts'
 
 type Props = { time: number }
 

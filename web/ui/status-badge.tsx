@@ -1,7 +1,7 @@
 /** States as a shape and a colour. A word is always beside them, since not everybody sees colours. */
 
 import type { ReactNode } from 'react'
-import type { State } from './states.ts'
+import { OUTCOME_STATES, type OutcomeName, outcomeLabel, type State } from './states.ts'
 
 export const STATE_TEXT: Record<State, string> = {
   idle: 'text-quiet',
@@ -66,6 +66,28 @@ export function Badge({ state, children }: { state: State; children: ReactNode }
     >
       <StateMark state={state} className="size-3.5" />
       {children}
+    </span>
+  )
+}
+
+/** Badge beside a heading. */
+export function OutcomeBadge({ outcome }: { outcome: OutcomeName }) {
+  return <Badge state={OUTCOME_STATES[outcome]}>{outcomeLabel(outcome)}</Badge>
+}
+
+type LabelProps = {
+  outcome: OutcomeName
+  /** Default: the name of the outcome. */
+  label?: string
+}
+
+/** Inline form, for lines and tables. */
+export function OutcomeLabel({ outcome, label = outcomeLabel(outcome) }: LabelProps) {
+  const state = OUTCOME_STATES[outcome]
+  return (
+    <span className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[state]}`}>
+      <StateMark state={state} className="size-3.5" />
+      {label}
     </span>
   )
 }

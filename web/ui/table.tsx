@@ -5,7 +5,7 @@ import type { ReactNode } from 'react'
 /** `className` applies to all cells of the column. */
 type Column = { name: ReactNode; className?: string }
 
-export type TableRow = { key: string | number; cells: ReactNode[]; title?: string }
+type TableRow = { key: string | number; cells: ReactNode[]; title?: string }
 
 type Props = {
   label: string

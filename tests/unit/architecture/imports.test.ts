@@ -23,19 +23,7 @@ const TUNNEL: Order = [
 ]
 
 const WEB: Order = [
-  [
-    'instrumentation',
-    'instrumentation-client',
-    'next.config',
-    'proxy',
-    'compress-static',
-    'build-docs',
-    'build-replay-frame',
-    'copy-source-maps',
-    'copy-styles',
-    'app',
-    'pages',
-  ],
+  ['instrumentation', 'instrumentation-client', 'next.config', 'proxy', 'build-standalone', 'app', 'pages'],
   ['startup'],
   ['features/console', 'features/lab', 'features/connection-check'],
   ['features'], // parts that several features show

@@ -3,11 +3,9 @@
 import type { ReactNode } from 'react'
 import { Mark } from '../../ui/logo.tsx'
 import { TimeZone } from '../../ui/relative-time.tsx'
-import { ConsoleNav } from './console-nav.tsx'
 import type { Place } from './routes.ts'
-import { Shortcuts } from './shell/shortcuts.tsx'
+import { ConsoleNav, Shortcuts, ThemeToggle } from './shell/shell-controls.tsx'
 import { Toasts } from './shell/toasts.tsx'
-import { ThemeToggle } from './theme-toggle.tsx'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
   return (

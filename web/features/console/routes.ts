@@ -1,4 +1,4 @@
-/** Routes of the console. */
+/** Routes of the console, and the queries that several pages share. */
 
 export const CONSOLE = '/console'
 export const SIGN_IN = '/console/sign-in'
@@ -55,4 +55,24 @@ export function returnPath(given: string | null | undefined): string {
   const { origin, pathname, search } = new URL(given, here)
   const isConsole = pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`)
   return origin === here && isConsole && !pathname.startsWith(SIGN_IN) ? pathname + search : CONSOLE
+}
+
+export const FIND = `${CONSOLE}/find`
+
+const EVENT_ID = /^[0-9a-f]{32}$/
+const RECEIPT_ID = /^[\w.-]{1,100}-\d{1,15}$/
+
+/** Returns the address of the page for an event ID. */
+export function findPath(eventId: string): string {
+  return withQuery(FIND, { id: eventId })
+}
+
+/** Returns an event ID as receipts have it: people copy it in capitals, with dashes or with spaces. `undefined` for another text. */
+export function readEventId(text: string): string | undefined {
+  const id = text.replaceAll(/[\s-]/g, '').toLowerCase()
+  return EVENT_ID.test(id) ? id : undefined
+}
+
+export function isReceiptId(text: string): boolean {
+  return RECEIPT_ID.test(text)
 }

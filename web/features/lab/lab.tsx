@@ -2,17 +2,13 @@
 'use client'
 
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'
-import { Card } from '../../ui/card.tsx'
-import { LabRow } from './action-row.tsx'
+import { Card } from '../../ui/panel.tsx'
 import * as raise from './browser-errors.ts'
-import { OutagePanel } from './outage/outage-panel.tsx'
-import { CloseRow } from './page-close-row.tsx'
-import { RenderRow } from './render-error-row.tsx'
-import { SdkNotice } from './sdk-notice.tsx'
-import { ask, askWithoutReport, callAction } from './server-errors.ts'
-import { type OnServer, usePass } from './use-pass.ts'
+import { OutagePanel } from './outage-panel.tsx'
+import { CloseRow, LabRow, RenderRow, useSdkStarted } from './rows.tsx'
+import { ask, askWithoutReport, callAction, type OnServer, usePass } from './server-errors.ts'
 
 const NOT_FOUND = 'a missing page is not an error'
 const REDIRECT = 'Next.js throws an error to redirect, which is not a failure'
@@ -160,4 +156,22 @@ function enableAll(): void {
   delete options.beforeSendLog
   delete options.beforeSendMetric
   addIntegration(consoleLoggingIntegration({ levels: ['info'] }))
+}
+
+const PATIENCE_MS = 5_000
+
+function SdkNotice() {
+  const hasStarted = useSdkStarted()
+  const [isLate, setLate] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), PATIENCE_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <p role="status" className="text-warn empty:hidden">
+      {isLate &&
+        !hasStarted &&
+        'The Sentry SDK of this page is not loaded yet, so the buttons for errors of the browser wait. If it stays away, look for a blocked script in the network tools of the browser.'}
+    </p>
+  )
 }

@@ -1,5 +1,7 @@
-/** Errors that the lab triggers on the server. */
+/** Errors that the lab triggers on the server, and the single-use pass that each needs. */
 
+import { useRouter } from 'next/navigation'
+import { useEffect, useState } from 'react'
 import type { LabReport } from '../../lib/sentry/lab-reports.ts'
 import { fail } from './actions.ts'
 import type { Outcome } from './outcome.ts'
@@ -45,4 +47,22 @@ async function reportOf(reference: string, within: number): Promise<Outcome> {
     await new Promise((done) => setTimeout(done, POLL_MS))
   }
   return { is: 'unanswered' }
+}
+
+export type OnServer = ReturnType<typeof usePass>
+
+/** Tracks the single-use pass that the server requires: requests the next one after each use. */
+export function usePass(pass: string) {
+  const { refresh } = useRouter()
+  const [spent, setSpent] = useState('')
+  useEffect(() => {
+    if (spent === pass) refresh()
+  }, [spent, pass, refresh])
+  return <T>(onServer: (asked: Asked) => Promise<T>) => ({
+    disabled: spent === pass,
+    onServer: (reference: string) => {
+      setSpent(pass)
+      return onServer({ pass, reference })
+    },
+  })
 }

@@ -1,4 +1,4 @@
-/** Effect of a visitor's privacy signal, `Sec-GPC` (Global Privacy Control), on reports. */
+/** What reports may contain: options of both SDKs, and the effect of a visitor's privacy signal, `Sec-GPC` (Global Privacy Control). */
 
 import type { BrowserSettings } from './browser-config.ts'
 
@@ -26,3 +26,9 @@ export function settingsFor(
   const { tracesSampleRate: _, ...untraced } = marked
   return { ...untraced, replays: { session: 0, onError: 0 } }
 }
+
+/** Data that no report contains. Version 11 collects all of it by default. */
+export const DATA_COLLECTION = { userInfo: false, cookies: false, httpHeaders: false, httpBodies: [] }
+
+/** Drops logs and metrics. Version 11 sends them by default. */
+export const NO_LOGS_AND_METRICS = { beforeSendLog: () => null, beforeSendMetric: () => null }

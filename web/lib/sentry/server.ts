@@ -6,9 +6,14 @@ import * as Sentry from '@sentry/nextjs'
 import type { Config } from '../config.ts'
 import { mapFrames } from '../source-maps/source-frames.ts'
 import { followLab } from './lab-reports.ts'
-import { asksForPrivacy, PRIVACY_TAG, type PrivacySignal } from './privacy.ts'
+import {
+  asksForPrivacy,
+  DATA_COLLECTION,
+  NO_LOGS_AND_METRICS,
+  PRIVACY_TAG,
+  type PrivacySignal,
+} from './privacy.ts'
 import { createSampler } from './sampling.ts'
-import { DATA_COLLECTION, NO_LOGS_AND_METRICS } from './shared-options.ts'
 
 /** Folder of the build; the server runs beside it. */
 const BUILD_FOLDER = join(/* turbopackIgnore: true */ process.cwd(), '.next')

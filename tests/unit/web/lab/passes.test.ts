@@ -1,7 +1,7 @@
 /** Passes that the error lab requires before it throws. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createPasses, type Passes } from '../../../../web/features/lab/passes.ts'
+import { createPasses, type Passes } from '../../../../web/features/lab/access.ts'
 import { networkOf } from '../../../../web/lib/client-address.ts'
 
 const MINUTE = 60_000

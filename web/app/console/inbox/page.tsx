@@ -2,9 +2,8 @@
 
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
-import { InboxList } from '../../../features/console/inbox/inbox-list.tsx'
-import { NoInboxReason } from '../../../features/console/inbox/list/no-inbox.tsx'
-import { INBOX, readInboxQuery } from '../../../features/console/inbox/list/query.ts'
+import { InboxList, NoInboxReason } from '../../../features/console/inbox/inbox-list.tsx'
+import { INBOX, readInboxQuery } from '../../../features/console/inbox/inbox-query.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 import { ActionToast } from '../../../features/console/shell/toasts.tsx'
 

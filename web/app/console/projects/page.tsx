@@ -7,7 +7,7 @@ import { IdleProjects, ProjectPanel } from '../../../features/console/projects/p
 import { describeProjects, isIdle } from '../../../features/console/projects/projects.ts'
 import { type Query, readOffset, withQuery } from '../../../features/console/routes.ts'
 import { formatQuantity } from '../../../lib/format.ts'
-import { Pages } from '../../../ui/pagination.tsx'
+import { Pages } from '../../../ui/panel.tsx'
 
 export const metadata = { title: 'Projects · Console' }
 

@@ -4,7 +4,7 @@ import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { hasInbox } from '../../../features/console/monitor/snapshot.ts'
 import { SETUP } from '../../../features/console/routes.ts'
-import { compressionsOf } from '../../../features/console/setup/compression.ts'
+import { compressionsOf } from '../../../features/console/setup/destination.ts'
 import { Setup } from '../../../features/console/setup/setup.tsx'
 
 export const metadata = { title: 'Set-up · Console' }

@@ -2,8 +2,7 @@
 
 import { notThisSite, seeOther } from '../../../features/console/responses.ts'
 import { SIGN_IN } from '../../../features/console/routes.ts'
-import { isSameSite } from '../../../features/console/session/same-site.ts'
-import { endSession } from '../../../features/console/session/session.ts'
+import { endSession, isSameSite } from '../../../features/console/session/session.ts'
 import { config } from '../../../lib/config.ts'
 
 export async function POST(request: Request): Promise<Response> {

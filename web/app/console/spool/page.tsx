@@ -9,11 +9,19 @@ import { type ConsoleData, requireConsoleData } from '../../../features/console/
 import { hasInbox, summarise } from '../../../features/console/monitor/snapshot.ts'
 import { NoReplica, Notices } from '../../../features/console/notices.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
-import { EndedEntries, type EndedList } from '../../../features/console/spool/ended-entries.tsx'
+import {
+  EndedEntries,
+  type EndedList,
+  isResending,
+  ResendPanel,
+} from '../../../features/console/spool/ended-entries.tsx'
 import { EndedFilter, States } from '../../../features/console/spool/ended-filter.tsx'
-import { isResending, ResendPanel } from '../../../features/console/spool/resend-panel.tsx'
-import { SpoolEntries } from '../../../features/console/spool/spool-entries.tsx'
-import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/spool-panel.tsx'
+import {
+  ActionResult,
+  ProjectsPanel,
+  SpoolEntries,
+  SpoolPanel,
+} from '../../../features/console/spool/pending-entries.tsx'
 import {
   type EndedState,
   endedQuery,

@@ -1,7 +1,7 @@
 /** State of the simulated outage. POST begins it and DELETE ends it, both with a pass of the lab. */
 
 import { canSimulateOutage, rejectionOf } from '../../../features/lab/access.ts'
-import { changeOutage, readOutage } from '../../../features/lab/outage/outage.ts'
+import { changeOutage, readOutage } from '../../../features/lab/outage.ts'
 import { config } from '../../../lib/config.ts'
 
 const NO_STORE = { 'Cache-Control': 'no-store' }

@@ -2,9 +2,8 @@
 
 import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
-import type { EntriesPage, GroupsPage } from '../inbox/inbox-list.tsx'
-import type { NoInbox } from '../inbox/list/no-inbox.tsx'
-import type { InboxQuery } from '../inbox/list/query.ts'
+import type { EntriesPage, GroupsPage, NoInbox } from '../inbox/inbox-list.tsx'
+import type { InboxQuery } from '../inbox/inbox-query.ts'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
 import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
 

@@ -13,7 +13,7 @@ type Docs = { index: DocsPage; pages: Record<string, DocsPage> }
 let docs: Docs | undefined
 
 export function readDocs(): Docs {
-  docs ??= JSON.parse(read('pages.json').toString()) as Docs // written by `build-docs.ts`
+  docs ??= JSON.parse(read('pages.json').toString()) as Docs // written by `build-standalone.ts`
   return docs
 }
 

@@ -1,19 +1,19 @@
 /** Inbox envelope in readable form, with its items as they are. */
 
-import { formatBytes } from '../../../lib/format.ts'
+import type { ReactNode } from 'react'
+import { formatBytes, formatQuantity } from '../../../lib/format.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { ConfirmButton } from '../../../ui/confirm-button.tsx'
-import { Pages } from '../../../ui/pagination.tsx'
-import { Copyable } from '../../copyable.tsx'
-import { ROWS } from '../bounds.ts'
+import { Pages, Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
+import { Exactly } from '../../../ui/relative-time.tsx'
+import { type Listed, ROWS } from '../bounds.ts'
 import { withQuery } from '../routes.ts'
-import { Logs, Metrics } from './batch-panels.tsx'
-import { Attachments, RawItems } from './envelope-items.tsx'
-import type { EnvelopeModel } from './envelope-model.ts'
-import { EventView, ViolationPanel } from './event-view.tsx'
-import { INBOX } from './list/query.ts'
+import type { EnvelopeModel, ShownItem } from './envelope-model.ts'
+import type { LogLine, Metric } from './event.ts'
+import { EventView, ViolationPanel, Waterfall } from './event-view.tsx'
+import { INBOX } from './inbox-query.ts'
 import type { Replay } from './replay/replay.ts'
 import { ReplayPanel } from './replay/replay-panel.tsx'
-import { Waterfall } from './waterfall.tsx'
 
 /** `from`: offset of the first item that is shown unmodified. */
 type Props = { id: string; model: EnvelopeModel; from: number }
@@ -109,5 +109,135 @@ function LeftOut({ model: { unread, bytes, bytesRead } }: { model: EnvelopeModel
         </span>
       ))}
     </p>
+  )
+}
+
+function Attachments({ id, items: { shown, total } }: { id: string; items: Listed<ShownItem> }) {
+  if (shown.length === 0) return null
+  return (
+    <Panel title="Attachments">
+      <ul className="grid grid-cols-1 gap-4">
+        {shown.map(({ number, filename, bytes, isImage }) => (
+          <li key={number} className="grid justify-items-start gap-2">
+            <a
+              href={urlOf(id, number)}
+              download
+              className="link inline-flex min-h-6 items-center text-note wrap-anywhere"
+            >
+              {filename ?? `attachment ${number}`}
+            </a>
+            <span className="-mt-2 text-note text-quiet">{formatBytes(bytes)}</span>
+            {isImage && (
+              // biome-ignore lint/performance/noImgElement: a stranger's bytes are not to be worked on by an image library
+              <img
+                src={`${urlOf(id, number)}?show`}
+                alt={`Attachment: ${filename ?? 'image'}`}
+                loading="lazy"
+                className="max-h-128 max-w-full rounded-part border border-line"
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+      <Showing {...{ shown, total }} of="attachments" />
+    </Panel>
+  )
+}
+
+type RawProps = {
+  id: string
+  header: string
+  items: ShownItem[]
+  /** Links to further items. */
+  children: ReactNode
+}
+
+function RawItems({ id, header, items, children }: RawProps) {
+  return (
+    <Panel title="Raw items">
+      <details className="mb-2 text-note">
+        <summary className="min-h-7">Envelope header</summary>
+        <Raw text={header} />
+      </details>
+      {items.map(({ number, type, header: itemHeader, bytes, text, part }) => (
+        <details key={number} className="border-t border-line py-1 text-note">
+          <summary className="min-h-7">
+            {type || 'no type'} <span className="text-note text-quiet">{formatBytes(bytes)}</span>
+          </summary>
+          <Raw text={itemHeader} />
+          {text === undefined ? (
+            <p className="my-2 text-note text-quiet">Binary data, not shown.</p>
+          ) : (
+            <Raw text={text} />
+          )}
+          <a href={urlOf(id, number)} download className="link inline-flex min-h-6 items-center text-note">
+            Download the item
+          </a>
+          {part && <span className="text-quiet"> {part}</span>}
+        </details>
+      ))}
+      {children}
+    </Panel>
+  )
+}
+
+function urlOf(id: string, number: number): string {
+  return `/console/inbox/${id}/items/${number}`
+}
+
+function Raw({ text }: { text: string }) {
+  return (
+    <Preformatted className="my-2 max-h-96 rounded-part bg-sunken p-3 whitespace-pre-wrap">
+      {text}
+    </Preformatted>
+  )
+}
+
+function Logs({ lines: { shown, total } }: { lines: Listed<LogLine> }) {
+  if (total === 0) return null
+  return (
+    <Panel title="Logs" note={formatQuantity(total, 'line')}>
+      <ol className="grid grid-cols-1 text-note" aria-label="Log lines, in order of arrival">
+        {shown.map(({ timestamp, level, body }, index) => (
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines never move
+            key={index}
+            className="flex flex-wrap gap-x-3 border-t border-line py-1 first:border-t-0"
+          >
+            {timestamp !== undefined && <Exactly time={timestamp} />}
+            <span className={level === 'error' || level === 'fatal' ? 'text-bad' : 'text-quiet'}>
+              {level}
+            </span>
+            <span className="min-w-0 flex-1 wrap-anywhere whitespace-pre-wrap">{body}</span>
+          </li>
+        ))}
+      </ol>
+      <Showing {...{ shown, total }} of="lines" />
+    </Panel>
+  )
+}
+
+function Metrics({ metrics: { shown, total } }: { metrics: Listed<Metric> }) {
+  if (total === 0) return null
+  return (
+    <Panel title="Metrics" note={formatQuantity(total, 'metric')}>
+      <table className="w-full text-note" aria-label="Metrics">
+        <tbody>
+          {shown.map(({ name, type, value, unit }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: they never move
+            <tr key={index} className="border-t border-line first:border-t-0">
+              <th scope="row" className="py-1 text-left font-normal wrap-anywhere">
+                {name}
+              </th>
+              <td className="text-quiet">{type}</td>
+              <td className="text-right tabular-nums">
+                {value} {unit}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Showing {...{ shown, total }} of="metrics" />
+    </Panel>
   )
 }

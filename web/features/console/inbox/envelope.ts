@@ -231,3 +231,42 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+const KINDS: { type: string; begins: (bytes: Buffer) => boolean }[] = [
+  {
+    type: 'image/png',
+    begins: (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex')),
+  },
+  { type: 'image/jpeg', begins: (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex')) },
+  { type: 'image/gif', begins: (bytes) => /^GIF8[79]a/.test(bytes.toString('latin1', 0, 6)) },
+  {
+    type: 'image/webp',
+    begins: (bytes) =>
+      bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP',
+  },
+]
+
+export function imageType(bytes: Buffer): string | undefined {
+  return KINDS.find(({ begins }) => begins(bytes))?.type
+}
+
+export function streamOf(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncGenerator<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  let next: IteratorResult<Uint8Array> | undefined = first
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = next ?? (await rest.next())
+        next = undefined
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel() {
+        await rest.return(undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

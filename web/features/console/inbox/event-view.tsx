@@ -1,16 +1,22 @@
-/** Readable view of an event: exceptions, breadcrumbs, details, tags and contexts. */
+/** Readable view of an event: exceptions, trace, breadcrumbs, details, tags and contexts. */
 
 import type { ReactNode } from 'react'
-import { formatQuantity } from '../../../lib/format.ts'
+import { formatDuration, formatQuantity } from '../../../lib/format.ts'
+import { Copyable } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
-import { Copyable } from '../../copyable.tsx'
 import type { Listed } from '../bounds.ts'
-import { Breadcrumbs } from './breadcrumbs/breadcrumb-list.tsx'
 import type { CspReport } from './csp-report.ts'
-import type { Feedback } from './event.ts'
-import { EVENT_ID, type EventModel, type Fact, type ShownException, type ShownFrame } from './event-model.ts'
-import { Waterfall } from './waterfall.tsx'
+import type { Feedback, Span } from './event.ts'
+import {
+  type BreadcrumbKind,
+  EVENT_ID,
+  type EventModel,
+  type Fact,
+  type ShownBreadcrumb,
+  type ShownException,
+  type ShownFrame,
+} from './event-model.ts'
 
 type Props = {
   event: EventModel
@@ -170,4 +176,153 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
       )}
     </li>
   )
+}
+
+type BreadcrumbsProps = { crumbs: Listed<ShownBreadcrumb>; end: number | undefined }
+
+function Breadcrumbs({ crumbs, end }: BreadcrumbsProps) {
+  return (
+    <Panel title="Breadcrumbs" note={formatQuantity(crumbs.total, 'breadcrumb')}>
+      <ol
+        className="grid grid-cols-[auto_auto_minmax(0,1fr)] text-note"
+        aria-label="Breadcrumbs, oldest first"
+      >
+        {crumbs.shown.map((crumb, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they have no name, and never move
+          <BreadcrumbRow key={index} crumb={crumb} end={end} />
+        ))}
+      </ol>
+      <Showing {...crumbs} of="breadcrumbs, the most recent" />
+    </Panel>
+  )
+}
+
+function BreadcrumbRow({ crumb, end }: { crumb: ShownBreadcrumb; end: number | undefined }) {
+  const { timestamp, kind, label, category, level, text, data } = crumb
+  const isBad = level === 'error' || level === 'fatal'
+  return (
+    <li className="col-span-3 grid grid-cols-subgrid items-baseline gap-x-4 border-t border-line py-1.5 first:border-t-0">
+      <span className="text-right text-quiet tabular-nums">
+        {timestamp !== undefined && end !== undefined && `−${formatDuration(Math.max(0, end - timestamp))}`}
+      </span>
+      <span
+        title={category}
+        className={`flex max-w-40 items-baseline gap-2 ${isBad ? 'text-bad' : 'text-quiet'}`}
+      >
+        <KindMark kind={kind} />
+        <span className="min-w-0 wrap-anywhere">{label}</span>
+      </span>
+      <div className="col-span-3 min-w-0 wrap-anywhere wide:col-span-1">
+        {level && level !== 'info' && (
+          <strong className={`font-semibold ${isBad ? 'text-bad' : 'text-quiet'}`}>{level} </strong>
+        )}
+        {text}
+        {data && (
+          <details>
+            <summary className="min-h-6 text-quiet">Data</summary>
+            <Preformatted className="my-1 rounded-part bg-sunken p-2 whitespace-pre-wrap">
+              {data}
+            </Preformatted>
+          </details>
+        )}
+      </div>
+    </li>
+  )
+}
+
+/** Outlines in a square of 16. */
+const MARKS: Record<BreadcrumbKind, string> = {
+  click: 'M4 2l8 6-4 1-2 4z',
+  input: 'M2 4h12v8H2zM5 6.5v3',
+  navigation: 'M2 8h11M9 4l4 4-4 4',
+  http: 'M3 5h10l-3-3M13 11H3l3 3',
+  console: 'M3 4l4 4-4 4M8.5 12H13',
+  sentry: 'M8 2l6 11H2zM8 6.5v3',
+  other: 'M8 6a2 2 0 1 0 0 4 2 2 0 1 0 0-4',
+}
+
+function KindMark({ kind }: { kind: BreadcrumbKind }) {
+  return (
+    <svg
+      viewBox="0 0 16 16"
+      aria-hidden="true"
+      className="size-3.5 shrink-0 translate-y-0.5 fill-none stroke-current stroke-[1.5]"
+    >
+      <path d={MARKS[kind]} strokeLinejoin="round" strokeLinecap="round" />
+    </svg>
+  )
+}
+
+const MAX_DEPTH = 8
+
+export function Waterfall({ spans: { shown: spans, total } }: { spans: Listed<Span> }) {
+  const rows = inOrder(spans)
+  const start = spans.reduce((first, { start_timestamp: its = first }) => Math.min(first, its), Infinity)
+  const end = spans.reduce((last, { timestamp: its = last }) => Math.max(last, its), -Infinity)
+  if (rows.length === 0 || !Number.isFinite(start) || !Number.isFinite(end)) return null
+  const whole = Math.max(0.001, end - start)
+  return (
+    <Panel title="Trace" note={formatDuration(whole)}>
+      <ol className="grid grid-cols-1 gap-1 text-note" aria-label="Spans by start time">
+        {rows.map(
+          ({ depth, span: { op, description, status, start_timestamp: from, timestamp: to } }, index) => {
+            const left = Math.min(100, Math.max(0, (100 * ((from ?? start) - start)) / whole))
+            const width = Math.min(100 - left, Math.max(0.5, (100 * ((to ?? end) - (from ?? start))) / whole))
+            const isBad = status !== undefined && status !== 'ok'
+            return (
+              <li
+                // biome-ignore lint/suspicious/noArrayIndexKey: spans never move
+                key={index}
+                className="grid grid-cols-[minmax(0,1fr)_4.5rem] items-center gap-x-3 wide:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_4.5rem]"
+              >
+                <span className={`flex gap-x-2 ${INDENTS[Math.min(depth, MAX_DEPTH)]}`} title={description}>
+                  <span className="truncate">
+                    {description ?? op} {op && <span className="text-quiet">{op}</span>}
+                  </span>
+                  {isBad && <span className="max-w-1/2 shrink-0 truncate text-bad">{status}</span>}
+                </span>
+                <span className="text-right tabular-nums wide:order-last">
+                  {formatDuration((to ?? end) - (from ?? start))}
+                </span>
+                <svg
+                  viewBox="0 0 100 8"
+                  preserveAspectRatio="none"
+                  aria-hidden="true"
+                  className="col-span-2 h-2.5 w-full wide:col-span-1"
+                >
+                  <rect width="100" height="8" className="fill-sunken" />
+                  <rect x={left} width={width} height="8" className={isBad ? 'fill-bad' : 'fill-quiet'} />
+                </svg>
+              </li>
+            )
+          },
+        )}
+      </ol>
+      <Showing shown={rows} total={total} of="spans" />
+    </Panel>
+  )
+}
+
+const INDENTS = ['', 'pl-3', 'pl-6', 'pl-9', 'pl-12', 'pl-15', 'pl-18', 'pl-21', 'pl-24']
+
+type Placed = { span: Span; depth: number }
+
+/** Orders spans as trees; each span appears once, even if a payload claims cyclic parents. */
+function inOrder(spans: readonly Span[]): Placed[] {
+  const sorted = spans.toSorted((a, b) => (a.start_timestamp ?? 0) - (b.start_timestamp ?? 0))
+  const ids = new Set(sorted.flatMap((span) => span.span_id ?? []))
+  const parentOf = ({ span_id: id, parent_span_id: parent }: Span) =>
+    parent !== undefined && parent !== id && ids.has(parent) ? parent : undefined
+  const children = Map.groupBy(sorted, parentOf)
+  const placed: Placed[] = []
+  const seen = new Set<Span>()
+  const pending = (children.get(undefined) ?? []).map((span) => ({ span, depth: 0 })).reverse()
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    if (seen.has(next.span)) continue
+    seen.add(next.span)
+    placed.push(next)
+    const own = next.span.span_id === undefined ? [] : (children.get(next.span.span_id) ?? [])
+    for (const span of own.toReversed()) pending.push({ span, depth: next.depth + 1 })
+  }
+  return [...placed, ...sorted.filter((span) => !seen.has(span)).map((span) => ({ span, depth: 0 }))]
 }

@@ -1,4 +1,4 @@
-/** Events, transactions and feedback from untrusted JSON: the parts that the inbox shows, without invalid ones. */
+/** Events, transactions, feedback, spans, logs and metrics from untrusted JSON: the parts that the inbox shows, without invalid ones. */
 
 import { z } from 'zod'
 import { firstEntries, formatJsonLine } from '../../../lib/format-json.ts'
@@ -7,7 +7,7 @@ import { ROWS, TEXT } from '../bounds.ts'
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 export const optionalText = text.optional().catch(undefined)
 export const number = z.number().optional().catch(undefined)
-export const time = z
+const time = z
   .union([z.number(), z.string()])
   .transform((given) => (typeof given === 'number' ? given * 1000 : Date.parse(given)))
   .pipe(z.number().finite().min(0).max(8.64e15))
@@ -21,7 +21,7 @@ const optionalRecord = record.optional().catch(undefined)
 const MAX_READ = 1_000
 
 /** Reads the last `most` members of a list, without invalid ones. */
-export function listOf<T extends z.ZodType>(member: T, most: number = MAX_READ) {
+function listOf<T extends z.ZodType>(member: T, most: number = MAX_READ) {
   return z
     .custom<unknown[]>(Array.isArray)
     .transform((values) =>
@@ -184,4 +184,53 @@ export function traceOf(contexts: SentryEvent['contexts']): z.output<typeof trac
 
 export function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : formatJsonLine(value, TEXT.line)
+}
+
+const attribute = z.object({ value: z.unknown() })
+const attributes = z.record(z.string(), attribute.catch({ value: undefined })).catch({})
+
+const streamedSpan = z.object({
+  name: optionalText,
+  span_id: optionalText,
+  parent_span_id: optionalText,
+  start_timestamp: time,
+  end_timestamp: time,
+  is_segment: z.boolean().optional().catch(undefined),
+  status: optionalText,
+  attributes,
+})
+
+const log = z.object({ timestamp: time, level: optionalText, body: optionalText })
+const metric = z.object({
+  timestamp: time,
+  name: optionalText,
+  type: optionalText,
+  value: number,
+  unit: optionalText,
+})
+
+const batchOf = <T extends z.ZodType>(member: T) => z.object({ items: listOf(member) }).catch({ items: [] })
+
+export type LogLine = z.output<typeof log>
+export type Metric = z.output<typeof metric>
+
+/** Reads streamed spans, with or without their segment. */
+export function readSpans(value: unknown): (Span & { isSegment: boolean })[] {
+  return batchOf(streamedSpan)
+    .parse(value)
+    .items.map(({ name, end_timestamp: timestamp, attributes: given, is_segment: isSegment, ...own }) => ({
+      ...own,
+      timestamp,
+      op: optionalText.parse(given['sentry.op']?.value),
+      description: name,
+      isSegment: isSegment === true,
+    }))
+}
+
+export function readLogs(value: unknown): LogLine[] {
+  return batchOf(log).parse(value).items
+}
+
+export function readMetrics(value: unknown): Metric[] {
+  return batchOf(metric).parse(value).items
 }

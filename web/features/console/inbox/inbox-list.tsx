@@ -1,12 +1,15 @@
 /** Pages of the inbox: groups of envelopes, or the envelopes of one group, with search and filters. */
 
 import type { InboxEntry, InboxGroup } from 'contract/inbox'
-import { formatQuantity } from '../../../lib/format.ts'
+import type { ReactNode } from 'react'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { Button } from '../../../ui/button.tsx'
 import { Empty } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import { StateMark } from '../../../ui/status-badge.tsx'
+import { cutText, TEXT } from '../bounds.ts'
 import { SETUP, withQuery } from '../routes.ts'
-import { FilterForm } from './list/inbox-filter-form.tsx'
-import { EntryRows, GroupHead, GroupRows } from './list/inbox-rows.tsx'
-import { INBOX, type InboxQuery } from './list/query.ts'
+import { FILTERS, INBOX, type InboxQuery } from './inbox-query.ts'
 import { KINDS } from './title.ts'
 
 export type GroupsPage = {
@@ -133,5 +136,245 @@ function Kinds({ query }: { query: InboxQuery }) {
         </a>
       ))}
     </nav>
+  )
+}
+
+const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
+
+type FilterProps = { query: InboxQuery; releases: readonly string[]; environments: readonly string[] }
+
+function FilterForm({ query, releases, environments }: FilterProps) {
+  const { search, release, environment, ...others } = query
+  const isSet = FILTERS.some((name) => query[name] !== undefined)
+  return (
+    <search className="mb-4 block">
+      <form
+        action={INBOX}
+        className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-[minmax(0,1fr)_12rem_12rem_auto]"
+      >
+        {Object.entries(others).map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        <label className="col-span-2 grid grid-cols-1 gap-1 text-quiet wide:col-span-1">
+          Search
+          <input
+            type="search"
+            name="search"
+            maxLength={200}
+            defaultValue={search ?? ''}
+            placeholder="Message, type, release, URL, event ID"
+            className={CONTROL}
+          />
+        </label>
+        <Choice name="release" label="Release" values={releases} chosen={release} />
+        <Choice name="environment" label="Environment" values={environments} chosen={environment} />
+        <span className="col-span-2 flex items-center gap-3 wide:col-span-1">
+          <Button type="submit">Search</Button>
+          {isSet && (
+            <a href={withQuery(INBOX, others)} className="link-block">
+              Show all
+            </a>
+          )}
+        </span>
+      </form>
+    </search>
+  )
+}
+
+type ChoiceProps = { name: string; label: string; values: readonly string[]; chosen: string | undefined }
+
+function Choice({ name, label, values, chosen }: ChoiceProps) {
+  const all = chosen !== undefined && !values.includes(chosen) ? [chosen, ...values] : values
+  return (
+    <label className="grid min-w-0 grid-cols-1 gap-1 text-quiet">
+      {label}
+      <select name={name} defaultValue={chosen ?? ''} className={CONTROL}>
+        <option value="">all</option>
+        {all.map((value) => (
+          <option key={value} value={value}>
+            {value}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const COLUMNS =
+  'wide:grid-cols-[6.5rem_minmax(0,1fr)_5rem_6rem] desk:grid-cols-[6.5rem_minmax(0,1fr)_10rem_8rem_5rem_5rem_6rem]'
+
+function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: InboxQuery }) {
+  return (
+    <Rows label="Groups, last updated first" columns={['Envelopes', 'Users', 'Last']}>
+      {groups.map(({ envelopes, users, first, newest }) => (
+        <Row
+          key={newest.id}
+          entry={newest}
+          href={
+            envelopes === 1 ? `${INBOX}/${newest.id}` : withQuery(INBOX, { ...query, group: newest.group })
+          }
+          count={formatCount(envelopes)}
+          countLabel={envelopes === 1 ? 'envelope' : 'envelopes'}
+          users={users > 0 ? formatCount(users) : ''}
+        >
+          {envelopes > 1 && (
+            <span className="hidden text-quiet wide:inline">
+              {' '}
+              since <Ago time={first} />
+            </span>
+          )}
+        </Row>
+      ))}
+    </Rows>
+  )
+}
+
+function EntryRows({ entries }: { entries: readonly InboxEntry[] }) {
+  return (
+    <Rows label="Envelopes, newest first" columns={['', '', 'Time']}>
+      {entries.map((entry) => (
+        <Row key={entry.id} entry={entry} href={`${INBOX}/${entry.id}`} count="" countLabel="" users="" />
+      ))}
+    </Rows>
+  )
+}
+
+/** Sums up a group above its envelopes. */
+function GroupHead({ group: { envelopes, users, first, newest } }: { group: InboxGroup }) {
+  return (
+    <div className="panel mb-3">
+      <h2 className="text-body font-semibold wrap-anywhere">{newest.title}</h2>
+      <p className="mt-1 text-note text-quiet">
+        {formatQuantity(envelopes, 'envelope')}
+        {users > 0 && `, ${formatQuantity(users, 'user')}`}, first <Ago time={first} />, last{' '}
+        <Ago time={newest.time} />
+      </p>
+    </div>
+  )
+}
+
+type RowsProps = { label: string; columns: [count: string, users: string, time: string]; children: ReactNode }
+
+function Rows({ label, columns: [count, users, time], children }: RowsProps) {
+  return (
+    <div className="overflow-hidden rounded-card border border-line bg-surface">
+      <p
+        aria-hidden="true"
+        className={`hidden gap-x-4 border-b border-line px-4 py-1.5 text-note text-quiet wide:grid ${COLUMNS}`}
+      >
+        <span>Kind</span>
+        <span>Title</span>
+        <span className="hidden desk:inline">Release</span>
+        <span className="hidden desk:inline">Environment</span>
+        <span className="text-right">{count}</span>
+        <span className="hidden text-right desk:inline">{users}</span>
+        <span className="text-right">{time}</span>
+      </p>
+      <ul className="grid grid-cols-1" aria-label={label}>
+        {children}
+      </ul>
+    </div>
+  )
+}
+
+type RowProps = {
+  entry: InboxEntry
+  href: string
+  count: string
+  countLabel: string
+  users: string
+  children?: ReactNode
+}
+
+function Row({ entry, href, count, countLabel, users, children }: RowProps) {
+  const { kind, title, is_error: isError, release, environment, time, types } = entry
+  return (
+    <li className="border-t border-line first:border-t-0">
+      <a
+        href={href}
+        title={cutText(types.join(', '), TEXT.title)}
+        className={`grid min-h-11 grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-x-4 px-4 py-1.5 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken ${COLUMNS}`}
+      >
+        <span className={`inline-flex items-center gap-1.5 ${isError ? 'text-bad' : 'text-quiet'}`}>
+          {isError && <StateMark state="bad" className="size-3.5" />}
+          <span className="truncate">{kind}</span>
+        </span>
+        <span className="order-last col-span-3 min-w-0 truncate wide:order-none wide:col-span-1">
+          <span className={isError ? 'font-semibold' : ''}>{title}</span>
+          {children}
+        </span>
+        <Optional label="release">{release}</Optional>
+        <Optional label="environment">{environment}</Optional>
+        <span className="text-right tabular-nums">
+          {count && (
+            <>
+              {count} <span className="text-quiet wide:sr-only">{countLabel}</span>
+            </>
+          )}
+        </span>
+        <span className="hidden text-right text-quiet tabular-nums desk:inline">
+          {users}
+          {users && <span className="sr-only"> users</span>}
+        </span>
+        <span className="text-right text-quiet">
+          <Ago time={time} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+/** Column of wide screens. */
+function Optional({ label, children }: { label: string; children: string }) {
+  return (
+    <span className="hidden truncate text-quiet desk:inline" title={children}>
+      {children && <span className="sr-only">{label} </span>}
+      {children}
+    </span>
+  )
+}
+
+/** No replica responded with an inbox. `failed` of the `replicas` did not respond, or failed; the others have none. */
+export type NoInbox = { groups: undefined; replicas: number; failed: number }
+
+type NoInboxProps = Omit<NoInbox, 'groups'> & { isFirstPage: boolean }
+
+export function NoInboxReason({ replicas, failed, isFirstPage }: NoInboxProps) {
+  if (replicas === 0 && isFirstPage)
+    return (
+      <Empty>
+        No replica is running. See <Replicas />.
+      </Empty>
+    )
+  if (replicas === 0)
+    return (
+      <Empty>
+        The replicas that could return this page have stopped. See <Replicas />, or{' '}
+        <a href={INBOX} className="link">
+          load the newest envelopes
+        </a>
+        .
+      </Empty>
+    )
+  if (failed > 0)
+    return (
+      <Empty>
+        No inbox has responded: {formatCount(failed)} of {formatQuantity(replicas, 'replica')} did not respond
+        or failed. Load the page again; if this persists, see <Replicas />.
+      </Empty>
+    )
+  return (
+    <Empty>
+      The inbox is off: no running replica has one. It is on when SENTRY_DSN is not set; with SENTRY_DSN,
+      KEEP_HOURS above 0 turns it on.
+    </Empty>
+  )
+}
+
+function Replicas() {
+  return (
+    <a href="/console/replicas" className="link">
+      Replicas
+    </a>
   )
 }

@@ -1,7 +1,7 @@
 /** Rows of the live feed: receipts with their final outcomes and notices about gaps, newest first, each once. */
 
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
-import { FilterChoices, type FilterOptions } from './filter-options.ts'
+import { FilterChoices, type FilterOptions } from './filter.ts'
 
 /** Event of the stream. A final outcome may come before its receipt, from another replica. */
 export type FeedEvent = { receipts: Receipt[]; finalOutcomes: SpoolOutcome[]; notices: FeedNotice[] }

@@ -3,7 +3,7 @@
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { outcomeLabel } from '../../../ui/states.ts'
 
-export const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] as const
+const FILTERS = ['outcome', 'project', 'reason', 'type', 'sdk', 'text'] as const
 
 export type FilterName = (typeof FILTERS)[number]
 
@@ -51,4 +51,54 @@ function contains(receipt: Receipt, text: string): boolean {
   const { id, event_id: eventId, project, sdk, reason, outcome, replica, items } = receipt
   const texts = [id, eventId, project, sdk, reason, outcomeLabel(outcome), replica]
   return [...texts, ...items.map(({ type }) => type)].some((each) => each?.toLowerCase().includes(text))
+}
+
+type OptionName = Exclude<FilterName, 'outcome' | 'text'>
+
+/** Sorted values by filter. */
+export type FilterOptions = Record<OptionName, readonly string[]>
+
+const VALUES: Record<OptionName, (receipt: Receipt) => (string | undefined)[]> = {
+  reason: ({ reason }) => [reason],
+  project: ({ project }) => [project],
+  type: ({ items }) => items.map(({ type }) => type),
+  sdk: ({ sdk }) => [sdk],
+}
+
+const NAMES = Object.keys(VALUES) as OptionName[]
+
+export class FilterChoices {
+  readonly #counts = forEachName(() => new Map<string, number>())
+  #options: FilterOptions | undefined
+
+  /** Returns the same object until a value comes or goes. */
+  all(): FilterOptions {
+    this.#options ??= forEachName((name) => [...this.#counts[name].keys()].sort())
+    return this.#options
+  }
+
+  add(receipt: Receipt): void {
+    this.#count(receipt, 1)
+  }
+
+  remove(receipt: Receipt): void {
+    this.#count(receipt, -1)
+  }
+
+  #count(receipt: Receipt, change: 1 | -1): void {
+    for (const name of NAMES)
+      for (const value of VALUES[name](receipt)) {
+        if (value === undefined) continue
+        const counts = this.#counts[name]
+        const before = counts.get(value) ?? 0
+        const after = before + change
+        if (after === 0) counts.delete(value)
+        else counts.set(value, after)
+        if (before === 0 || after === 0) this.#options = undefined
+      }
+  }
+}
+
+function forEachName<T>(create: (name: OptionName) => T): Record<OptionName, T> {
+  return Object.fromEntries(NAMES.map((name) => [name, create(name)])) as Record<OptionName, T>
 }

@@ -3,19 +3,28 @@
 
 import type { Receipt } from 'contract/admin-api'
 import { useSearchParams } from 'next/navigation'
-import { useMemo, useRef, useState } from 'react'
-import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { memo, useMemo, useRef, useState } from 'react'
+import { useNow } from '../../../lib/browser-state.ts'
+import { formatCount, formatDateTime, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
-import { LiveIndicator } from '../live-indicator.tsx'
+import { stateLabel } from '../../../ui/states.ts'
+import { LiveIndicator, type StreamState, useEventStream } from '../live-data.tsx'
+import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
-import { FeedFilterForm } from './feed-filter-form.tsx'
-import { MAX_ROWS, type Row } from './feed-rows.ts'
-import { type FeedFilter, matches, OPENED, readFilter, writeView } from './filter.ts'
+import { type FeedEvent, FeedRows, MAX_ROWS, type Row } from './feed-rows.ts'
+import {
+  type FeedFilter,
+  type FilterName,
+  type FilterOptions,
+  matches,
+  OPENED,
+  readFilter,
+  timeOf,
+  writeView,
+} from './filter.ts'
 import { ReceiptDetails } from './receipt-details.tsx'
 import { focusReceipt, ReceiptList } from './receipt-list.tsx'
-import { TimeFilter } from './time-filter.tsx'
-import { useFeed } from './use-feed.ts'
 
 const NO_QUERY = new URLSearchParams()
 
@@ -162,4 +171,141 @@ function relatedTo({ id, event_id: eventId }: Receipt, rows: readonly Row[]): Re
       'receipt' in row && row.receipt.event_id === eventId && row.receipt.id !== id ? row.receipt : [],
     )
     .slice(0, MAX_RELATED)
+}
+
+const RENDER_MS = 100
+
+type FeedState = { rows: readonly Row[]; options: FilterOptions; state: StreamState }
+
+/** While paused, nothing is read. After the pause, the entries missed meanwhile follow. */
+function useFeed(settings: { isPaused: boolean }): FeedState {
+  const [rows] = useState(() => new FeedRows())
+  const [, setRendered] = useState(0)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const render = () => {
+    timer.current = undefined
+    setRendered((times) => times + 1)
+  }
+  const state = useEventStream<FeedEvent>(
+    '/console/receipts',
+    (event) => {
+      rows.add(event)
+      timer.current ??= setTimeout(render, RENDER_MS)
+    },
+    settings,
+  )
+  return { rows: rows.all(), options: rows.filterOptions(), state }
+}
+
+type FormProps = { filter: FeedFilter; options: FilterOptions; onChange: (filter: FeedFilter) => void }
+
+const OUTCOME_NAMES = [...new Set<string>([...OUTCOMES, ...FINAL_OUTCOMES])]
+
+const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
+
+const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange }: FormProps) {
+  const [isShown, setShown] = useState(false)
+  const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
+  const { from: _, to: __, ...named } = filter
+  const set = Object.entries(named).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
+  const common = { filter, onSet }
+  return (
+    <form
+      className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-6"
+      aria-label="Filter"
+      onSubmit={(event) => event.preventDefault()}
+      onReset={() => onChange({})}
+    >
+      <span className="col-span-2 flex gap-3 wide:hidden">
+        <Button weight="quiet" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+          {set.length > 0 ? `Filter: ${set.join(', ')}` : 'Filter'}
+        </Button>
+      </span>
+      <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
+        <Choice name="outcome" label="Outcome" values={OUTCOME_NAMES} labelOf={stateLabel} {...common} />
+        <Choice name="reason" label="Reason" values={options.reason} {...common} />
+        <Choice name="project" label="Project" values={options.project} {...common} />
+        <Choice name="type" label="Item" values={options.type} {...common} />
+        <Choice name="sdk" label="SDK" values={options.sdk} {...common} />
+        <label className="grid grid-cols-1 gap-1 text-quiet">
+          Text
+          <input
+            type="search"
+            defaultValue={filter.text ?? ''}
+            onChange={(event) => onSet('text', event.target.value)}
+            placeholder="ID, event ID, replica"
+            className={CONTROL}
+          />
+        </label>
+        {set.length > 0 && (
+          <span className="col-span-2 wide:col-span-6">
+            <button type="reset" className="link min-h-8 cursor-pointer">
+              Show all
+            </button>
+          </span>
+        )}
+      </div>
+    </form>
+  )
+})
+
+type ChoiceProps = {
+  name: FilterName
+  label: string
+  filter: FeedFilter
+  values: readonly string[]
+  labelOf?: (value: string) => string
+  onSet: (name: FilterName, value: string) => void
+}
+
+function Choice({ name, label, filter, values, labelOf = (value) => value, onSet }: ChoiceProps) {
+  const chosen = filter[name] ?? ''
+  const all = chosen && !values.includes(chosen) ? [chosen, ...values] : values
+  return (
+    <label className="grid grid-cols-1 gap-1 text-quiet">
+      {label}
+      <select value={chosen} onChange={(event) => onSet(name, event.target.value)} className={CONTROL}>
+        <option value="">all</option>
+        {all.map((value) => (
+          <option key={value} value={value}>
+            {labelOf(value)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+type TimeProps = { filter: FeedFilter; rows: readonly Row[]; onChange: (filter: FeedFilter) => void }
+
+/** Shows the span of time, and whether the feed begins after its start. Renders nothing without a time filter. */
+function TimeFilter({ filter, rows, onChange }: TimeProps) {
+  const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
+  const { from, to, ...others } = filter
+  const [start, end] = [timeOf(from), timeOf(to)]
+  if (!isInBrowser || (start === undefined && end === undefined)) return null
+  const oldest = oldestOf(rows)
+  return (
+    <p className="flex flex-wrap items-baseline gap-x-3 text-note">
+      <span>
+        Received
+        {start !== undefined && <> from {formatDateTime(start)}</>}
+        {end !== undefined && <> to {formatDateTime(end)}</>}.
+      </span>
+      <button type="button" className="link min-h-8 cursor-pointer" onClick={() => onChange(others)}>
+        Show all times
+      </button>
+      {start !== undefined && oldest !== undefined && start < oldest && (
+        <span className="basis-full text-quiet">
+          The feed holds recent envelopes only, the first of {formatDateTime(oldest)}. Earlier ones are not
+          listed.
+        </span>
+      )}
+    </p>
+  )
+}
+
+function oldestOf(rows: readonly Row[]): number | undefined {
+  const row = rows.findLast((each) => 'receipt' in each)
+  return row && 'receipt' in row ? row.receipt.time : undefined
 }

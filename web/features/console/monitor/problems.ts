@@ -3,7 +3,7 @@
 import type { LimitInForce } from 'contract/admin-api'
 import type { SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { type LossCounts, recentLosses, sumLosses } from '../figures/losses.ts'
+import { type LossCounts, recentLosses, sumLosses } from '../figures/figure-sums.ts'
 import type { FiguresReading } from '../figures/read-figures.ts'
 import type { ReplicaView } from './replicas.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
@@ -184,7 +184,7 @@ function findLimits(limits: readonly LimitInForce[]): Problem[] {
 }
 
 /** Orders limits that hold back errors first, then those that end first. */
-export function compareLimits(a: CategoryLimit, b: CategoryLimit): number {
+function compareLimits(a: CategoryLimit, b: CategoryLimit): number {
   return Number(concernsErrors(b)) - Number(concernsErrors(a)) || a.until - b.until
 }
 

@@ -1,13 +1,13 @@
 /** Polls the status of every replica, and finds problems. Reads figures, and counts nothing. */
 
-import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
+import type { LimitInForce, OperatorAction, ReplicaStatus } from 'contract/admin-api'
 import type { SpoolStatus } from 'contract/spool'
+import { formatQuantity } from '../../../lib/format.ts'
 import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
 import { type AskFigures, type FiguresReading, readFigures } from '../figures/read-figures.ts'
-import { describeAction } from './operator-actions.ts'
+import { categoryLabel } from '../outcomes.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
-import { simulatedOutageOf } from './simulated-outage.ts'
 import {
   groupUpstreams,
   mirrorServersOf,
@@ -165,4 +165,38 @@ export function latestLimits(limits: readonly LimitInForce[]): LimitInForce[] {
     if (limit.until > (longest.get(name)?.until ?? 0)) longest.set(name, limit)
   }
   return [...longest.values()]
+}
+
+const VERBS: Record<OperatorAction['action'], string> = {
+  'spool-retry': 'retried',
+  'spool-purge': 'purged',
+  'spool-pause': 'paused delivery',
+  'spool-resume': 'resumed delivery',
+  'store-resend': 'sent again',
+  'store-purge': 'purged',
+  'store-stop': 'stopped sending again',
+  'inbox-delete': 'deleted',
+}
+
+function placeOf({ action, project }: OperatorAction): string {
+  if (action === 'inbox-delete') return ' from the inbox'
+  return ` of ${project ?? 'all projects'}`
+}
+
+/** Returns a sentence without a full stop: the operator, the change, and its scope. */
+function describeAction(action: OperatorAction): string {
+  const { operator, client_address: client, envelopes, category } = action
+  const who = operator ? `Operator ${operator}` : `Admin API client ${client ?? 'of unknown address'}`
+  const count = envelopes === undefined ? '' : ` ${formatQuantity(envelopes, 'envelope')}`
+  const place = placeOf(action)
+  const kind = category === undefined ? '' : `, ${categoryLabel(category)}`
+  return `${who} ${VERBS[action.action]}${count}${place}${kind}`
+}
+
+/** Returns the milliseconds until the last simulated outage ends; `undefined` without one. */
+export function simulatedOutageOf(
+  statuses: readonly Pick<ReplicaStatus, 'simulated_outage'>[],
+): number | undefined {
+  const remainingMs = Math.max(0, ...statuses.map((status) => status.simulated_outage?.remaining_ms ?? 0))
+  return remainingMs > 0 ? remainingMs : undefined
 }

@@ -5,8 +5,13 @@ import type { FigureCounts, Figures } from 'contract/figures'
 import type { SpoolPause, SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
-import { type RecentCounts, recentCounts, sumFigures } from '../figures/figure-sums.ts'
-import { type LossCounts, lossesOf } from '../figures/losses.ts'
+import {
+  type LossCounts,
+  lossesOf,
+  type RecentCounts,
+  recentCounts,
+  sumFigures,
+} from '../figures/figure-sums.ts'
 import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Problem } from './problems.ts'
 import type { Change, Snapshot } from './replica-monitor.ts'
@@ -48,7 +53,7 @@ export type OpenBreaker = { origin: string; by: number; of: number } & Pick<
 export type Flow = { total: FigureCounts; now: RecentCounts }
 
 /** Figures of the last 7 days. `missing` describes what they lack. */
-export type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_errors'>> & {
+type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_errors'>> & {
   losses?: LossCounts
   missing?: string
 }

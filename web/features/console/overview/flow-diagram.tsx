@@ -1,7 +1,9 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
 import type { Outcome } from 'contract/admin-api'
+import type { LastUpstreamError } from 'contract/upstream'
 import type { ReactNode } from 'react'
+import { useNow } from '../../../lib/browser-state.ts'
 import {
   formatBytes,
   formatCount,
@@ -10,13 +12,13 @@ import {
   formatQuantity,
   rateUnit,
 } from '../../../lib/format.ts'
-import { StateMark } from '../../../ui/status-badge.tsx'
-import { percentilesOf, sumByName } from '../figures/figure-sums.ts'
+import { OutcomeLabel, StateMark } from '../../../ui/status-badge.tsx'
+import type { Listed } from '../bounds.ts'
+import { type DurationPercentiles, percentilesOf, sumByName } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
-import type { Flow, OverviewSnapshot, ReplicaSummary } from '../monitor/snapshot.ts'
-import { hostOf } from '../monitor/upstreams.ts'
-import { Edge, type FormatRate, OutcomeRate, Slowest, Stop, UNKNOWN } from './flow-diagram-parts.tsx'
-import { UpstreamBranch } from './flow-diagram-upstream.tsx'
+import type { Flow, OverviewSnapshot, ReplicaSummary, UpstreamSummary } from '../monitor/snapshot.ts'
+import { hostOf, OTHERS } from '../monitor/upstreams.ts'
+import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 
 /** Outcomes without delivery. */
 const NOT_DELIVERED: readonly Outcome[] = [
@@ -248,4 +250,159 @@ function numbersOf({ total, now: { counts, seconds } }: Flow): NonNullable<Numbe
     counts: sumByName(total.outcomes),
     rates: Object.fromEntries(recent.map(([outcome, count]) => [outcome, count / seconds])),
   }
+}
+
+type UpstreamProps = { upstream: UpstreamSummary; flow: Flow | undefined; format: FormatRate }
+
+function UpstreamBranch({ upstream: { name, hosts, open, limited, error }, flow, format }: UpstreamProps) {
+  const count = flow && (flow.total.upstreams[name]?.delivered ?? 0)
+  const recent = flow?.now.counts.upstreams[name]
+  const rate = flow && (recent?.delivered ?? 0) / flow.now.seconds
+  const durations = name === OTHERS ? {} : percentilesOf(recent?.durations ?? {}) // only of a single server
+  return (
+    <>
+      <Edge
+        isFork
+        rate={rate}
+        tone="text-good"
+        above={<OutcomeRate outcome="delivered" {...{ rate, count, format }} />}
+      >
+        {durations.p50 !== undefined && (
+          <span className="whitespace-nowrap">p50 {formatDuration(durations.p50 * 1000)}</span>
+        )}{' '}
+        <Slowest durations={durations} />
+      </Edge>
+      <Stop>
+        <strong>{name === OTHERS ? `${formatCount(hosts)} more Sentry servers` : 'Sentry'}</strong>
+        <ul className="text-note">
+          {name !== OTHERS && open.total === 0 && <Host name={name} />}
+          <OpenBreakers open={open} />
+          {error && <ErrorLine host={name} error={error} />}
+          {limited > 0 && (
+            <li className="flex items-center gap-1.5">
+              <StateMark state="hold" className="size-3.5" />
+              <a href="#limits" className="link inline-flex min-h-6 items-center">
+                {formatCount(limited)} {limited === 1 ? 'category' : 'categories'} rate-limited
+              </a>
+            </li>
+          )}
+        </ul>
+      </Stop>
+    </>
+  )
+}
+
+function ErrorLine({ host, error }: { host: string; error: LastUpstreamError }) {
+  const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
+  const describe = isInBrowser ? countUpstreamErrors : describeUpstreamError
+  return <li className="wrap-anywhere text-bad">{describe(host, error)}</li>
+}
+
+const MAX_HOSTS = 4
+
+function OpenBreakers({ open: { shown, total } }: { open: Listed<string> }) {
+  if (total > MAX_HOSTS)
+    return <Host name={formatCount(total)} problem="circuit breakers open: they fail or are slow" />
+  return shown.map((host) => (
+    <Host key={host} name={host} problem="circuit breaker open: it fails or is slow" />
+  ))
+}
+
+function Host({ name, problem }: { name: string; problem?: string }) {
+  return (
+    <li className="flex items-start gap-1.5">
+      <StateMark state={problem ? 'bad' : 'good'} className="mt-1 size-3.5" />
+      <span className="min-w-0 wrap-anywhere">
+        {name}
+        {problem && <span className="text-bad"> {problem}</span>}
+      </span>
+    </li>
+  )
+}
+
+/** Shown for numbers while the figures are missing. */
+const UNKNOWN = 'unknown'
+
+/** Formats a rate in the unit that the whole diagram uses. */
+type FormatRate = (perSecond: number) => string
+
+/** `isForked`: as tall as all of its branches. */
+function Stop({ isForked, children }: { isForked?: true; children: ReactNode }) {
+  return (
+    <li
+      className={`flex min-w-0 flex-col justify-center rounded-part border border-line bg-ground px-3 py-2 leading-snug desk:min-h-14 ${isForked ? '' : 'desk:self-center'}`}
+    >
+      {children}
+    </li>
+  )
+}
+
+type EdgeProps = {
+  rate: number | undefined
+  tone: string
+  above: ReactNode
+  isFork?: true
+  children?: ReactNode
+}
+
+/** Arrow with a rate, wider for a higher one; vertical on a phone, horizontal on wide screens. */
+function Edge({ rate = 0, tone, above, isFork, children }: EdgeProps) {
+  const colour = rate > 0 ? tone : 'text-quiet/50'
+  return (
+    <li className="flex min-w-0 flex-wrap items-center gap-x-3 px-3 py-1.5 text-note tabular-nums desk:flex-col desk:flex-nowrap desk:items-stretch desk:justify-center desk:gap-0.5 desk:px-2 desk:py-0">
+      <svg
+        viewBox="0 0 28 12"
+        aria-hidden="true"
+        className={`h-3 w-7 shrink-0 desk:hidden ${isFork ? '-ml-3.5' : '-mx-2 rotate-90'} ${colour}`}
+      >
+        <path d="M0 6h21" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        <path d="M19 1v10l8-5z" fill="currentColor" />
+      </svg>
+      <div className="min-w-0 desk:text-center">{above}</div>
+      <span className={`hidden items-center desk:flex ${colour}`}>
+        <svg aria-hidden="true" className="h-2 min-w-0 flex-1">
+          <line x2="100%" y1="4" y2="4" stroke="currentColor" strokeWidth={widthFor(rate)} />
+        </svg>
+        <svg viewBox="0 0 9 12" aria-hidden="true" className="h-3 w-2.25">
+          <path d="M0 0v12l9-6z" fill="currentColor" />
+        </svg>
+      </span>
+      <div className="min-w-0 text-quiet desk:min-h-[1.3em] desk:text-center">{children}</div>
+    </li>
+  )
+}
+
+/** Returns the stroke width for a rate, on a logarithmic scale. */
+function widthFor(perSecond: number): number {
+  if (perSecond === 0) return 1
+  return Math.max(1.5, Math.min(6, 2.5 + Math.log10(perSecond)))
+}
+
+/** Durations of the slow envelopes: p95 and p99. */
+function Slowest({ durations: { p95, p99 } }: { durations: DurationPercentiles }) {
+  if (p95 === undefined || p99 === undefined) return null
+  return (
+    <>
+      <span className="whitespace-nowrap">p95 {formatDuration(p95 * 1000)}</span>{' '}
+      <span className="whitespace-nowrap">p99 {formatDuration(p99 * 1000)}</span>
+    </>
+  )
+}
+
+type OutcomeRateProps = {
+  outcome: Outcome
+  /** Absent, like the number, while the figures are missing. */
+  rate: number | undefined
+  count: number | undefined
+  format: FormatRate
+}
+
+/** Current rate of an outcome; without one, the number of the last 15 minutes. */
+function OutcomeRate({ outcome, rate = 0, count, format }: OutcomeRateProps) {
+  const total = count === undefined ? UNKNOWN : count > 0 ? formatCount(count) : 'none'
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}
+    </span>
+  )
 }

@@ -2,9 +2,9 @@
 
 import type { ReactNode } from 'react'
 import { formatCount, formatPercent, formatQuantity } from '../../../lib/format.ts'
-import { OutcomeLabel } from '../../../ui/outcome-badge.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
+import { OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import type { RangeFigures } from '../figures/figure-sums.ts'
 import { MEANINGS } from '../outcomes.ts'

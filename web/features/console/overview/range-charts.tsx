@@ -1,14 +1,28 @@
-/** Charts of the chosen time range. */
+/** Charts of the chosen time range: outcomes, categories, response times and pending envelopes. */
 'use client'
 
+import type { Outcome } from 'contract/admin-api'
+import { useRouter } from 'next/navigation'
+import type { MouseEvent } from 'react'
+import { formatCount, formatDuration, formatNumber } from '../../../lib/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { TimeZone } from '../../../ui/relative-time.tsx'
-import type { RangeFigures } from '../figures/figure-sums.ts'
-import type { Range } from '../figures/range.ts'
-import { CategoryChart, DurationChart, OutcomeChart, PendingChart } from './charts.tsx'
-import { RangePicker } from './range-picker.tsx'
+import { outcomeLabel } from '../../../ui/states.ts'
+import {
+  percentilesOf,
+  type RangeFigures,
+  type RangePoint,
+  type Span,
+  spansOf,
+  sumByName,
+} from '../figures/figure-sums.ts'
+import { RANGES, type Range, RECENT } from '../figures/range.ts'
+import { categoryLabel, OUTCOMES } from '../outcomes.ts'
+import { CONSOLE } from '../routes.ts'
+import { Chart } from './chart.tsx'
+import type { Line } from './plot.ts'
 
-type Props = {
+type RangeProps = {
   range: Range
   /** Absent when no replica has returned them; `missing` says why. */
   figures: RangeFigures | undefined
@@ -18,7 +32,7 @@ type Props = {
   hasPending: boolean
 }
 
-export function RangeCharts({ range, figures, missing, hasPending }: Props) {
+export function RangeCharts({ range, figures, missing, hasPending }: RangeProps) {
   return (
     <Panel title={`Last ${range.words}`} note={<TimeZone />}>
       <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -49,5 +63,163 @@ export function RangeCharts({ range, figures, missing, hasPending }: Props) {
         </div>
       )}
     </Panel>
+  )
+}
+
+type Props = { figures: RangeFigures; range: Range }
+
+type Style = Pick<Line, 'tone' | 'dash'>
+
+const OUTCOME_STYLES: Record<Outcome, Style> = {
+  delivered: { tone: 'good' },
+  spooled: { tone: 'wait', dash: [8, 4] },
+  deferred: { tone: 'wait', dash: [2, 3] },
+  rate_limited: { tone: 'hold', dash: [4, 4] },
+  filtered: { tone: 'drop', dash: [2, 3] },
+  rejected: { tone: 'bad' },
+  declined: { tone: 'bad', dash: [8, 4] },
+  aborted: { tone: 'bad', dash: [2, 3] },
+}
+
+/** Counts of the outcomes that occurred; always includes `delivered`. */
+function OutcomeChart({ figures, range }: Props) {
+  const kinds = OUTCOMES.map((outcome) => ({
+    ...{ label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
+    countIn: ({ outcomes }: RangePoint) => sumByName(outcomes)[outcome] ?? 0,
+  })).filter(({ countIn }, index) => index === 0 || figures.points.some((point) => countIn(point) > 0))
+  return <CountChart title="Envelopes by outcome" {...{ figures, range, kinds }} />
+}
+
+/** Styles of lines that are no outcomes: colours stand for outcomes. */
+const NEUTRAL_STYLES: Style[] = [
+  { tone: 'ink' },
+  { tone: 'quiet' },
+  { tone: 'ink', dash: [8, 4] },
+  { tone: 'quiet', dash: [8, 4] },
+  { tone: 'ink', dash: [2, 3] },
+]
+
+/** Counts of the busiest data categories, and of all others together. */
+function CategoryChart({ figures, range }: Props) {
+  const countOf = (names: readonly string[], { categories }: RangePoint) =>
+    names.reduce((sum, name) => sum + (categories[name] ?? 0), 0)
+  const all = [...new Set(figures.points.flatMap(({ categories }) => Object.keys(categories)))]
+    .map((name) => ({ name, count: figures.points.reduce((sum, point) => sum + countOf([name], point), 0) }))
+    .sort((a, b) => b.count - a.count)
+    .map(({ name }) => name)
+  const others = all.length > NEUTRAL_STYLES.length ? all.splice(NEUTRAL_STYLES.length - 1) : []
+  const groups = [
+    ...all.map((name) => ({ label: categoryLabel(name), names: [name] })),
+    ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
+  ]
+  const kinds = groups.map(({ label, names }, index) => ({
+    label,
+    ...(NEUTRAL_STYLES[index] ?? { tone: 'quiet' as const }),
+    countIn: (point: RangePoint) => countOf(names, point),
+  }))
+  return <CountChart title="Envelopes by category" {...{ figures, range, kinds }} />
+}
+
+type CountChartProps = Props & {
+  title: string
+  kinds: (Omit<Line, 'values'> & { countIn: (point: RangePoint) => number })[]
+}
+
+/** Count of each kind of envelope in each span. */
+function CountChart({ title, figures, range, kinds }: CountChartProps) {
+  const spans = spansOf(figures)
+  const lines = kinds.map(({ countIn, ...line }) => ({
+    ...line,
+    values: valuesOf(spans, countIn),
+    total: formatCount(figures.points.reduce((sum, point) => sum + countIn(point), 0)),
+  }))
+  return (
+    <Chart
+      title={title}
+      kind="counts"
+      unit={`per ${range.step}`}
+      format={formatCount}
+      formatTick={formatCount}
+      emptyText={`No envelopes in the last ${range.words}.`}
+      {...{ range, spans, lines }}
+    />
+  )
+}
+
+const PERCENTILES: (Omit<Line, 'values'> & { label: 'p50' | 'p95' | 'p99' })[] = [
+  { label: 'p50', tone: 'ink' },
+  { label: 'p95', tone: 'quiet', dash: [8, 4] },
+  { label: 'p99', tone: 'quiet', dash: [2, 3] },
+]
+
+function DurationChart({ figures, range }: Props) {
+  const spans = spansOf(figures)
+  const seconds = spans.map(({ point }) => percentilesOf(point?.durations ?? {}))
+  const isLong = seconds.some(({ p99 = 0 }) => p99 >= 1)
+  const lines = PERCENTILES.map((line) => ({
+    ...line,
+    values: seconds.map(({ [line.label]: value }) =>
+      value === undefined ? null : isLong ? value : value * 1000,
+    ),
+  }))
+  return (
+    <Chart
+      title="Response time"
+      kind="values"
+      unit={isLong ? 'in seconds' : 'in milliseconds'}
+      format={(value) => formatDuration(isLong ? value * 1000 : value)}
+      formatTick={formatNumber}
+      emptyText={`No responses in the last ${range.words}.`}
+      {...{ range, spans, lines }}
+    />
+  )
+}
+
+function PendingChart({ figures, range }: Props) {
+  const spans = spansOf(figures)
+  const values = valuesOf(spans, ({ pending }) => pending)
+  return (
+    <Chart
+      title="Pending in the spool"
+      kind="counts"
+      unit="envelopes"
+      format={formatCount}
+      formatTick={formatCount}
+      emptyText={`Nothing pending in the last ${range.words}.`}
+      {...{ range, spans }}
+      lines={[{ label: 'pending', tone: 'wait', values }]}
+    />
+  )
+}
+
+/** Returns the value of each span; `null` where no replica ran. */
+function valuesOf(spans: readonly Span[], read: (point: RangePoint) => number): (number | null)[] {
+  return spans.map(({ point }) => (point ? read(point) : null))
+}
+
+function RangePicker({ range }: { range: Range }) {
+  const router = useRouter()
+
+  /** Keeps the scroll position. A click for another tab is left to the browser. */
+  function pick(event: MouseEvent<HTMLAnchorElement>): void {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    router.push(event.currentTarget.href, { scroll: false })
+  }
+
+  return (
+    <nav aria-label="Time range" className="flex flex-wrap gap-1 text-note">
+      {RANGES.map((each) => (
+        <a
+          key={each.key}
+          href={each.key === RECENT.key ? CONSOLE : `${CONSOLE}?range=${each.key}`}
+          onClick={pick}
+          aria-current={each.key === range.key ? 'true' : undefined}
+          className="inline-flex min-h-9 items-center rounded-part border border-quiet/45 px-3 text-ink no-underline hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent aria-[current]:text-on-accent"
+        >
+          {each.label}
+        </a>
+      ))}
+    </nav>
   )
 }

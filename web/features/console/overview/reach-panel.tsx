@@ -3,7 +3,7 @@
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
-import { isUncertain, type Reach } from './reach.ts'
+import { isUncertain, type Reach } from './results.ts'
 
 export function ReachPanel({ reach }: { reach: Reach }) {
   const { tests, inconclusive, blocked, lostErrors } = reach

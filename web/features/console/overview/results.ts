@@ -1,8 +1,14 @@
-/** Results of envelopes: what became of them in the end, with the delivery from the spool taken into account. */
+/** What became of envelopes in the end, and what would have been lost without Culvert. */
 
 import type { Outcome } from 'contract/admin-api'
-import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figure-sums.ts'
-import { lossesOf, sumLosses } from '../figures/losses.ts'
+import {
+  lossesOf,
+  type RangeFigures,
+  type RangePoint,
+  sumByName,
+  sumFigures,
+  sumLosses,
+} from '../figures/figure-sums.ts'
 
 export type ResultName =
   | 'direct'
@@ -19,7 +25,7 @@ export type ResultName =
   | 'lost'
   | 'unknown'
 
-export type Result = { name: ResultName; count: number }
+type Result = { name: ResultName; count: number }
 
 export type Results = {
   /** Add up to `received`, `resent` and `pendingBefore`. */
@@ -61,4 +67,40 @@ export function countResults({ points, pending_before: pendingBefore }: RangeFig
     results: results.filter(({ name, count }) => count > 0 || !RARE.includes(name)),
     ...{ received, resent, pendingBefore },
   }
+}
+
+export type Reach = {
+  /** Conclusive tests. */
+  tests: number
+  /** Tests that the policy of the page or a slow network stopped, or that came while Sentry did not respond to the tunnel. */
+  inconclusive: number
+  /** Share of the tests that were blocked, and its 95 % confidence interval (Wilson score); absent without conclusive tests. */
+  blocked?: { share: number; from: number; to: number }
+  /** Errors from browsers that would have been lost at this share. */
+  lostErrors: number
+}
+
+const Z = 1.96
+const MAX_WIDTH = 0.1
+
+/** Estimates the reach. `errors` is the number of errors from browsers that arrived in the same time. */
+export function estimateReach(results: Readonly<Record<string, number>>, errors: number): Reach {
+  const { reachable = 0, blocked = 0, inconclusive = 0 } = results
+  const tests = reachable + blocked
+  if (tests === 0) return { tests, inconclusive, lostErrors: 0 }
+  const share = blocked / tests
+  const lostErrors = Math.round(errors * share)
+  return { tests, inconclusive, blocked: { share, ...intervalOf(share, tests) }, lostErrors }
+}
+
+/** Reports whether the sample is so small that the share may be off by more than five points. */
+export function isUncertain({ blocked }: Reach): boolean {
+  return blocked !== undefined && blocked.to - blocked.from > MAX_WIDTH
+}
+
+function intervalOf(share: number, tests: number): { from: number; to: number } {
+  const divisor = 1 + Z ** 2 / tests
+  const middle = (share + Z ** 2 / (2 * tests)) / divisor
+  const margin = (Z / divisor) * Math.sqrt((share * (1 - share)) / tests + Z ** 2 / (4 * tests ** 2))
+  return { from: Math.max(0, middle - margin), to: Math.min(1, middle + margin) }
 }

@@ -2,15 +2,15 @@
 'use client'
 
 import { useEffect } from 'react'
+import { useNow } from '../../../lib/browser-state.ts'
 import { formatCount, formatWhen } from '../../../lib/format.ts'
-import { useNow } from '../../../lib/use-now.ts'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { sumLosses } from '../figures/losses.ts'
+import { sumLosses } from '../figures/figure-sums.ts'
 import { WEEK } from '../figures/range.ts'
+import type { StreamState } from '../live-data.tsx'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { DOCS } from '../routes.ts'
-import type { StreamState } from '../use-event-stream.ts'
 import {
   type Clock,
   describeDisconnection,

@@ -25,7 +25,7 @@ export type Amount = { envelopes: number; bytes: number }
 type Amounts = Partial<Record<Outcome, Amount>>
 
 /** Envelopes of one category. */
-export type Traffic = { category: string; amounts: Amounts }
+type Traffic = { category: string; amounts: Amounts }
 
 /** Pending envelopes of a project in one spool, and the share that it may use. */
 export type SpoolShare = { spool: string; partitions: SpoolPartition[]; bytes: number; maxBytes: number }

@@ -1,13 +1,13 @@
-/** Cookie of the operator: sealed, with nothing but a session ID. */
+/** Cookie of the operator: sealed, with nothing but a session ID. Also the origin check of requests that change something. */
 
 import 'server-only'
 import { scryptSync } from 'node:crypto'
+import { isOfHost, parseWebOrigin } from 'contract/origins'
 import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
 import type { Config } from '../../../lib/config.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
-import { createDevices, DEVICE_MS } from './device-cookie.ts'
-import { createSessions, SESSION_MS } from './session-store.ts'
+import { createDevices, createSessions, DEVICE_MS, SESSION_MS } from './sign-ins.ts'
 
 const COOKIE = 'culvert_console'
 const DEVICE_COOKIE = 'culvert_device'
@@ -35,7 +35,7 @@ export async function startSession(operatorPassword: string): Promise<void> {
   const secure = (await headers()).get('x-forwarded-proto') === 'https'
   jar.set(COOKIE, seal, {
     httpOnly: true,
-    sameSite: 'lax', // links to the console from other sites work; actions check the origin (`same-site.ts`)
+    sameSite: 'lax', // links to the console from other sites work; actions check the origin
     secure,
     path: '/console',
     maxAge: SESSION_MS / 1000,
@@ -71,4 +71,12 @@ function cookieKey(password: string): string {
 /** Derives a key from the password, so that a new password ends all sessions. Cached, since it is slow on purpose. */
 function deriveKey(password: string, purpose: string): string {
   return processSingleton(purpose, () => scryptSync(password, purpose, 32).toString('hex'))
+}
+
+/** Reports whether a page of this site sent the request, by the headers that browsers add to every POST. */
+export function isSameSite({ headers }: { headers: Pick<Headers, 'get'> }): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (site !== null && site !== 'same-origin') return false
+  const origin = parseWebOrigin(headers.get('origin') ?? '')
+  return origin !== undefined && isOfHost(origin, headers.get('host') ?? undefined)
 }

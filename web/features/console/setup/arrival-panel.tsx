@@ -7,12 +7,12 @@ import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
+import { useEventStream } from '../live-data.tsx'
 import type { FeedEvent } from '../live-feed/feed-rows.ts'
 import { hostOf } from '../monitor/upstreams.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
 import { describeReceiptError, remedyOfStatus } from '../upstream-errors.ts'
-import { useEventStream } from '../use-event-stream.ts'
 import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
 /** `since`: time of the page in milliseconds since 1970. */
@@ -101,8 +101,11 @@ const MARKS = {
   arrived: 'good',
   rejected: 'bad',
 } as const
+
 const INBOX_STATES: ReadonlySet<Arrival['state']> = new Set(['arrived', 'unconfirmed'])
+
 const MAX_FINAL_OUTCOMES = 1_000
+
 const NO_ORIGIN = 'a sender that names no site, such as a server'
 
 function describe(arrival: Arrival, project: string, site: string | undefined): string {

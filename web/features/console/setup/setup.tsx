@@ -5,10 +5,9 @@ import { type ReactNode, useState } from 'react'
 import type { DsnPlace } from '../../../lib/config.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
+import { FRAMEWORKS, type Target } from '../projects/snippets.ts'
 import { ArrivalPanel } from './arrival-panel.tsx'
-import { type Compression, describeCompression } from './compression.ts'
-import { type Destination, readDestination } from './destination.ts'
-import { FRAMEWORKS, type Target } from './frameworks.ts'
+import { type Compression, type Destination, describeCompression, readDestination } from './destination.ts'
 
 type Props = {
   /** DSNs of the projects that Culvert forwards to, or that of the inbox. */

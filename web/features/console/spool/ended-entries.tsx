@@ -1,15 +1,15 @@
 /** Table of entries that are not pending, in pages: why, how to mend it, and a button that sends them again. */
 
 import type { Rejections } from 'contract/admin-api'
-import type { ResendStarted, StoreEntry, StorePage } from 'contract/store'
-import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
+import type { ResendJob, ResendStarted, StoreEntry, StorePage } from 'contract/store'
+import { formatBytes, formatCount, formatDuration, formatQuantity, formatRate } from '../../../lib/format.ts'
+import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { findPath } from '../find-query.ts'
 import { categoryLabel } from '../outcomes.ts'
-import { withQuery } from '../routes.ts'
+import { findPath, withQuery } from '../routes.ts'
 import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
 import { SpoolAction } from './spool-action.tsx'
 import {
@@ -273,5 +273,81 @@ function Resend({ spool, entry, query }: { spool: string; entry: StoreEntry; que
         </span>
       )}
     </span>
+  )
+}
+
+export function isResending(job: ResendJob | undefined): boolean {
+  return job !== undefined && job.finished === undefined && job.stopped === undefined
+}
+
+type PanelProps = { spool: string; job: ResendJob; query: SpoolQuery }
+
+export function ResendPanel({ spool, job, query }: PanelProps) {
+  const { entries, bytes, sent, bytes_sent: bytesSent } = job
+  const isRunning = isResending(job)
+  return (
+    <Panel title="Send again" note={describeScope(job)}>
+      {/* Only the state is announced: the numbers change every two seconds. */}
+      <p role="status" className="text-note font-semibold">
+        {describeState(job)}
+      </p>
+      {isRunning && (
+        <progress
+          aria-label="Envelopes that were put into the spool again"
+          max={entries}
+          value={sent}
+          className="my-2 block h-2 w-full appearance-none overflow-hidden rounded-full border-0 bg-sunken [&::-moz-progress-bar]:bg-accent [&::-webkit-progress-bar]:bg-sunken [&::-webkit-progress-value]:bg-accent"
+        />
+      )}
+      <p className="text-note tabular-nums">
+        {formatCount(sent)} of {formatCount(entries)} envelopes were put into the spool again (
+        {formatBytes(bytesSent)} of {formatBytes(bytes)}). The server may still decline them: see Pending and
+        Declined. {isRunning ? <Pace job={job} /> : <End job={job} />}
+      </p>
+      {isRunning && (
+        <form method="post" action="/console/spool/act" className="mt-3 text-note">
+          {Object.entries({ spool, action: 'stop', ...selectionOf(query) }).map(([name, value]) => (
+            <input key={name} type="hidden" name={name} value={value} />
+          ))}
+          <Button type="submit" weight="quiet">
+            Stop
+          </Button>
+        </form>
+      )}
+    </Panel>
+  )
+}
+
+function describeScope({ state, project, event_id: eventId, from, to }: ResendJob): string {
+  const words = [
+    state,
+    project,
+    eventId && `event ${eventId}`,
+    (from ?? to) !== undefined && 'of a chosen time',
+  ]
+  return words.filter(Boolean).join(', ')
+}
+
+function describeState({ waiting, stopped, finished }: ResendJob): string {
+  if (finished !== undefined) return 'Finished'
+  if (stopped !== undefined) return 'Stopped'
+  return waiting === undefined ? 'Sending again' : `Waiting: ${waiting}`
+}
+
+function Pace({ job: { entries, sent, per_second: perSecond } }: { job: ResendJob }) {
+  if (perSecond === 0) return null
+  const left = ((entries - sent) / perSecond) * 1000
+  return (
+    <>
+      {formatRate(perSecond)}, {formatDuration(Math.max(1000, left))} left. Live traffic goes first.
+    </>
+  )
+}
+
+function End({ job: { started, stopped, finished } }: { job: ResendJob }) {
+  return (
+    <>
+      Started <Ago time={started} />, ended <Ago time={finished ?? stopped ?? started} />.
+    </>
   )
 }

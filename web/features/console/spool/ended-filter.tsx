@@ -2,7 +2,7 @@
 'use client'
 
 import { useState } from 'react'
-import { useHydrated } from '../../../lib/use-hydrated.ts'
+import { useHydrated } from '../../../lib/browser-state.ts'
 import { Button } from '../../../ui/button.tsx'
 import { withQuery } from '../routes.ts'
 import { ENDED_LABELS, type EndedState, readTime, SPOOL, type SpoolQuery } from './spool-query.ts'

@@ -1,10 +1,10 @@
 /** Facts about a spool: pending envelopes, age, size, and whether it accepts envelopes. */
 
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../../../lib/format.ts'
-import { Fact, Facts } from '../../../ui/facts.tsx'
+import { Fact, Facts } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { SpoolOverview } from '../monitor/snapshot.ts'
-import { describeFull } from './describe-full.ts'
+import { describeFull } from './pending.ts'
 
 export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
   const { max_age_ms: maxAgeMs, writable, since, problem, paused } = spool

@@ -2,8 +2,7 @@
 
 import type { BrowserSettings } from '../browser-config.ts'
 import { PRIVACY_TAG } from '../privacy.ts'
-import type { EarlyReport } from './early-report.ts'
-import { IGNORED_ERRORS, withoutHost } from './event-rules.ts'
+import { type EarlyReport, IGNORED_ERRORS, withoutHost } from './early-report.ts'
 
 /** Browsers fail requests that outlive their page above 64 KiB in total, and some above 15 of them. */
 const MAX_BYTES = 60_000

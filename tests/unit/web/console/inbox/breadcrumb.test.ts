@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { Budget, PAGE_CHARACTERS } from '../../../../../web/features/console/bounds.ts'
-import { breadcrumbIn } from '../../../../../web/features/console/inbox/breadcrumbs/breadcrumb.ts'
 import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
+import { breadcrumbIn } from '../../../../../web/features/console/inbox/event-model.ts'
 
 const shown = (crumb: object) =>
   readEvent({ breadcrumbs: [crumb] })?.breadcrumbs.map(breadcrumbIn(new Budget(PAGE_CHARACTERS.readable)))[0]

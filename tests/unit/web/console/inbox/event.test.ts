@@ -1,9 +1,13 @@
 /** Events of real SDKs, parsed for display without losses. */
 
 import { describe, expect, it } from 'vitest'
-import { readLogs, readMetrics, readSpans } from '../../../../../web/features/console/inbox/batch-items.ts'
 import { parseJson } from '../../../../../web/features/console/inbox/envelope.ts'
-import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
+import {
+  readEvent,
+  readLogs,
+  readMetrics,
+  readSpans,
+} from '../../../../../web/features/console/inbox/event.ts'
 import { captures } from '../../../../support/sdk-captures.ts'
 import { parseEnvelope } from '../../../../support/sentry/received-request.ts'
 

@@ -1,7 +1,7 @@
 /** Query of the inbox's pages. */
 
 import { expect, it } from 'vitest'
-import { readInboxQuery } from '../../../../../web/features/console/inbox/list/query.ts'
+import { readInboxQuery } from '../../../../../web/features/console/inbox/inbox-query.ts'
 
 it('reads known parameters, trimmed and cut, and leaves out empty, repeated and unknown ones', () => {
   expect(

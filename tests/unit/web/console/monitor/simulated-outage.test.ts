@@ -1,8 +1,7 @@
 /** Simulated outage of Sentry in the figures of the console. */
 
 import { expect, it } from 'vitest'
-import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { simulatedOutageOf } from '../../../../../web/features/console/monitor/simulated-outage.ts'
+import { Monitor, simulatedOutageOf } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
 import { figuresOf, quietStatus } from '../../../../support/web/figures.ts'
 

@@ -1,7 +1,7 @@
 /** Estimate of the visitors who block Sentry. */
 
 import { describe, expect, it } from 'vitest'
-import { estimateReach, isUncertain } from '../../../../../web/features/console/overview/reach.ts'
+import { estimateReach, isUncertain } from '../../../../../web/features/console/overview/results.ts'
 
 describe('estimateReach', () => {
   it('returns the share of blocked tests, and the errors that would have been lost', () => {

@@ -2,12 +2,12 @@
 
 import { beforeEach, describe, expect, it } from 'vitest'
 import { networkOf, networksAround } from '../../../../../contract/networks.ts'
-import { createDevices } from '../../../../../web/features/console/session/device-cookie.ts'
-import { createSessions } from '../../../../../web/features/console/session/session-store.ts'
 import {
+  createDevices,
+  createSessions,
   createSignInThrottle,
   createThrottle,
-} from '../../../../../web/features/console/session/sign-in-throttle.ts'
+} from '../../../../../web/features/console/session/sign-ins.ts'
 import { createQueue, QueueFull } from '../../../../../web/lib/password.ts'
 
 const SECOND = 1_000

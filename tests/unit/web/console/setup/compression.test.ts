@@ -5,7 +5,7 @@ import {
   type Compression,
   compressionsOf,
   describeCompression,
-} from '../../../../../web/features/console/setup/compression.ts'
+} from '../../../../../web/features/console/setup/destination.ts'
 
 const ORIGIN = 'https://sentry.example'
 

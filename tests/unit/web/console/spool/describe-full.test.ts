@@ -1,7 +1,7 @@
 /** Time until a spool is full. */
 
 import { expect, it } from 'vitest'
-import { describeFull } from '../../../../../web/features/console/spool/describe-full.ts'
+import { describeFull } from '../../../../../web/features/console/spool/pending.ts'
 
 const DAY_MS = 86_400_000
 

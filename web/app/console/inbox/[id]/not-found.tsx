@@ -1,7 +1,7 @@
 /** Page for an envelope that the inbox does not contain. */
 
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
-import { INBOX } from '../../../../features/console/inbox/list/query.ts'
+import { INBOX } from '../../../../features/console/inbox/inbox-query.ts'
 import { Empty } from '../../../../ui/panel.tsx'
 
 export default function EnvelopeNotFound() {

@@ -4,7 +4,7 @@ import { getConsoleData } from '../../../../features/console/data-access/data-ac
 import type { SpoolAction } from '../../../../features/console/data-access/spool.ts'
 import { notSignedIn, notThisSite, problem, seeOther } from '../../../../features/console/responses.ts'
 import { withQuery } from '../../../../features/console/routes.ts'
-import { isSameSite } from '../../../../features/console/session/same-site.ts'
+import { isSameSite } from '../../../../features/console/session/session.ts'
 import { SPOOL_ACTIONS } from '../../../../features/console/spool/spool-action.tsx'
 import {
   endedState,

@@ -8,7 +8,7 @@ export type Command =
   | { type: 'speed'; factor: number }
 
 /** Reason why a replay cannot be played. */
-export const PROBLEMS = ['unreadable', 'no-snapshot', 'too-large', 'failed'] as const
+const PROBLEMS = ['unreadable', 'no-snapshot', 'too-large', 'failed'] as const
 export type Problem = (typeof PROBLEMS)[number]
 
 export type Report =

@@ -5,9 +5,8 @@ import { useEffect, useRef, useState } from 'react'
 import { REPLAY_FRAME } from '../../../../lib/security-headers.ts'
 import { Button } from '../../../../ui/button.tsx'
 import type { Problem } from './messages.ts'
-import { formatPosition, type PlayerAction, type PlayerState } from './player-state.ts'
 import type { Replay } from './replay.ts'
-import { useReplay } from './use-replay.ts'
+import { formatPosition, type PlayerAction, type PlayerState, useReplay } from './use-replay.ts'
 
 /** Moment on the timeline; `time` in milliseconds since 1970. */
 export type Mark = {

@@ -11,7 +11,7 @@ export type Replay = {
 }
 
 /** Error during a replay; `time` in milliseconds since 1970. */
-export type ReplayError = { envelope: string; title: string; time: number }
+type ReplayError = { envelope: string; title: string; time: number }
 
 const MAX_ERRORS = 50
 const MAX_MISSING = 1_000

@@ -2,9 +2,7 @@
 'use client'
 
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
-import { loadRecording } from './load-recording.ts'
-import { type Command, type Report, readReport } from './messages.ts'
-import { INITIAL, type PlayerAction, type PlayerState, reducePlayer } from './player-state.ts'
+import { type Command, MAX_RECORDING_BYTES, type Problem, type Report, readReport } from './messages.ts'
 import type { Replay } from './replay.ts'
 
 type Player = {
@@ -70,4 +68,95 @@ export function useReplay(segments: Replay['segments'], frame: RefObject<HTMLIFr
   }
 
   return { state, act, connect: () => void connect() }
+}
+
+export type PlayerState = {
+  phase: 'loading' | 'ready' | 'failed'
+  problem: Problem | undefined
+  /** Start of the replay, in milliseconds since 1970. */
+  start: number
+  duration: number
+  at: number
+  isPlaying: boolean
+  speed: number
+  /** Size of the recorded page, in pixels. */
+  size: { width: number; height: number }
+}
+
+/** Actions of the operator. */
+export type PlayerAction =
+  | { type: 'play' }
+  | { type: 'pause' }
+  | { type: 'seek'; at: number }
+  | { type: 'speed'; factor: number }
+
+export const INITIAL: PlayerState = {
+  ...{ phase: 'loading', problem: undefined, start: 0, duration: 0, at: 0, isPlaying: false, speed: 1 },
+  size: { width: 1_280, height: 720 },
+}
+
+/** The player rounds times, so the end may be reported as slightly earlier. */
+const END_MS = 100
+
+export function reducePlayer(state: PlayerState, event: PlayerAction | Report): PlayerState {
+  switch (event.type) {
+    case 'failed':
+      return { ...state, phase: 'failed', problem: event.problem, isPlaying: false }
+    case 'loaded':
+      return { ...state, phase: 'ready', start: event.start, duration: event.duration }
+    case 'size':
+      return { ...state, size: { width: event.width, height: event.height } }
+    case 'play':
+      return { ...state, isPlaying: true, at: state.at >= state.duration - END_MS ? 0 : state.at }
+    case 'pause':
+      return { ...state, isPlaying: false }
+    case 'ended':
+      return state.isPlaying ? { ...state, isPlaying: false, at: state.duration } : state
+    case 'time':
+    case 'seek':
+      return { ...state, at: Math.min(state.duration, Math.max(0, event.at)) }
+    case 'speed':
+      return { ...state, speed: event.factor }
+  }
+}
+
+/** Formats a position: 0:07, 12:30. */
+export function formatPosition(ms: number): string {
+  const seconds = Math.floor(ms / 1_000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+class TooLargeError extends Error {}
+
+/** Returns the segments in their order, or the reason why they cannot be played. */
+async function loadRecording(segments: Replay['segments'], signal: AbortSignal): Promise<string[] | Problem> {
+  const texts: string[] = []
+  let left = MAX_RECORDING_BYTES
+  try {
+    for (const { envelope } of segments) {
+      const response = await fetch(`/console/inbox/${encodeURIComponent(envelope)}/recording`, { signal })
+      if (!response.ok) return 'unreadable'
+      const { text, bytes } = await readText(response, left)
+      left -= bytes
+      texts.push(text)
+    }
+  } catch (error) {
+    return error instanceof TooLargeError ? 'too-large' : 'unreadable'
+  }
+  return texts
+}
+
+async function readText(response: Response, maxBytes: number): Promise<{ text: string; bytes: number }> {
+  const decoder = new TextDecoder()
+  const reader = response.body?.getReader()
+  let [text, bytes] = ['', 0]
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    bytes += part.value.length
+    if (bytes > maxBytes) {
+      await reader?.cancel()
+      throw new TooLargeError()
+    }
+    text += decoder.decode(part.value, { stream: true })
+  }
+  return { text: text + decoder.decode(), bytes }
 }

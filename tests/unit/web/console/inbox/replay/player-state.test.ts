@@ -1,7 +1,7 @@
 /** State of the replay player after what the operator did. */
 
 import { expect, it } from 'vitest'
-import { INITIAL, reducePlayer } from '../../../../../../web/features/console/inbox/replay/player-state.ts'
+import { INITIAL, reducePlayer } from '../../../../../../web/features/console/inbox/replay/use-replay.ts'
 
 const LOADED = reducePlayer(INITIAL, { type: 'loaded', start: 0, duration: 60_000 })
 

@@ -7,9 +7,9 @@ import {
   MAX_RECORDING_BYTES,
   readReport,
 } from '../../../../../../web/features/console/inbox/replay/messages.ts'
-import { INITIAL, reducePlayer } from '../../../../../../web/features/console/inbox/replay/player-state.ts'
 import { modelReplay, replayIdIn } from '../../../../../../web/features/console/inbox/replay/replay.ts'
 import { unpackSegment } from '../../../../../../web/features/console/inbox/replay/segment.ts'
+import { INITIAL, reducePlayer } from '../../../../../../web/features/console/inbox/replay/use-replay.ts'
 import { capture } from '../../../../../support/sdk-captures.ts'
 import { parseEnvelope } from '../../../../../support/sentry/received-request.ts'
 

@@ -2,7 +2,7 @@
 
 import { getConsoleData } from '../../../../../features/console/data-access/data-access.ts'
 import { notSignedIn, notThisSite, seeOther } from '../../../../../features/console/responses.ts'
-import { isSameSite } from '../../../../../features/console/session/same-site.ts'
+import { isSameSite } from '../../../../../features/console/session/session.ts'
 
 type Context = { params: Promise<{ id: string }> }
 

@@ -1,9 +1,8 @@
 /** Sends the segment of a replay in an inbox envelope, decompressed. `proxy.ts` sets a policy under which browsers run nothing of it. */
 
 import { getConsoleData } from '../../../../../features/console/data-access/data-access.ts'
-import { findItem } from '../../../../../features/console/inbox/envelope.ts'
+import { findItem, streamOf } from '../../../../../features/console/inbox/envelope.ts'
 import { unpackSegment } from '../../../../../features/console/inbox/replay/segment.ts'
-import { streamOf } from '../../../../../features/console/inbox/stream-of.ts'
 import { download, notSignedIn, problem } from '../../../../../features/console/responses.ts'
 
 type Context = { params: Promise<{ id: string }> }

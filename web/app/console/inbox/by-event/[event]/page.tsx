@@ -2,7 +2,7 @@
 
 import { redirect } from 'next/navigation'
 import { requireConsoleData } from '../../../../../features/console/data-access/data-access.ts'
-import { INBOX } from '../../../../../features/console/inbox/list/query.ts'
+import { INBOX } from '../../../../../features/console/inbox/inbox-query.ts'
 import { withQuery } from '../../../../../features/console/routes.ts'
 
 type Props = { params: Promise<{ event: string }> }

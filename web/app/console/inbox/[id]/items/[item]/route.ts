@@ -1,9 +1,12 @@
 /** Downloads one item of an inbox envelope; with `?show`, shows an image. `proxy.ts` sets a policy under which browsers run nothing of it. */
 
 import { getConsoleData } from '../../../../../../features/console/data-access/data-access.ts'
-import { downloadName, findItem } from '../../../../../../features/console/inbox/envelope.ts'
-import { imageType } from '../../../../../../features/console/inbox/image.ts'
-import { streamOf } from '../../../../../../features/console/inbox/stream-of.ts'
+import {
+  downloadName,
+  findItem,
+  imageType,
+  streamOf,
+} from '../../../../../../features/console/inbox/envelope.ts'
 import { download, notSignedIn, problem } from '../../../../../../features/console/responses.ts'
 
 type Context = { params: Promise<{ id: string; item: string }> }

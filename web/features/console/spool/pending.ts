@@ -1,0 +1,48 @@
+/** Pending envelopes of a spool by project or mirror, and the time until the spool is full. */
+
+import type { SpoolPartition, SpoolStatus } from 'contract/spool'
+import { formatDuration } from '../../../lib/format.ts'
+
+export type SpoolProject = {
+  name: string
+  /** Pending envelopes of all categories. */
+  pending: number
+  isMirror: boolean
+  isPaused: boolean
+  /** Number of categories with pending envelopes. */
+  categories: number
+  /** Those on the page. */
+  partitions: SpoolPartition[]
+}
+
+type Row = { project: string; partition?: SpoolPartition }
+
+/** Returns the projects of a page. Each partition is a row, and so is a paused project without any. */
+export function listProjects(
+  { partitions = [], mirrors = [], paused = [] }: Pick<SpoolStatus, 'partitions' | 'mirrors' | 'paused'>,
+  from: number,
+  page: number,
+): { projects: SpoolProject[]; total: number } {
+  const byProject = Map.groupBy([...partitions, ...mirrors], ({ project }) => project)
+  const pausedNames = new Set(paused.flatMap(({ project }) => project ?? []))
+  const rows: Row[] = [
+    ...[...pausedNames].filter((project) => !byProject.has(project)).map((project) => ({ project })),
+    ...[...byProject].flatMap(([project, its]) => its.map((partition) => ({ project, partition }))),
+  ]
+  const shown = Map.groupBy(rows.slice(from, from + page), ({ project }) => project)
+  const projects = [...shown].map(([name, its]) => ({
+    name,
+    pending: (byProject.get(name) ?? []).reduce((sum, { envelopes }) => sum + envelopes, 0),
+    isMirror: mirrors.some(({ project }) => project === name),
+    isPaused: pausedNames.has(name),
+    categories: byProject.get(name)?.length ?? 0,
+    partitions: its.flatMap(({ partition }) => partition ?? []),
+  }))
+  return { projects, total: rows.length }
+}
+
+/** Describes when the spool is full. Entries expire after `maxAgeMs`, so a spool that would be full later does not become full. */
+export function describeFull(seconds: number | undefined, maxAgeMs: number): string {
+  if (seconds === undefined) return 'not growing'
+  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
+}
