@@ -154,16 +154,16 @@ export type LimitInForce = { project: string; category: string; until: number; s
 /** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
 export type UpstreamState = {
   origin: string
-  /** The server has responded since this tunnel started, also with a 4xx. Tunnels of the release before do not say it. */
-  has_responded?: boolean
+  /** The server has responded since this tunnel started, also with a 4xx. */
+  has_responded: boolean
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   csp_reports?: 'endpoint'
   /** Compression by `UPSTREAM_ENCODING`; absent when it is off. `is_refused`: within the last hour, so that envelopes leave uncompressed. */
   compression?: { encoding: 'gzip'; is_refused: boolean }
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
-  /** Projects whose last envelopes were refused; absent for an earlier release. */
-  refusals?: ProjectRefusal[]
+  /** Projects whose last envelopes were refused. */
+  refusals: ProjectRefusal[]
 }
 
 /** Change that an operator made through the admin port. */
@@ -255,8 +255,8 @@ export type ProjectTraffic = {
   final_outcomes: Partial<Record<FinalOutcome, number>>
 }
 
-/** Project in the response of `GET /projects`. A tunnel of the previous release returns no traffic. */
-export type ProjectActivity = ProjectSdks & Partial<ProjectTraffic>
+/** Project in the response of `GET /projects`. */
+export type ProjectActivity = ProjectSdks & ProjectTraffic
 
 /** Last rejected request of a code, sampled once per second; times are in milliseconds since 1970. */
 export type RejectionSample = {

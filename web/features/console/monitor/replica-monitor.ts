@@ -135,7 +135,7 @@ export class Monitor {
 
   /** Adds the actions of operators, each of which one replica has carried out. */
   #changesWith(replicas: readonly ReplicaView[]): Change[] {
-    const actions = replicas.flatMap(({ status }) => status?.actions ?? []) // a release without them may still run
+    const actions = replicas.flatMap(({ status }) => status?.actions ?? [])
     return [
       ...this.#changes,
       ...actions.map((action) => ({ time: action.time, text: describeAction(action) })),
@@ -194,9 +194,7 @@ function describeAction(action: OperatorAction): string {
 }
 
 /** Returns the milliseconds until the last simulated outage ends; `undefined` without one. */
-export function simulatedOutageOf(
-  statuses: readonly Pick<ReplicaStatus, 'simulated_outage'>[],
-): number | undefined {
+function simulatedOutageOf(statuses: readonly Pick<ReplicaStatus, 'simulated_outage'>[]): number | undefined {
   const remainingMs = Math.max(0, ...statuses.map((status) => status.simulated_outage?.remaining_ms ?? 0))
   return remainingMs > 0 ? remainingMs : undefined
 }

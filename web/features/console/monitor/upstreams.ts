@@ -39,9 +39,9 @@ export function hostOf(text: string): string {
 export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
   for (const { name = '', status } of replicas)
-    for (const { origin, has_responded, breaker, last_error, refusals = [] } of status?.upstreams ?? []) {
+    for (const { origin, has_responded, breaker, last_error, refusals } of status?.upstreams ?? []) {
       const view = byOrigin.get(origin) ?? { origin, open: [], closed: [], hasResponded: false, refusals: [] }
-      view.hasResponded ||= has_responded ?? true // tunnels of the release before do not say it
+      view.hasResponded ||= has_responded
       view[breaker.open ? 'open' : 'closed'].push(name)
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)

@@ -90,7 +90,7 @@ export function describeProjects(
   )
   return names.map((name) => {
     const its = byProject.reports.get(name) ?? []
-    const traffic = mergeTraffic(its.flatMap((report) => report.traffic ?? []))
+    const traffic = mergeTraffic(its.flatMap((report) => report.traffic))
     const sums = sumTraffic(traffic)
     const finalOutcomes = countFinalOutcomes(its)
     const delivered =
@@ -157,7 +157,7 @@ function sumAmounts(all: readonly (readonly [Outcome, Amount])[]): Amounts {
 function countFinalOutcomes(reports: readonly ProjectActivity[]): ProjectView['finalOutcomes'] {
   return FINAL_OUTCOMES.map((outcome) => ({
     outcome,
-    count: reports.reduce((sum, { final_outcomes }) => sum + (final_outcomes?.[outcome] ?? 0), 0),
+    count: reports.reduce((sum, { final_outcomes }) => sum + (final_outcomes[outcome] ?? 0), 0),
   })).filter(({ count }) => count > 0)
 }
 

@@ -4,7 +4,6 @@ import { formatBytes, formatCount, formatDuration, formatPercent } from '../../.
 import { Fact, Facts } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import type { SpoolOverview } from '../monitor/snapshot.ts'
-import { describeFull } from './pending.ts'
 
 export function SpoolSummary({ spool }: { spool: SpoolOverview }) {
   const { max_age_ms: maxAgeMs, writable, since, problem, paused } = spool
@@ -57,4 +56,10 @@ function Depth({ spool }: { spool: SpoolOverview }) {
       <Fact name="Full in">{describeFull(fullInSeconds, maxAgeMs)}</Fact>
     </>
   )
+}
+
+/** Describes when the spool is full. Entries expire after `maxAgeMs`, so a spool that would be full later does not become full. */
+function describeFull(seconds: number | undefined, maxAgeMs: number): string {
+  if (seconds === undefined) return 'not growing'
+  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
 }

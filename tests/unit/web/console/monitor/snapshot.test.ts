@@ -39,6 +39,8 @@ async function summaryOf(projects: number) {
     limits: partitions.map((partition, n) => ({ ...partition, until: partitions.length - n })),
     upstreams: names.map((name) => ({
       origin: `https://${name.split('/')[0]}`,
+      has_responded: true,
+      refusals: [],
       breaker: { open: true, since: 1, next_probe: 2 },
       last_error: { class: 'dns', code: 'ENOTFOUND', first: 1, last: 3, count: 4 },
     })),

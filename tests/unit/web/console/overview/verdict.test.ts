@@ -15,7 +15,6 @@ import {
   linkTo,
   type Situation,
 } from '../../../../../web/features/console/overview/verdict.ts'
-import { NOT_SENTRY } from '../../../../../web/features/console/upstream-errors.ts'
 import { formatWhen } from '../../../../../web/lib/format.ts'
 import { ROOT } from '../../../../support/node.ts'
 import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
@@ -96,41 +95,12 @@ describe('describeSituation', () => {
     expect(linkTo(losses)).toBe(link)
   })
 
-  it('names no spool in inbox mode', () => {
-    const situation = { ...situationOf([]), spools: [] }
-    expect(describeSituation(situation, CLOCK).text).toBe(
-      'No problems since 07:09. 0 lost. No action needed.',
-    )
-  })
-
   it('needs no action while Sentry is unreachable and the spool holds everything', () => {
     expect(describeFor([unreachable({ class: 'http-5xx', status: 500 })], SPOOLED)).toEqual({
       state: 'outage',
       text: 'Sentry unreachable since 07:09 (HTTP 500). 90 spooled, 0 lost. First expiry tomorrow 07:09. No action needed.',
       others: [],
     })
-  })
-
-  it.each([
-    [{ class: 'timeout' }, '(timeout)', 'No action needed.'],
-    [undefined, '(too slow)', 'No action needed.'],
-    [{ class: 'connect', code: 'ECONNREFUSED' }, '(no connection: ECONNREFUSED)', 'No action needed.'],
-    [
-      { class: 'tls', code: 'CERT_HAS_EXPIRED' },
-      '(TLS: CERT_HAS_EXPIRED)',
-      'Act: check the certificate of the server, and CA_FILE.',
-    ],
-    [
-      { class: 'dns', code: 'ENOTFOUND' },
-      '(DNS: ENOTFOUND)',
-      'Act: check the host in SENTRY_DSN, and the DNS of this machine.',
-    ],
-    [{ class: 'redirect', status: 302 }, '(HTTP 302)', 'Act: check the host in SENTRY_DSN.'],
-    [{ class: 'response', status: 200 }, '(invalid response: HTTP 200)', `Act: ${NOT_SENTRY}`],
-  ] as const)('names the error %j and the next action', (error, cause, action) => {
-    const { text } = describeFor([unreachable(error)], SPOOLED)
-    expect(text).toContain(`Sentry unreachable since 07:09 ${cause}.`)
-    expect(text.endsWith(` ${action}`)).toBe(true)
   })
 
   it('asks to check the DSN of a server that has never responded', () => {
@@ -197,12 +167,6 @@ describe('describeSituation', () => {
     })
   })
 
-  it('says that the number of losses may be larger while figures of the week are missing', () => {
-    const week = { losses: { ...NO_LOSSES, expired: 2 }, missing: 'Figures of b are missing: no response.' }
-    const { text } = describeSituation({ ...situationOf([]), week }, CLOCK)
-    expect(text).toContain('at least 2 lost')
-  })
-
   it('reports recent losses as an outage, and asks for more SPOOL_BYTES if the spool is full', () => {
     const situation = [losing({ unavailable: 12 }), unreachable({ class: 'timeout' })]
     expect(describeFor(situation, SPOOLED, { ...NO_LOSSES, unavailable: 12 })).toEqual({
@@ -210,14 +174,6 @@ describe('describeSituation', () => {
       text: '12 envelopes lost in the last 3 min. 90 spooled, 12 lost. First expiry tomorrow 07:09. Act now: see Rejections; if the spool is full, raise SPOOL_BYTES in .env, and run npm run deploy.',
       others: ['Sentry unreachable since 07:09 (timeout).'],
     })
-  })
-
-  it.each([
-    [{ expired: 2, unavailable: 1 }, 'raise SPOOL_HOURS in .env, and run npm run deploy.'],
-    [{ evicted: 2 }, 'raise SPOOL_BYTES in .env, and run npm run deploy.'],
-    [{ vanished: 1 }, 'see CulvertSpoolLost in the runbook.'],
-  ])('names the remedy of the recent losses %j', (losses, remedy) => {
-    expect(describeFor([losing(losses)]).text.endsWith(` Act now: ${remedy}`)).toBe(true)
   })
 
   it('asks for a check of the disk when envelopes are lost because the spool fails', () => {
@@ -253,39 +209,6 @@ describe('describeSituation', () => {
       text: 'Delivery from the spool paused since 07:09 for p/1 and 1 more project. 90 spooled, 0 lost. First expiry tomorrow 07:09. Act before tomorrow 07:09: resume it on the page Spool.',
     })
     expect(describeFor([paused]).text).toMatch(/No action needed yet: resume it on the page Spool\.$/)
-  })
-
-  it.each<[Problem, string]>([
-    [
-      { kind: 'damaged-file', files: 1 },
-      '1 damaged spool file set aside, with an unknown number of envelopes.',
-    ],
-    [
-      { kind: 'replicas-away', name: 'tunnel-2', others: 0, since: SEVEN },
-      'tunnel-2 does not respond since 07:09.',
-    ],
-    [
-      { kind: 'replicas-away', name: 'http://10.0.0.1:9091', others: 2, since: SEVEN },
-      '10.0.0.1:9091 and 2 more do not respond since 07:09.',
-    ],
-    [
-      { kind: 'rate-limited', limits: [{ category: 'session', until: NOW + HOUR }] },
-      'Sentry rate-limits session until 10:30.',
-    ],
-    [
-      {
-        kind: 'rate-limited',
-        limits: [
-          { category: 'error', until: NOW + HOUR / 2 },
-          { category: 'replay', until: NOW + HOUR },
-        ],
-      },
-      'Sentry rate-limits errors until 10:00, replay until 10:30.',
-    ],
-  ])('reports %j as degraded', (problem, sentence) => {
-    const { state, text } = describeFor([problem])
-    expect(state).toBe('degraded')
-    expect(text.startsWith(sentence)).toBe(true)
   })
 })
 
@@ -339,24 +262,6 @@ describe('describeDisconnection', () => {
       state: 'unknown',
       text: 'No connection to the console since 09:30. Last known state: Outage. Sentry unreachable since 07:09 (timeout). 90 spooled, 0 lost. First expiry tomorrow 07:09.',
     })
-  })
-})
-
-describe('describeSituation of a mirror', () => {
-  const mirror = { kind: 'mirror', host: 'm.example', others: 0, since: SEVEN } as const
-
-  it('says that nothing of the project waits for it', () => {
-    const { state, text } = describeFor([mirror])
-    expect(state).toBe('degraded')
-    expect(text).toContain('Mirror m.example unreachable since 07:09')
-    expect(text).toContain('nothing of the project waits for it')
-  })
-
-  it('asks to act when it refuses envelopes, which are declined after an hour', () => {
-    const { text } = describeFor([{ ...mirror, status: 403 }])
-    expect(text).toMatch(
-      /Mirror m\.example refuses envelopes since 07:09 \(HTTP 403\)\..* Act within an hour/,
-    )
   })
 })
 

@@ -5,7 +5,7 @@ import type { ProjectActivity, ReplicaStatus } from '../../../../../contract/adm
 import { describeProjects } from '../../../../../web/features/console/projects/projects.ts'
 import { quietStatus } from '../../../../support/web/figures.ts'
 
-const BREAKER = { open: false, since: 0 } as const
+const QUIET = { has_responded: true, breaker: { open: false as const, since: 0 }, refusals: [] }
 
 const PROJECTS = ['bugsink:8000/1', 'sentry.example/2']
 
@@ -17,8 +17,8 @@ function describe(upstreams: ReplicaStatus['upstreams'], reports: ProjectActivit
 
 it('names the way of CSP reports for the projects of a server that discards them in envelopes', () => {
   const projects = describe([
-    { origin: 'http://bugsink:8000', breaker: BREAKER, csp_reports: 'endpoint' },
-    { origin: 'https://sentry.example', breaker: BREAKER },
+    { ...QUIET, origin: 'http://bugsink:8000', csp_reports: 'endpoint' },
+    { ...QUIET, origin: 'https://sentry.example' },
   ])
   expect(projects.map(({ hasCspEndpoint }) => hasCspEndpoint)).toEqual([true, undefined])
 })
@@ -26,8 +26,8 @@ it('names the way of CSP reports for the projects of a server that discards them
 it('shows the answer with which a server refuses the envelopes of a project', () => {
   const refusal = { project: 'bugsink:8000/1', status: 403, message: 'No', count: 1, first: 1, last: 2 }
   const projects = describe([
-    { origin: 'http://bugsink:8000', breaker: BREAKER, refusals: [refusal] },
-    { origin: 'https://sentry.example', breaker: BREAKER, refusals: [] },
+    { ...QUIET, origin: 'http://bugsink:8000', refusals: [refusal] },
+    { ...QUIET, origin: 'https://sentry.example' },
   ])
   expect(projects.map((project) => project.refusal)).toEqual([refusal, undefined])
 })
@@ -55,19 +55,14 @@ it('adds up the traffic of each category over the replicas', () => {
   })
 })
 
-it('reads the report of a tunnel of the previous release, which has no traffic', () => {
-  const report = { project: 'sentry.example/2', sdks: [], releases: [], unknown_types: [] }
-  expect(describe([], [report])[1]).toMatchObject({ traffic: [], finalOutcomes: [] })
-})
-
 it('adds up the envelopes of a mirror over the replicas, and names what it did not get', () => {
   const [bugsink = '', project = ''] = PROJECTS
   const other = 'sentry.example/9'
   const refusal = { project: bugsink, status: 403, message: 'No', count: 1, first: 1, last: 2 }
   const limit = { project: bugsink, category: 'error', until: 5 }
   const replica = (name: string, open: boolean, parts: object) => {
-    const breaker = open ? { open, since: 0, next_probe: 1 } : BREAKER
-    const upstream = { origin: 'http://bugsink:8000', breaker, refusals: open ? [refusal] : [] }
+    const away = { breaker: { open: true as const, since: 0, next_probe: 1 }, refusals: [refusal] }
+    const upstream = { ...QUIET, origin: 'http://bugsink:8000', ...(open && away) }
     const mirror = { mirror: bugsink, project, results: {}, limits: [], upstream, ...parts }
     const mirrors = [mirror, { ...mirror, project: other }]
     const status = quietStatus(name, { upstreams: [], projects: [project], mirrors })

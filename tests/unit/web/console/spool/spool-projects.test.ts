@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listProjects } from '../../../../../web/features/console/spool/pending.ts'
+import { listProjects } from '../../../../../web/features/console/spool/spool-projects.ts'
 
 const PAGE = 50
 const pending = (project: string, category: string, envelopes: number) => ({

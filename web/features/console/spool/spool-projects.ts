@@ -1,7 +1,6 @@
-/** Pending envelopes of a spool by project or mirror, and the time until the spool is full. */
+/** Pending envelopes of a spool by project or mirror, and those whose delivery is paused. */
 
 import type { SpoolPartition, SpoolStatus } from 'contract/spool'
-import { formatDuration } from '../../../lib/format.ts'
 
 export type SpoolProject = {
   name: string
@@ -39,10 +38,4 @@ export function listProjects(
     partitions: its.flatMap(({ partition }) => partition ?? []),
   }))
   return { projects, total: rows.length }
-}
-
-/** Describes when the spool is full. Entries expire after `maxAgeMs`, so a spool that would be full later does not become full. */
-export function describeFull(seconds: number | undefined, maxAgeMs: number): string {
-  if (seconds === undefined) return 'not growing'
-  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
 }
