@@ -1,6 +1,6 @@
 /** Sections of pages, lists of facts, and notes on how much of a list is shown. */
 
-import { type ComponentProps, type ReactNode, useId } from 'react'
+import { type ReactNode, useId } from 'react'
 import { formatCount } from '../lib/format.ts'
 
 type Props = {
@@ -70,12 +70,6 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
       <dt className="max-w-48 text-quiet wrap-anywhere">{name}</dt>
       <dd className="min-w-0 wrap-anywhere tabular-nums">{children}</dd>
     </>
-  )
-}
-
-export function Card({ className = '', ...rest }: ComponentProps<'section'>) {
-  return (
-    <section className={`rounded-card border border-line bg-surface p-5 wide:p-7 ${className}`} {...rest} />
   )
 }
 

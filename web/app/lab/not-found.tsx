@@ -1,7 +1,7 @@
 /** Page shown instead of the error lab when the lab is off. */
 
+import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
-import { Card } from '../../ui/panel.tsx'
 
 export default function LabIsOff() {
   return (

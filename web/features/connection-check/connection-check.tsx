@@ -3,8 +3,8 @@
 
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
-import { Card } from '../../ui/panel.tsx'
 import type { State } from '../../ui/states.ts'
 import { OutcomeBadge, STATE_TEXT, StateMark } from '../../ui/status-badge.tsx'
 import { fetchReceipt } from '../receipt.ts'

@@ -1,7 +1,7 @@
 /** Page of the lab for a request without a valid pass. */
 
+import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
-import { Card } from '../../ui/panel.tsx'
 
 export function AccessDenied({ why }: { why: string }) {
   return (

@@ -4,7 +4,7 @@
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
 import { type ReactNode, useEffect, useState } from 'react'
 import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'
-import { Card } from '../../ui/panel.tsx'
+import { Card } from '../../ui/card.tsx'
 import * as raise from './browser-errors.ts'
 import { OutagePanel } from './outage-panel.tsx'
 import { CloseRow, LabRow, RenderRow, useSdkStarted } from './rows.tsx'

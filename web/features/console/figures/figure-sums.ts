@@ -8,7 +8,6 @@ import {
   type FiguresPoint,
   noCounts,
 } from 'contract/figures'
-import { UNAVAILABLE } from 'contract/rejections'
 
 type Counts = Record<string, number>
 
@@ -114,42 +113,4 @@ function quantile(share: number, durations: DurationCounts): number | undefined 
 
 function toSeconds(bound: string): number {
   return bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound)
-}
-
-/** Lost envelopes by kind. */
-export type LossCounts = {
-  /** Expired in the spool. */
-  expired: number
-  /** Made room in the spool for more important envelopes. */
-  evicted: number
-  /** Rejected with 503: SDKs do not send these again. Envelopes that their senders keep are `deferred`. */
-  unavailable: number
-  /** Acknowledged entries that the store lost. */
-  vanished: number
-}
-
-const RECENT_STEPS = 2
-
-export function lossesOf(counts: Pick<FigureCounts, 'outcomes' | 'final_outcomes' | 'vanished'>): LossCounts {
-  const unavailable = Object.entries(counts.outcomes).filter(([name]) => {
-    const [outcome, reason = ''] = name.split(':')
-    return outcome === 'rejected' && UNAVAILABLE.has(reason)
-  })
-  return {
-    expired: counts.final_outcomes.expired ?? 0,
-    evicted: counts.final_outcomes.evicted ?? 0,
-    unavailable: unavailable.reduce((sum, [, count]) => sum + count, 0),
-    vanished: counts.vanished,
-  }
-}
-
-/** Returns the number of lost envelopes, without those of damaged files. */
-export function sumLosses({ expired, evicted, unavailable, vanished }: LossCounts): number {
-  return expired + evicted + unavailable + vanished
-}
-
-/** Returns the losses of the last two complete minutes and of the running one; from figures in steps of a minute. */
-export function recentLosses({ points, to, step }: Figures): LossCounts {
-  const from = (Math.floor(to / step) - RECENT_STEPS) * step
-  return lossesOf(sumFigures(points.filter(({ time }) => time >= from)))
 }

@@ -3,7 +3,7 @@
 import type { LimitInForce } from 'contract/admin-api'
 import type { SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { type LossCounts, recentLosses, sumLosses } from '../figures/figure-sums.ts'
+import { type LossCounts, recentLosses, sumLosses } from '../figures/losses.ts'
 import type { FiguresReading } from '../figures/read-figures.ts'
 import type { ReplicaView } from './replicas.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'

@@ -5,13 +5,8 @@ import type { FigureCounts, Figures } from 'contract/figures'
 import type { SpoolPause, SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
-import {
-  type LossCounts,
-  lossesOf,
-  type RecentCounts,
-  recentCounts,
-  sumFigures,
-} from '../figures/figure-sums.ts'
+import { type RecentCounts, recentCounts, sumFigures } from '../figures/figure-sums.ts'
+import { type LossCounts, lossesOf } from '../figures/losses.ts'
 import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Problem } from './problems.ts'
 import type { Change, Snapshot } from './replica-monitor.ts'

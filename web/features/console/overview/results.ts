@@ -1,14 +1,8 @@
 /** What became of envelopes in the end, and what would have been lost without Culvert. */
 
 import type { Outcome } from 'contract/admin-api'
-import {
-  lossesOf,
-  type RangeFigures,
-  type RangePoint,
-  sumByName,
-  sumFigures,
-  sumLosses,
-} from '../figures/figure-sums.ts'
+import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figure-sums.ts'
+import { lossesOf, sumLosses } from '../figures/losses.ts'
 
 export type ResultName =
   | 'direct'

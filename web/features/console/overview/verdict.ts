@@ -1,7 +1,7 @@
 /** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
 
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
-import { type LossCounts, sumLosses } from '../figures/figure-sums.ts'
+import { type LossCounts, sumLosses } from '../figures/losses.ts'
 import {
   type CategoryLimit,
   concernsErrors,

@@ -1,7 +1,7 @@
 /** Lost envelopes, and those of the last minutes. */
 
 import { describe, expect, it } from 'vitest'
-import { lossesOf, recentLosses, sumLosses } from '../../../../../web/features/console/figures/figure-sums.ts'
+import { lossesOf, recentLosses, sumLosses } from '../../../../../web/features/console/figures/losses.ts'
 import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
 
 const NO_LOSSES = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }

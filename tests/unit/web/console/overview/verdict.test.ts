@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SpoolStatus } from '../../../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../contract/upstream.ts'
-import type { LossCounts } from '../../../../../web/features/console/figures/figure-sums.ts'
+import type { LossCounts } from '../../../../../web/features/console/figures/losses.ts'
 import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
   type Clock,
