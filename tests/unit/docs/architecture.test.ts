@@ -27,8 +27,10 @@ describe('docs/architecture.md', () => {
   })
 
   it('names every stage of the pipeline, in order', () => {
-    const [, list = ''] =
-      /function listStages.*?return \[\n(.*?)\n {2}\]/s.exec(read('tunnel/src/http/ingest.ts')) ?? []
+    const lists = read('tunnel/src/http/ingest.ts').matchAll(
+      /function list(?:Receiving|Envelope)Stages.*?return \[\n(.*?)\n {2}\]/gs,
+    )
+    const list = Array.from(lists, ([, stages]) => stages).join('\n')
     const stages = [...list.matchAll(/^ {4}(?:\.\.\.|\w+ && |.* \? undefined : |\w+ \? )?(\w+)/gm)].map(
       ([, name = '']) => name,
     )

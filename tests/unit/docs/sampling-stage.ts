@@ -4,7 +4,7 @@ import { addDependants } from '../../../tunnel/src/envelope/items.ts'
 import type { Stage } from '../../../tunnel/src/pipeline/pipeline.ts'
 
 /** `rate` is the share of traces to keep, from 0 to 1. */
-export function samplingStage(rate: number): Stage {
+export function samplingStage(rate: number): Stage<'remaining', 'remove'> {
   return function sampleTransactions(ctx) {
     const { header, items } = ctx.remaining()
     const transactions = items.filter(({ type }) => type === 'transaction')

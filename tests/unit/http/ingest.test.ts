@@ -15,7 +15,7 @@ import { UpstreamLimits } from '../../../tunnel/src/forward/limits/upstream-limi
 import type { Transport } from '../../../tunnel/src/forward/upstream/upstream-client.ts'
 import { createClientResolver } from '../../../tunnel/src/http/client-address.ts'
 import { Ingest } from '../../../tunnel/src/http/ingest.ts'
-import { OpenBodies } from '../../../tunnel/src/http/open-bodies.ts'
+import { OpenBodies } from '../../../tunnel/src/http/receive.ts'
 import { RejectionSamples } from '../../../tunnel/src/observe/rejection-samples.ts'
 import { SdkInventory } from '../../../tunnel/src/observe/sdk-inventory.ts'
 import { ClientReports } from '../../../tunnel/src/pipeline/client-reports.ts'

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MAX_OPEN_BODIES } from '../../../tunnel/src/http/open-bodies.ts'
+import { MAX_OPEN_BODIES } from '../../../tunnel/src/http/receive.ts'
 import { post } from '../../support/post.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'

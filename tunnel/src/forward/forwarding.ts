@@ -14,7 +14,7 @@ import {
   accepted,
   type Context,
   type Outcome,
-  type Stage,
+  type Parts,
   spooled,
   toMicroseconds,
 } from '../pipeline/pipeline.ts'
@@ -129,12 +129,21 @@ export type ForwardServices = {
 /** Request to Sentry: the ranges of the body that do not leave, or are replaced, and the headers. */
 type Departure = { removed: Range[]; headers: string[] }
 
+/** Parts of the context that forwarding reads, and those that it adds to. */
+type Forwarded = Parts<
+  'incoming' | 'startedAt' | 'receipt' | 'client' | 'project' | 'envelope' | 'body' | 'scrubPage'
+> &
+  Parts<'remaining' | 'outgoingRanges' | 'isKeptBySender'> &
+  Pick<Context, 'isLossReported' | 'addDerivedBody' | 'releaseAfter'>
+
+type ForwardStage = (ctx: Forwarded) => Promise<Outcome>
+
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
-export function forwardStage(services: ForwardServices): Stage {
+export function forwardStage(services: ForwardServices): ForwardStage {
   return (ctx) => forward(ctx, services)
 }
 
-async function forward(ctx: Context, services: ForwardServices): Promise<Outcome> {
+async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outcome> {
   const { sentry, clock } = services
   const { receipt, client, project } = ctx
   const sentAt = clock()
@@ -188,7 +197,7 @@ function withoutRefusals(attempt: DeliveryAttempt, encoding: Encoding): Delivery
 
 /** Returns the body unchanged where compression saves little, and while it is likely to go to the spool, which gets it uncompressed. */
 async function compress(
-  ctx: Context,
+  ctx: Forwarded,
   outgoing: OutgoingBody,
   { sentry, upstreamEncoding, memory }: ForwardServices,
 ): Promise<OutgoingBody> {
@@ -200,7 +209,7 @@ async function compress(
   const pieces = isCompressible(bytes, ctx.remaining().items) ? content() : undefined
   const compressed = Array.isArray(pieces) && (await compressBody(pieces, memory))
   if (!compressed) return outgoing
-  ctx.derivedBodies.push(compressed)
+  ctx.addDerivedBody(compressed)
   return buildBody(compressed, bytes, [])
 }
 
@@ -209,7 +218,7 @@ async function compress(
  * when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk.
  */
 async function outgoingBody(
-  ctx: Context,
+  ctx: Forwarded,
   departure: Departure,
   services: ForwardServices,
 ): Promise<OutgoingBody | undefined> {
@@ -229,26 +238,26 @@ async function outgoingBody(
 
 /** Decompresses a body. Returns `undefined` when that is too much for this request. */
 async function plainBody(
-  ctx: Context,
+  ctx: Forwarded,
   { removed }: Departure,
   { bodies }: ForwardServices,
 ): Promise<OutgoingBody | undefined> {
   return isPlainAllowed(ctx) ? change(ctx, removed, bodies).catch(() => undefined) : undefined
 }
 
-function isPlainAllowed({ envelope, body }: Context): boolean {
+function isPlainAllowed({ envelope, body }: Forwarded): boolean {
   return envelope.bytes <= maxPlainBytes(body.wireBytes)
 }
 
-async function change(ctx: Context, removed: Range[], bodies: Bodies): Promise<OutgoingBody> {
+async function change(ctx: Forwarded, removed: Range[], bodies: Bodies): Promise<OutgoingBody> {
   const changed = await changeCompressed(bodies, ctx.body, ctx.envelope.bytes, removed)
-  ctx.derivedBodies.push(changed)
+  ctx.addDerivedBody(changed)
   return buildBody(changed, changed.wireBytes, [])
 }
 
 /** Answers 200 once the envelope is on disk, synced. After that, nothing of a pending attempt is sent that has not begun. */
 async function spool(
-  ctx: Context,
+  ctx: Forwarded,
   services: ForwardServices,
   departure: Departure,
   attempt: DeliveryAttempt | undefined,
@@ -256,7 +265,7 @@ async function spool(
   const { sentry, reports } = services
   const { project, envelope } = ctx
   const pending = attempt?.final
-  if (pending) ctx.pendingAttempts.push(pending)
+  if (pending) ctx.releaseAfter(pending)
   const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, departure, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {
@@ -276,7 +285,7 @@ async function spool(
 }
 
 async function putIntoSpool(
-  ctx: Context,
+  ctx: Forwarded,
   { sentry, bodies }: ForwardServices,
   { removed, headers }: Departure,
   leaseMs: number,
@@ -293,7 +302,7 @@ const MAX_KEPT_LATER = 256 // each holds the body of its envelope
  * Else it does not, and a failure does not change it; while 256 envelopes wait for a slow disk or a locked file, no more are kept.
  */
 function keepAnswered(
-  ctx: Context,
+  ctx: Forwarded,
   services: ForwardServices,
   departure: Departure,
   outcome: Outcome,
@@ -305,16 +314,16 @@ function keepAnswered(
   const described = describeEntry(ctx, departure.headers)
   if (!isDeclined && !isKept(described, keeping)) return outcome
   if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
-  ctx.afterOutcome = async () => {
+  const after = async () => {
     sentry.keepingLater++
     await keep(ctx, services, departure.removed, described, endingOf(outcome)).catch(onKeepFault)
     sentry.keepingLater--
   }
-  return outcome
+  return { ...outcome, after }
 }
 
 async function keepFirst(
-  ctx: Context,
+  ctx: Forwarded,
   services: ForwardServices,
   departure: Departure,
   outcome: Outcome,
@@ -333,7 +342,7 @@ async function keepFirst(
 }
 
 async function keep(
-  ctx: Context,
+  ctx: Forwarded,
   { sentry, bodies, keeping }: ForwardServices,
   removed: Range[],
   described: EntryDescription,
@@ -352,7 +361,7 @@ function endingOf({ outcome, status, body }: Outcome): Ending {
 }
 
 /** Passes Sentry's response on, with three of its headers. */
-function answered(ctx: Context, response: UpstreamResponse): Outcome {
+function answered(ctx: Forwarded, response: UpstreamResponse): Outcome {
   const { status, body, contentType, retryAfter } = response
   const rateLimits = rateLimitsFor(response, Date.now())
   ctx.receipt.upstream_status = status

@@ -3,7 +3,7 @@
 import type { Bodies } from '../envelope/body/bodies.ts'
 import type { OutgoingBody } from '../envelope/body/outgoing.ts'
 import type { ClientReports } from '../pipeline/client-reports.ts'
-import type { Context, Stage } from '../pipeline/pipeline.ts'
+import type { Context, Parts, Stage } from '../pipeline/pipeline.ts'
 import type { Project, Projects } from '../pipeline/projects.ts'
 import type { Forwarding } from './forwarding.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry, type EntryDescription } from './spool-entry.ts'
@@ -18,6 +18,20 @@ type MirrorDeps = {
   /** Milliseconds that a sender waits for the response of Sentry. */
   lateMs: number
 }
+
+/** Parts of the context that describe the entries, and their body. */
+type Mirrored = Parts<
+  | 'incoming'
+  | 'client'
+  | 'receipt'
+  | 'project'
+  | 'envelope'
+  | 'body'
+  | 'scrubPage'
+  | 'remaining'
+  | 'outgoingRanges'
+> &
+  Pick<Context, 'addDerivedBody' | 'releaseAfter'>
 
 /** Evicted first: an envelope that only its mirror misses makes room for one that its project would miss. */
 const LEAST_PRIORITY = 3
@@ -42,7 +56,7 @@ export class Mirrors {
    * Begins to put the envelope into the spool for each mirror of its project. While 256 puts wait for a slow disk, no more are begun: those
    * envelopes are lost for their mirrors.
    */
-  stage(): Stage {
+  stage(): Stage<keyof Mirrored, 'mirrored'> {
     return (ctx) => {
       const targets = this.#targets.get(ctx.project)
       if (!targets || ctx.remaining().items.length === 0) return undefined
@@ -50,7 +64,7 @@ export class Mirrors {
       const described = describeEntry(ctx, senderHeaders(incoming.headers, client.address, scrubPage))
       if (this.#puts < MAX_PUTS) {
         ctx.mirrored = this.#putAll(ctx, targets, described)
-        ctx.pendingAttempts.push(ctx.mirrored) // it may read the body after the response
+        ctx.releaseAfter(ctx.mirrored) // it may read the body after the response
       } else for (const target of targets) this.#noteLost(target, described)
       return undefined
     }
@@ -66,7 +80,7 @@ export class Mirrors {
   }
 
   /** Never rejects. */
-  async #putAll(ctx: Context, targets: readonly Project[], described: EntryDescription): Promise<void> {
+  async #putAll(ctx: Mirrored, targets: readonly Project[], described: EntryDescription): Promise<void> {
     this.#puts++
     try {
       const outgoing = await buildSpoolBody(ctx, this.#deps.bodies, ctx.outgoingRanges()) // before more items are removed

@@ -7,7 +7,7 @@ import type { Range } from '../envelope/body/ranges.ts'
 import { identify } from '../envelope/dedupe-key.ts'
 import { categoriesOf } from '../envelope/items.ts'
 import { mostImportant, priorityOf } from '../envelope/priorities.ts'
-import type { Context } from '../pipeline/pipeline.ts'
+import type { Parts } from '../pipeline/pipeline.ts'
 import { isMirrorKey } from '../pipeline/projects.ts'
 import type { Keeping, SpoolBody, SpoolEntry } from '../pipeline/spool.ts'
 
@@ -15,7 +15,10 @@ import type { Keeping, SpoolBody, SpoolEntry } from '../pipeline/spool.ts'
 export type EntryDescription = Omit<SpoolEntry, 'key' | 'bytes'>
 
 /** Describes the entry of an envelope without its removed items. `headers` are those of `senderHeaders`. */
-export function describeEntry(ctx: Context, headers: string[]): EntryDescription {
+export function describeEntry(
+  ctx: Parts<'project' | 'client' | 'receipt' | 'remaining' | 'envelope'>,
+  headers: string[],
+): EntryDescription {
   const { project, client, receipt } = ctx
   const category = mostImportant(ctx.remaining().items.map((item) => categoriesOf(item)[0] ?? ''))
   return {
@@ -42,11 +45,15 @@ export function isKept(
 }
 
 /** Builds the body of an entry: decoded, since `sent_at` changes before delivery, and without the removed ranges. */
-export async function buildSpoolBody(ctx: Context, bodies: Bodies, removed: Range[]): Promise<OutgoingBody> {
+export async function buildSpoolBody(
+  ctx: Parts<'envelope' | 'body' | 'addDerivedBody'>,
+  bodies: Bodies,
+  removed: Range[],
+): Promise<OutgoingBody> {
   const { envelope, body } = ctx
   if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
   const plain = await decompressForSpool(bodies, body, envelope.bytes, removed)
-  ctx.derivedBodies.push(plain)
+  ctx.addDerivedBody(plain)
   return buildBody(plain, plain.wireBytes, [])
 }
 

@@ -67,17 +67,22 @@ type IngestServices = OutcomeServices &
     now: () => number
   }
 
-/** Lists the stages in order, without those that are off. Stages that remove items stand before `removedItemsStage`. */
-function listStages(services: IngestServices): Stage[] {
-  const { allowedOrigins, filters, limits, throttle, storms, quotas, scrubbing, clientAddress } = services
-  const { mirrors } = services
+/** Lists the stages of a request with an envelope, in order: from its head to its decoded body. */
+function listReceivingStages(services: IngestServices): Stage[] {
+  return [
+    checkOriginStage(services.allowedOrigins),
+    receiveBodyStage(services),
+    chargeAddressStage(services.throttle),
+    decodeBodyStage(services),
+  ]
+}
+
+/** Lists the stages of an envelope in order, without those that are off. Stages that remove items stand before `removedItemsStage`. */
+function listEnvelopeStages(services: IngestServices): Stage[] {
+  const { filters, limits, throttle, storms, quotas, scrubbing, clientAddress, mirrors } = services
   const chargeScrubbing = (address: string | undefined, bytes: number) =>
     void throttle.chargeDecompressed(address, bytes, Infinity)
   return [
-    checkOriginStage(allowedOrigins),
-    receiveBodyStage(services),
-    chargeAddressStage(throttle),
-    decodeBodyStage(services),
     parseEnvelope,
     resolveProjectStage(services),
     checkItemsStage(services),
@@ -115,7 +120,7 @@ function inboxStage({ keeping, keptBytes }: IngestServices): Stage | undefined {
 export class Ingest {
   readonly #services: IngestServices
   readonly #stages: readonly Stage[]
-  /** Stages of a post of browser reports. Each report then passes the stages of envelopes, from the parsing on. */
+  /** Stages of a post of browser reports. Each report then passes the stages of an envelope. */
   readonly #reportStages: readonly Stage[]
   #requests = 0
   #inFlight = 0
@@ -124,8 +129,8 @@ export class Ingest {
 
   constructor(services: IngestServices) {
     this.#services = services
-    this.#stages = listStages(services)
-    const envelopeStages = this.#stages.slice(this.#stages.indexOf(parseEnvelope))
+    const envelopeStages = listEnvelopeStages(services)
+    this.#stages = [...listReceivingStages(services), ...envelopeStages]
     this.#reportStages = [
       checkReportOriginStage(services.allowedOrigins),
       receiveReportsStage(services),
@@ -174,9 +179,9 @@ export class Ingest {
         }
         if (!outcome) throw new Error('no stage has ended the pipeline')
         const response = respond(ctx, outcome, this.#services)
-        if (ctx.afterOutcome) {
+        if (outcome.after) {
           isUnfinished = true
-          void this.#finish(ctx, ctx.afterOutcome())
+          void this.#finish(ctx, outcome.after())
         }
         return response
       } finally {

@@ -6,12 +6,13 @@ import { Aborted } from '../envelope/body/bodies.ts'
 import type { Receipts } from '../observe/receipts.ts'
 import type { RejectionSamples } from '../observe/rejection-samples.ts'
 import {
-  type Context,
   type HttpResponse,
   jsonHeaders,
   type Outcome,
+  type Parts,
   toMicroseconds,
 } from '../pipeline/pipeline.ts'
+import type { Refusable } from '../policy/rate-limited.ts'
 import { corsHeaders } from './origin.ts'
 
 export type OutcomeServices = {
@@ -32,7 +33,11 @@ const PASSING = new Set([408, 503])
 const FINAL_CODE: RejectionCode = 'tunnel-failed'
 
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
-export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: OutcomeServices): HttpResponse {
+export function respond(
+  ctx: Parts<'announceOutcome' | 'startedAt' | 'receipt' | 'client' | 'foreignOrigin'>,
+  outcome: Outcome,
+  { receipts, clock }: OutcomeServices,
+): HttpResponse {
   const { outcome: name, reason, status, body, headers } = outcome
   ctx.announceOutcome(outcome)
   if (name !== undefined) {
@@ -48,7 +53,7 @@ export function respond(ctx: Context, outcome: Outcome, { receipts, clock }: Out
 
 /** Builds the outcome after a stage has thrown. */
 export function rejected(
-  ctx: Context,
+  ctx: Refusable & Parts<'incoming' | 'postedDsn'>,
   error: unknown,
   { rejectionSamples, onBug }: OutcomeServices,
 ): Outcome {

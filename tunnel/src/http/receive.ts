@@ -1,18 +1,26 @@
 /** First stages of the pipeline: from the bytes of a request to a checked envelope of a known project. */
 
 import type { FilteredReason } from 'contract/admin-api'
+import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
 import { Rejection } from 'contract/rejections'
-import type { Bodies } from '../envelope/body/bodies.ts'
+import type { Bodies, Body } from '../envelope/body/bodies.ts'
 import type { MemoryBudget } from '../envelope/body/memory-budget.ts'
 import { halveHeaderLimits } from '../envelope/headers.ts'
 import { checkItems, type ItemSizes, markEventAttachment } from '../envelope/items.ts'
 import { EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import { describeHeader, summarise } from '../envelope/summary.ts'
 import type { SdkInventory } from '../observe/sdk-inventory.ts'
-import { accepted, type Context, jsonHeaders, type Outcome, type Stage } from '../pipeline/pipeline.ts'
+import {
+  accepted,
+  type Context,
+  jsonHeaders,
+  type Outcome,
+  type Parts,
+  type Stage,
+} from '../pipeline/pipeline.ts'
 import type { Projects } from '../pipeline/projects.ts'
+import type { Refusable } from '../policy/rate-limited.ts'
 import { addressLimited, type Throttle } from '../policy/throttle.ts'
-import type { OpenBodies } from './open-bodies.ts'
 import { readQuery } from './query.ts'
 
 export type ReceiveServices = {
@@ -29,7 +37,16 @@ export type ReceiveServices = {
 }
 
 /** Receives the body and parses it while it arrives. An envelope of no known project is rejected at its first line. */
-export function receiveBodyStage({ bodies, openBodies, memory, projects, reader }: ReceiveServices): Stage {
+export function receiveBodyStage({
+  bodies,
+  openBodies,
+  memory,
+  projects,
+  reader,
+}: ReceiveServices): Stage<
+  'incoming' | 'receipt' | keyof Refusable,
+  'parser' | 'postedDsn' | 'body' | 'project'
+> {
   const retryLimits = { ...reader, ...halveHeaderLimits(reader) }
   return async function receiveBody(ctx) {
     const query = readQuery(ctx.incoming.url ?? '')
@@ -48,13 +65,15 @@ export function receiveBodyStage({ bodies, openBodies, memory, projects, reader 
 }
 
 /** Decodes a compressed body, parses it, and charges the bytes beyond those on the wire to the client address. */
-export function decodeBodyStage({ throttle, maxBytes }: ReceiveServices): Stage {
+export function decodeBodyStage({ throttle, maxBytes }: ReceiveServices): Stage<keyof Compressed> {
   return function decodeBody(ctx) {
     return ctx.body.encoding === 'identity' ? undefined : decode(ctx, throttle, maxBytes)
   }
 }
 
-async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promise<Outcome | undefined> {
+type Compressed = Refusable & Parts<'body' | 'parser'>
+
+async function decode(ctx: Compressed, throttle: Throttle, maxBytes: number): Promise<Outcome | undefined> {
   const { body, parser, client } = ctx
   let bytes = 0
   for await (const chunk of body.decompressed()) {
@@ -70,7 +89,9 @@ async function decode(ctx: Context, throttle: Throttle, maxBytes: number): Promi
 }
 
 /** Ends the parsing. Responds to connectivity probes, which leave no receipt. Rejects events without an envelope. */
-export function parseEnvelope(ctx: Context): Outcome | undefined {
+export function parseEnvelope(
+  ctx: Parts<'parser' | 'removed' | 'receipt'> & Pick<Context, 'envelope'>,
+): Outcome | undefined {
   if (!ctx.parser) throw new Error('no body was received')
   ctx.envelope = ctx.parser.end()
   const { isHeaderEmpty, mayBeEvent, items } = ctx.envelope
@@ -83,12 +104,15 @@ export function parseEnvelope(ctx: Context): Outcome | undefined {
 }
 
 /** Drops the payloads that filters and scrubbing have read, which no later stage needs. */
-export function dropPayloads(ctx: Context): undefined {
+export function dropPayloads(ctx: Parts<'parser' | 'changedRanges'>): undefined {
   ctx.parser?.dropPayload(ctx.changedRanges.reduce((bytes, [, , held]) => bytes + (held?.length ?? 0), 0))
 }
 
 /** Resolves the project unless `receiveBodyStage` has. */
-export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices): Stage {
+export function resolveProjectStage({
+  projects,
+  sdkInventory,
+}: ReceiveServices): Stage<'envelope' | 'hasProject' | 'receipt', 'project'> {
   return function resolveProject(ctx) {
     const { header } = ctx.envelope
     if (!ctx.hasProject()) ctx.project = projects.resolve(header.dsn, {})
@@ -99,11 +123,52 @@ export function resolveProjectStage({ projects, sdkInventory }: ReceiveServices)
 }
 
 /** Rejects items that the server does not accept. Filters an envelope without items. */
-export function checkItemsStage({ itemSizes }: ReceiveServices): Stage {
+export function checkItemsStage({ itemSizes }: ReceiveServices): Stage<'envelope'> {
   return function checkEnvelopeItems(ctx) {
     const { items } = ctx.envelope
     checkItems(items, itemSizes)
     if (items.length > 0) return undefined
     return accepted(ctx, { outcome: 'filtered', reason: 'empty' satisfies FilteredReason })
+  }
+}
+
+/** Above the requests that two nginx forward from one address. */
+export const MAX_OPEN_BODIES = 110
+
+/** Counts the bodies that are being received, by client network: slow senders must not take all connections. */
+export class OpenBodies {
+  readonly #counts = new Map<string, number>()
+
+  /** Sets the body of `ctx`, or returns the outcome when its client address sends too many at the same time. Private addresses have no limit. */
+  async receive(
+    ctx: Refusable & Pick<Context, 'body'>,
+    receive: () => Promise<Body>,
+  ): Promise<Outcome | undefined> {
+    const networks = networksAround(networkOf(ctx.client.address))
+    const full = networks.find(({ name, factor }) => this.#countOf(name) >= MAX_OPEN_BODIES * factor)
+    if (full)
+      return addressLimited(
+        ctx,
+        `${this.#countOf(full.name)} bodies of its network are arriving at the same time.`,
+      )
+    this.#change(networks, 1)
+    try {
+      ctx.body = await receive()
+      return undefined
+    } finally {
+      this.#change(networks, -1)
+    }
+  }
+
+  #countOf(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  #change(networks: readonly CountedNetwork[], by: 1 | -1): void {
+    for (const { name } of networks) {
+      const count = this.#countOf(name) + by
+      if (count > 0) this.#counts.set(name, count)
+      else this.#counts.delete(name)
+    }
   }
 }

@@ -13,8 +13,10 @@ import {
   type HttpResponse,
   jsonHeaders,
   type Outcome,
+  type Parts,
   type Stage,
 } from '../pipeline/pipeline.ts'
+import type { Refusable } from '../policy/rate-limited.ts'
 import { addressLimited, RESERVED_FROM_REPORTS } from '../policy/throttle.ts'
 import { checkContentType, MAX_POST_BYTES, readReports } from '../reports/formats.ts'
 import { translate } from '../reports/translation.ts'
@@ -30,13 +32,16 @@ export type ReportServices = ReceiveServices & {
 }
 
 /** Runs the stages of one report, and returns its response. */
-type Run = (post: Context, stage: Stage) => Promise<HttpResponse>
+type Run = (post: Post, stage: Stage) => Promise<HttpResponse>
+
+/** Post of browser reports, as its stages have left it. */
+type Post = Parts<'incoming' | 'client' | 'receipt' | 'foreignOrigin' | 'project' | 'addressBudget' | 'body'>
 
 /**
  * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/browser-reports.md): then the URL of
  * each report decides.
  */
-export function checkReportOriginStage(allowed: OriginSet): Stage {
+export function checkReportOriginStage(allowed: OriginSet): Stage<'incoming', 'foreignOrigin'> {
   return function checkReportOrigin(ctx) {
     if (hasOrigin(ctx.incoming.headers)) ctx.foreignOrigin = checkOrigin(ctx.incoming.headers, allowed)
     return undefined
@@ -44,7 +49,11 @@ export function checkReportOriginStage(allowed: OriginSet): Stage {
 }
 
 /** Receives the body, up to `MAX_POST_BYTES`, after the project and the content type are known. */
-export function receiveReportsStage({ bodies, openBodies, projects }: ReportServices): Stage {
+export function receiveReportsStage({
+  bodies,
+  openBodies,
+  projects,
+}: ReportServices): Stage<'incoming' | 'receipt' | keyof Refusable, 'project' | 'body'> {
   return async function receiveReportPost(ctx) {
     const { incoming } = ctx
     const project = findProject(incoming.url ?? '', projects)
@@ -71,7 +80,7 @@ function checkSize(bytes: number): void {
 }
 
 /** Runs each report of the post as an envelope with an outcome of its own; the post itself has none. */
-export function runReportsStage(services: ReportServices, run: Run): Stage {
+export function runReportsStage(services: ReportServices, run: Run): Stage<keyof Post> {
   return async function runReports(post) {
     const { headers } = post.incoming
     const reports = readReports(checkContentType(headers['content-type']), await wholeOf(post))
@@ -105,7 +114,7 @@ function isPermanent({ status }: HttpResponse): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-async function wholeOf({ body }: Context): Promise<Buffer> {
+async function wholeOf({ body }: Parts<'body'>): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of body.decompressed()) chunks.push(chunk)
   return Buffer.concat(chunks, body.wireBytes)
@@ -115,9 +124,12 @@ async function wholeOf({ body }: Context): Promise<Buffer> {
 function reportStage(
   report: BrowserReport | Rejection,
   index: number,
-  post: Context,
+  post: Post,
   services: ReportServices,
-): Stage {
+): Stage<
+  'incoming' | 'receipt' | keyof Refusable,
+  'foreignOrigin' | 'project' | 'addressBudget' | 'parser' | 'body'
+> {
   return function translateReport(ctx) {
     ctx.foreignOrigin = post.foreignOrigin
     ctx.project = post.project
@@ -135,7 +147,10 @@ function reportStage(
   }
 }
 
-function chargeAddress({ client, incoming }: Context, { throttle }: ReportServices): number {
+function chargeAddress(
+  { client, incoming }: Parts<'client' | 'incoming'>,
+  { throttle }: ReportServices,
+): number {
   return throttle.charge(client.address, 0, incoming.headers.host, RESERVED_FROM_REPORTS)
 }
 
@@ -163,7 +178,11 @@ function filtered(reason: FilteredReason): Outcome {
   return { outcome: 'filtered', reason, status: 200, body: '{}', headers: jsonHeaders() }
 }
 
-function translationOf(ctx: Context, index: number, { release, environment }: ReportSettings) {
+function translationOf(
+  ctx: Parts<'receipt' | 'client' | 'incoming' | 'project'>,
+  index: number,
+  { release, environment }: ReportSettings,
+) {
   const eventId = eventIdOf(ctx.client.requestId, index)
   ctx.receipt.event_id = eventId
   const userAgent = ctx.incoming.headers['user-agent']
@@ -175,7 +194,11 @@ function eventIdOf(requestId: string, index: number): string {
   return createHash('sha256').update(`${requestId} ${index}`).digest('hex').slice(0, 32)
 }
 
-function parse(ctx: Context, envelope: Buffer, { memory, reader }: ReportServices): void {
+function parse(
+  ctx: Pick<Context, 'parser' | 'body'>,
+  envelope: Buffer,
+  { memory, reader }: ReportServices,
+): void {
   const parser = new EnvelopeReader(reader, { memory })
   ctx.parser = parser
   ctx.body = createBody(envelope, memory)

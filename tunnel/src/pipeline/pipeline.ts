@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Receipt } from 'contract/admin-api'
+import type { RateLimit } from 'contract/rate-limits'
 import type { Body } from '../envelope/body/bodies.ts'
 import { mergeRanges, type Range } from '../envelope/body/ranges.ts'
 import type { Item } from '../envelope/items.ts'
@@ -9,10 +10,16 @@ import type { Envelope, EnvelopeReader } from '../envelope/reader.ts'
 import type { Project } from './projects.ts'
 
 /**
- * One step of the pipeline. Returns `undefined` to continue, or the outcome, which ends the pipeline. May throw a `Rejection` instead. A
- * stage that does not wait returns no promise, so that the next stage runs at once.
+ * One step of the pipeline, which names the parts of the context that it reads and those that it writes. Returns `undefined` to continue, or
+ * the outcome, which ends the pipeline. May throw a `Rejection` instead. A stage that does not wait returns no promise, so that the next
+ * stage runs at once.
  */
-export type Stage = (ctx: Context) => Outcome | undefined | Promise<Outcome | undefined>
+export type Stage<Reads extends keyof Context = keyof Context, Writes extends keyof Context = never> = (
+  ctx: Parts<Reads> & Pick<Context, Writes>,
+) => Outcome | undefined | Promise<Outcome | undefined>
+
+/** Parts of a context that are read only. */
+export type Parts<Names extends keyof Context> = Readonly<Pick<Context, Names>>
 
 /** Response of the public port to a request. */
 export type HttpResponse = {
@@ -22,7 +29,11 @@ export type HttpResponse = {
 }
 
 /** Outcome of an envelope, and the response to its sender: status 0 when the sender has left. `respond` adds headers. */
-export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> & HttpResponse
+export type Outcome = Partial<Pick<Receipt, 'outcome' | 'reason'>> &
+  HttpResponse & {
+    /** Runs after the outcome is recorded. The response does not wait for it. It does not reject. */
+    after?: () => Promise<void>
+  }
 
 /** Receipt of an envelope that has no outcome yet. */
 export type PendingReceipt = Omit<Receipt, 'outcome' | 'status' | 'duration_ms'>
@@ -36,45 +47,48 @@ export type Client = {
   isRetry: boolean
 }
 
-/** State of one request. Reading a part before its stage has set it throws. */
+const NONE_REMOVED: ReadonlyMap<Item, string> = new Map()
+const NO_RANGES: readonly Range[] = []
+const NO_LIMITS: readonly RateLimit[] = []
+
+/**
+ * State of one request. Each part says which stage writes it; the stages before it must not read it, and reading the body, the envelope or
+ * the project then throws. What few requests need is created when it is needed.
+ */
 export class Context {
   readonly incoming: IncomingMessage
-  /** Later stages see only what `CLIENT_ADDRESS` leaves of its address. */
-  client: Client
   /** Start of the request, in milliseconds of the monotonic clock. */
   readonly startedAt: number
+  /** Completed by the stages as they learn about the envelope, and by `respond`. */
   readonly receipt: PendingReceipt
-  /** Allowed origin of another site, for CORS headers. */
+  /** Resolved before the first stage. `scrub` and `reduceAddress` replace it: later stages see only what they leave of its address. */
+  client: Client
+  /** Allowed origin of another site, for CORS headers: `checkOrigin`. */
   foreignOrigin: string | undefined
-  /** Share of the client address's rate limit that is left, from 0 to 1; below 0 when it was used up. */
-  addressBudget = 1
-  /** Items that policies have removed, with the reason. */
-  readonly removed = new Map<Item, string>()
-  /** Elements that policies have removed from containers, as items, with the reason. */
-  readonly removedElements = new Map<Item, string>()
-  /** Changes of the body that follow from removed elements and scrubbing. Of two that replace the same range, the first wins. */
-  readonly changedRanges: Range[] = []
-  /** Scrubs the URL of the page in a request header. Set if the envelope is scrubbed. */
-  scrubPage: ((url: string) => string) | undefined
-  /** Limits of our own, for the sender of an envelope of which no item is left. */
-  readonly ownLimits: { seconds: number; categories: string[] }[] = []
-  /** The loss of the envelope is reported to Sentry. The transport of `sdk.js` reports it otherwise. */
-  isLossReported = false
-  /** Runs after the outcome is recorded, unless the envelope was rejected. The response does not wait for it. It does not reject. */
-  afterOutcome: (() => Promise<void>) | undefined
-  /** Resolves when the spool has the envelope for its mirrors, or cannot take it. Does not reject. */
-  mirrored: Promise<void> | undefined
-  /** Attempts that may still read the body after the response. */
-  readonly pendingAttempts: Promise<unknown>[] = []
-  /** Bodies made of the received one, released with it. */
-  readonly derivedBodies: Body[] = []
+  /** Parser that reads the body while it arrives: `receiveBody`. */
   parser: EnvelopeReader | undefined
-  /** DSN in the envelope header, unchecked. */
+  /** DSN in the envelope header, unchecked, for a sample of rejections: `receiveBody`. */
   postedDsn: unknown
-  readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
+  /** Share of the client address's rate limit that is left, from 0 to 1; below 0 when it was used up: `chargeAddress`. */
+  addressBudget = 1
+  /** Changes of the body that follow from removed elements and scrubbing: `filter` and `scrub`. Of two that replace the same range, the first wins. */
+  changedRanges = NO_RANGES
+  /** Limits of our own, for the sender of an envelope of which no item is left: `applyQuotas`. */
+  ownLimits = NO_LIMITS
+  /** Scrubs the URL of the page in a request header: `scrub`, if the envelope is scrubbed. */
+  scrubPage: ((url: string) => string) | undefined
+  /** Resolves when the spool has the envelope for its mirrors, or cannot take it, and does not reject: the stage of mirrors. */
+  mirrored: Promise<void> | undefined
+  /** The loss of the envelope is reported to Sentry, else by the transport of `sdk.js`: the stage that ends the pipeline. */
+  isLossReported = false
   #body: Body | undefined
   #envelope: Envelope | undefined
   #project: Project | undefined
+  #removed: Map<Item, string> | undefined
+  #removedElements: Map<Item, string> | undefined
+  #derivedBodies: Body[] | undefined
+  #pendingAttempts: Promise<unknown>[] | undefined
+  #outcomeListeners: ((outcome: Outcome) => void)[] | undefined
 
   constructor(incoming: IncomingMessage, client: Client, startedAt: number, receipt: PendingReceipt) {
     this.incoming = incoming
@@ -85,14 +99,16 @@ export class Context {
 
   /** Calls `listener` with the outcome before it is recorded, also when the envelope was rejected. */
   onOutcome(listener: (outcome: Outcome) => void): void {
+    this.#outcomeListeners ??= []
     this.#outcomeListeners.push(listener)
   }
 
   /** Calls each listener once. */
   announceOutcome(outcome: Outcome): void {
-    for (const listener of this.#outcomeListeners.splice(0)) listener(outcome)
+    for (const listener of this.#outcomeListeners?.splice(0) ?? []) listener(outcome)
   }
 
+  /** Body as received: `receiveBody`. */
   get body(): Body {
     return this.#body ?? notSet('body')
   }
@@ -101,6 +117,7 @@ export class Context {
     this.#body = body
   }
 
+  /** `parseEnvelope`. */
   get envelope(): Envelope {
     return this.#envelope ?? notSet('envelope')
   }
@@ -109,6 +126,7 @@ export class Context {
     this.#envelope = envelope
   }
 
+  /** `receiveBody`, as soon as the first line is there, or `resolveProject`. */
   get project(): Project {
     return this.#project ?? notSet('project')
   }
@@ -126,22 +144,36 @@ export class Context {
     return this.#project !== undefined
   }
 
+  /** Items that policies have removed, with the reason. */
+  get removed(): ReadonlyMap<Item, string> {
+    return this.#removed ?? NONE_REMOVED
+  }
+
+  /** Elements that policies have removed from containers, as items, with the reason. */
+  get removedElements(): ReadonlyMap<Item, string> {
+    return this.#removedElements ?? NONE_REMOVED
+  }
+
   /** Removes items before the envelope is forwarded. The reason goes into the receipt and into a client report to Sentry. */
   remove(items: Iterable<Item>, reason: string): void {
-    for (const item of items) this.removed.set(item, reason)
+    for (const item of items) {
+      this.#removed ??= new Map()
+      this.#removed.set(item, reason)
+    }
   }
 
   /** Removes elements of a container: `parts` stand for them, and `payload` has the others. */
   removeElements(container: Item, parts: ReadonlyMap<Item, string>, payload: Buffer): void {
+    this.#removedElements ??= new Map()
     let count = Number(container.header.item_count)
     for (const [part, reason] of parts) {
-      this.removedElements.set(part, reason)
+      this.#removedElements.set(part, reason)
       container.bytes -= part.bytes
       count -= Number(part.header.item_count)
     }
     container.header = { ...container.header, item_count: count }
     const place = container.layout?.count
-    if (place) this.changedRanges.push([...place, Buffer.from(String(count))])
+    if (place) this.changedRanges = [...this.changedRanges, [...place, Buffer.from(String(count))]]
     this.replacePayload(container, payload)
   }
 
@@ -150,11 +182,11 @@ export class Context {
     if (!item.layout) return
     item.payload = [payload]
     const { payload: place, length } = item.layout
-    this.changedRanges.unshift([...place, payload])
-    if (length) this.changedRanges.unshift([...length, Buffer.from(String(payload.length))])
+    const lengths: Range[] = length ? [[...length, Buffer.from(String(payload.length))]] : []
+    this.changedRanges = [...lengths, [...place, payload], ...this.changedRanges]
   }
 
-  /** The envelope with the items that no policy has removed. */
+  /** Returns the envelope with the items that no policy has removed. */
   remaining(): Envelope {
     const { envelope, removed } = this
     if (removed.size === 0) return envelope
@@ -170,17 +202,29 @@ export class Context {
     ])
   }
 
+  /** Releases a body that was made of the received one together with it. */
+  addDerivedBody(body: Body): void {
+    this.#derivedBodies ??= []
+    this.#derivedBodies.push(body)
+  }
+
+  /** Releases the bodies only when an attempt has ended that may read them after the response. */
+  releaseAfter(attempt: Promise<unknown>): void {
+    this.#pendingAttempts ??= []
+    this.#pendingAttempts.push(attempt)
+  }
+
   /** Releases the bodies, or lets the pending attempts do so when they end. */
   releaseBodies(): Promise<unknown> | undefined {
-    if (this.pendingAttempts.length > 0) {
-      void Promise.allSettled(this.pendingAttempts).then(() => this.#releaseAll())
+    if (this.#pendingAttempts) {
+      void Promise.allSettled(this.#pendingAttempts).then(() => this.#releaseAll())
       return undefined
     }
-    return this.derivedBodies.length > 0 ? this.#releaseAll() : this.#body?.release()
+    return this.#derivedBodies ? this.#releaseAll() : this.#body?.release()
   }
 
   #releaseAll(): Promise<unknown> {
-    return Promise.all([this.#body, ...this.derivedBodies].map((body) => body?.release()))
+    return Promise.all([this.#body, ...(this.#derivedBodies ?? [])].map((body) => body?.release()))
   }
 }
 
@@ -197,7 +241,7 @@ export const OUTCOME_HEADER = 'x-culvert-outcome'
 
 /** Builds the outcome with the response that Sentry sends for an accepted envelope. */
 export function accepted(
-  { envelope: { eventId } }: Context,
+  { envelope: { eventId } }: Parts<'envelope'>,
   outcome: Pick<Outcome, 'outcome' | 'reason'>,
 ): Outcome {
   return {
@@ -209,7 +253,7 @@ export function accepted(
 }
 
 /** Builds the outcome of an envelope that is in the spool, or was there already. */
-export function spooled(ctx: Context, result: 'stored' | 'known'): Outcome {
+export function spooled(ctx: Parts<'envelope' | 'client'>, result: 'stored' | 'known'): Outcome {
   const outcome =
     result === 'known' && !ctx.client.isRetry // else a lost replica has spooled it, and counted nothing
       ? ({ outcome: 'filtered', reason: 'duplicate' } as const)

@@ -16,7 +16,9 @@ import { type Filterable, READERS, type Read, readElement } from './filterable.t
 import { isLegacyBrowser } from './legacy-browsers.ts'
 
 /** Removes the items, and the elements of containers, that a filter matches. */
-export function filterStage(filters: Filters): Stage {
+export function filterStage(
+  filters: Filters,
+): Stage<'incoming' | 'client' | 'envelope' | 'project', 'remove' | 'removeElements'> {
   return function filter(ctx) {
     const sender = { userAgent: ctx.incoming.headers['user-agent'], address: ctx.client.address }
     const { items, elements } = filters.filter(ctx.envelope, sender, ctx.project.key)

@@ -3,14 +3,17 @@
 import type { RateLimitedReason } from 'contract/admin-api'
 import { formatRateLimits, type RateLimit } from 'contract/rate-limits'
 import { Rejection, rejectionBody } from 'contract/rejections'
-import { type Context, jsonHeaders, type Outcome } from '../pipeline/pipeline.ts'
+import { jsonHeaders, type Outcome, type Parts } from '../pipeline/pipeline.ts'
+
+/** Request that a rate limit ends. */
+export type Refusable = Parts<'client' | 'isKeptBySender' | 'isLossReported'>
 
 /**
  * Builds the outcome of an envelope without remaining items: 429 with the limits for the SDK. The limits of the tunnel itself have another
  * code, since the transport of `sdk.js` keeps an envelope that exceeds them.
  */
 export function rateLimited(
-  ctx: Context,
+  ctx: Refusable,
   reason: RateLimitedReason,
   cause: string,
   limits: readonly RateLimit[],

@@ -7,7 +7,7 @@ import type { Stage } from '../pipeline/pipeline.ts'
 export type AddressMode = 'forward' | 'truncate' | 'omit'
 
 /** Reduces the client address, after the stages that limit its rate. */
-export function reduceAddressStage(mode: Exclude<AddressMode, 'forward'>): Stage {
+export function reduceAddressStage(mode: Exclude<AddressMode, 'forward'>): Stage<never, 'client'> {
   return function reduceAddress(ctx) {
     ctx.client = { ...ctx.client, address: mode === 'omit' ? undefined : truncate(ctx.client.address) }
     return undefined

@@ -5,15 +5,21 @@ import { type RateLimit, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { type Item, limitNameOf } from '../envelope/items.ts'
 import { summarise } from '../envelope/summary.ts'
 import type { ClientReports } from '../pipeline/client-reports.ts'
-import { accepted, type Context, type Outcome, type Stage } from '../pipeline/pipeline.ts'
+import { accepted, type Outcome, type Parts, type Stage } from '../pipeline/pipeline.ts'
 import type { Project } from '../pipeline/projects.ts'
-import { rateLimited } from './rate-limited.ts'
+import { type Refusable, rateLimited } from './rate-limited.ts'
 
 /** Sentry's limits on the categories of items. */
 type SentryLimits = { remaining(project: Project, items: Iterable<Item>): RateLimit[] }
 
 /** Ends the pipeline when no item is left. Runs after every stage that removes items. */
-export function removedItemsStage(limits: SentryLimits, reports: ClientReports): Stage {
+export function removedItemsStage(
+  limits: SentryLimits,
+  reports: ClientReports,
+): Stage<
+  'envelope' | 'project' | 'removed' | 'removedElements' | 'receipt' | 'ownLimits' | keyof Refusable,
+  'isLossReported' | 'onOutcome'
+> {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed, removedElements } = ctx
     if (removed.size + removedElements.size === 0) return undefined
@@ -44,7 +50,7 @@ function isRateLimit(reason: string): boolean {
 
 /** `upstreamLimits` are Sentry's limits in force. */
 function allRateLimited(
-  ctx: Context,
+  ctx: Refusable & Parts<'ownLimits' | 'removed'>,
   upstreamLimits: readonly RateLimit[],
   byReason: ReadonlyMap<string, readonly Item[]>,
 ): Outcome {

@@ -2,7 +2,7 @@
 
 import type { ScrubReason } from 'contract/admin-api'
 import { addDependants, type Item } from '../envelope/items.ts'
-import type { Context, Stage } from '../pipeline/pipeline.ts'
+import type { Parts, Stage } from '../pipeline/pipeline.ts'
 import type { Scrubbing } from './scrub.ts'
 
 /** Bytes on the wire that one millisecond of scrubbing counts for: ordinary payloads take less. */
@@ -16,7 +16,7 @@ const MIN_CHARGE = 256 * 1024
 export function scrubStage(
   scrubbing: Scrubbing,
   charge?: (address: string | undefined, bytes: number) => void,
-): Stage {
+): Stage<'remaining', 'client' | 'scrubPage' | 'changedRanges' | 'replacePayload' | 'remove'> {
   const isEnforced = scrubbing.mode === 'enforce'
   return function scrub(ctx) {
     if (isEnforced) ctx.scrubPage = (url) => scrubbing.scrubPage(url)
@@ -26,7 +26,10 @@ export function scrubStage(
     if (isEnforced && scrubbing.hidesAddressOf(items)) ctx.client = { ...ctx.client, address: undefined }
     const scrubbedTrace = trace && scrubbing.scrubTrace(trace.bytes, budget)
     if (isEnforced && scrubbedTrace)
-      ctx.changedRanges.push([trace.start, trace.start + trace.bytes.length, scrubbedTrace])
+      ctx.changedRanges = [
+        ...ctx.changedRanges,
+        [trace.start, trace.start + trace.bytes.length, scrubbedTrace],
+      ]
     for (const item of items) {
       const found = scrubbing.scrub(item, budget)
       if (!isEnforced || !found) continue
@@ -43,7 +46,7 @@ function sizeOf(items: readonly Item[]): number {
   return items.reduce((bytes, item) => bytes + item.bytes, 0)
 }
 
-function removeWithDependants(ctx: Context, item: Item, reason: ScrubReason): void {
+function removeWithDependants(ctx: Parts<'remaining' | 'remove'>, item: Item, reason: ScrubReason): void {
   const removed = new Set([item])
   addDependants(ctx.remaining().items, removed)
   ctx.remove(removed, reason)

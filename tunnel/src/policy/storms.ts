@@ -10,7 +10,7 @@ import type { Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
 
 /** Removes errors of a storm, and their attachments. In the mode `observe` it only counts. */
-export function stormStage(storms: Storms): Stage {
+export function stormStage(storms: Storms): Stage<'project' | 'remaining', 'remove'> {
   return function sampleStorms(ctx) {
     const { items } = ctx.remaining()
     const { name } = ctx.project

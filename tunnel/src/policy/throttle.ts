@@ -6,10 +6,10 @@ import { type CountedNetwork, networkOf, networksAround } from 'contract/network
 import { THROTTLE_SECONDS } from 'contract/rate-limits'
 import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
-import type { Context, Outcome, Stage } from '../pipeline/pipeline.ts'
+import type { Outcome, Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
 import { ProxyDetection } from './proxy-detection.ts'
-import { rateLimited } from './rate-limited.ts'
+import { type Refusable, rateLimited } from './rate-limited.ts'
 
 export type ThrottleSettings = {
   /** Sustained envelopes per second of one client address; 0 for no limit. */
@@ -24,7 +24,10 @@ export type ThrottleSettings = {
 export const RESERVED_FROM_REPORTS = 0.2
 
 /** Charges the bytes on the wire to the client address. Ends the pipeline when its limit was used up. */
-export function chargeAddressStage(throttle: Throttle, reserved = 0): Stage {
+export function chargeAddressStage(
+  throttle: Throttle,
+  reserved = 0,
+): Stage<'body' | 'incoming' | 'receipt' | keyof Refusable, 'addressBudget'> {
   return function chargeAddress(ctx) {
     const { body, client, incoming } = ctx
     ctx.receipt.bytes = body.wireBytes
@@ -34,7 +37,7 @@ export function chargeAddressStage(throttle: Throttle, reserved = 0): Stage {
 }
 
 /** Removes the items that exceed the limit of the client address. */
-export function throttleStage(throttle: Throttle): Stage {
+export function throttleStage(throttle: Throttle): Stage<'addressBudget' | 'remaining', 'remove'> {
   return function throttleItems(ctx) {
     const throttled = throttle.throttle(ctx.addressBudget, ctx.remaining())
     ctx.remove(throttled, 'throttled' satisfies RateLimitedReason)
@@ -44,7 +47,7 @@ export function throttleStage(throttle: Throttle): Stage {
 
 /** Builds the outcome for a client address whose limit is used up. It names all categories, since a limit without categories holds back everything. */
 export function addressLimited(
-  ctx: Context,
+  ctx: Refusable,
   cause = 'Its client address has exceeded a rate limit of this tunnel.',
 ): Outcome {
   const all = { seconds: THROTTLE_SECONDS, categories: [...CATEGORY_NAMES] }

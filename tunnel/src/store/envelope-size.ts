@@ -10,7 +10,7 @@ const OVERHEAD = 1.01 // of the pages of a row
 const SUMMARY_BYTES = 64 * 1024 // at most, with what else is in the row
 
 /** Rejects envelopes that an inbox of `keptBytes` cannot keep, before they are spooled. */
-export function checkSizeStage(keptBytes: number): Stage {
+export function checkSizeStage(keptBytes: number): Stage<'client' | 'envelope' | 'outgoingRanges'> {
   return function checkSize(ctx) {
     const share = networkOf(ctx.client.address) === '' ? keptBytes : keptBytes * ADDRESS_SHARE
     const maxBytes = Math.floor(share / OVERHEAD) - SUMMARY_BYTES

@@ -10,7 +10,7 @@ import type { Project } from '../../pipeline/projects.ts'
 import { type RateLimitHeaders, readRateLimits } from './rate-limits.ts'
 
 /** Removes the items that Sentry's rate limits hold back. */
-export function upstreamLimitsStage(limits: UpstreamLimits): Stage {
+export function upstreamLimitsStage(limits: UpstreamLimits): Stage<'project' | 'remaining', 'remove'> {
   return function applyUpstreamLimits(ctx) {
     ctx.remove(limits.limit(ctx.project, ctx.remaining()), 'limited' satisfies RateLimitedReason)
     return undefined

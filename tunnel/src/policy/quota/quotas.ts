@@ -16,7 +16,9 @@ const COUNTED = new Set<string | undefined>(['delivered', 'spooled'])
  * Removes the items that exceed a quota, and counts the others. The outcome takes back those that Sentry does not get. A spooled
  * envelope counts once. In the mode `observe` it counts all of them.
  */
-export function quotaStage(quotas: Quotas): Stage {
+export function quotaStage(
+  quotas: Quotas,
+): Stage<'project' | 'remaining' | 'removed', 'onOutcome' | 'remove' | 'ownLimits'> {
   return function applyQuotas(ctx) {
     const { removed, limits, charges } = quotas.charge(ctx.project.name, ctx.remaining())
     ctx.onOutcome(({ outcome }) => {
@@ -25,7 +27,7 @@ export function quotaStage(quotas: Quotas): Stage {
     })
     if (quotas.mode === 'observe') return undefined
     for (const [item, reason] of removed) ctx.remove([item], reason)
-    ctx.ownLimits.push(...limits)
+    ctx.ownLimits = limits
     return undefined
   }
 }
