@@ -41,6 +41,7 @@ export const HAPROXY_PROGRAM = findProgram(['haproxy'], path)
 export const APACHE_PROGRAM = findProgram(['apache2'], path)
 export const PROMTOOL_PROGRAM = findProgram(['promtool'], path)
 export const PROMETHEUS_PROGRAM = findProgram(['prometheus'], path)
+export const KUBECTL_PROGRAM = findProgram(['kubectl'], path)
 export const HELM_PROGRAM = findHelm(resolve(import.meta.dirname, '../..'), path)
 export const NATS_PROGRAM = findNatsServer(resolve(import.meta.dirname, '../..'), path)
 /** Image that runs when nats-server is not installed. */
@@ -51,6 +52,7 @@ const BUGSINK_IMAGE = 'bugsink/bugsink:2'
 /**
  * `bugsink`: an engine with its image. `proc`: the /proc file system of Linux. `strace`: strace is installed and may trace. `nats`: a server from the PATH or from its image;
  * `nats-server`: from the PATH. `netns`: `ip` can create network namespaces. `mount`: a file system can be mounted.
+ * `cluster`: an API server of Kubernetes on this machine, which KUBECONFIG names; nodes may be absent.
  */
 export type Requirement =
   | 'docker'
@@ -72,6 +74,7 @@ export type Requirement =
   | 'prometheus'
   | 'promtool'
   | 'helm'
+  | 'cluster'
 
 /** Returns the reason why each requirement is not met, or `undefined`. */
 const UNMET: Record<Requirement, () => string | undefined> = {
@@ -95,6 +98,18 @@ const UNMET: Record<Requirement, () => string | undefined> = {
       : 'strace is not installed, or may not trace',
   ),
   nats: once(() => (NATS_PROGRAM ? undefined : (engineProblem() ?? describeImages(lacking(NATS_IMAGE))))),
+  cluster: once(() => {
+    if (!KUBECTL_PROGRAM) return 'kubectl is not installed'
+    if (!process.env.KUBECONFIG) return 'no cluster for tests (KUBECONFIG names one on this machine)'
+    const view = ['config', 'view', '--minify', '--output', 'jsonpath={.clusters[0].cluster.server}']
+    const server = URL.parse(spawnSync(KUBECTL_PROGRAM, view, { encoding: 'utf8' }).stdout)
+    if (!/^(localhost|127\..*|\[::1\])$/.test(server?.hostname ?? ''))
+      return 'KUBECONFIG names no cluster on this machine, and the tests would change it'
+    const ready = ['get', '--raw', '/readyz', '--request-timeout', '5s']
+    return spawnSync(KUBECTL_PROGRAM, ready).status === 0
+      ? undefined
+      : 'the cluster of KUBECONFIG does not answer'
+  }),
   helm: () => (HELM_PROGRAM ? undefined : 'helm is not installed'),
   prometheus: () => (PROMETHEUS_PROGRAM ? undefined : 'prometheus is not installed'),
   promtool: () => (PROMTOOL_PROGRAM ? undefined : 'promtool is not installed'),

@@ -323,6 +323,12 @@ describe('The manifests of the chart', requires('helm'), () => {
     expect(readinessProbe).toMatchObject({ failureThreshold: 3, timeoutSeconds: 2 })
   })
 
+  it('start the next NATS server only after one has caught up, with a fixed version', () => {
+    const [container] = containersOf(workload('nats'))
+    expect(container?.startupProbe?.httpGet?.path).toBe('/healthz')
+    expect(container?.image).toMatch(/^nats:\d+\.\d+\.\d+$/)
+  })
+
   it('let a NATS server transfer its leaders before it stops, within its grace period', () => {
     const nats = workload('nats')
     const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
@@ -337,7 +343,8 @@ describe('The manifests of the chart', requires('helm'), () => {
 
   it('make NATS reject messages before its volume is full', () => {
     const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
-    const gigabytes = Number(/^ {2}max_file_store: (\d+)GB\b/m.exec(conf)?.[1])
+    expect(conf).toMatch(/^ {2}max_file_store: \$MAX_FILE_STORE$/m)
+    const gigabytes = Number.parseInt(environmentOf(workload('nats'), SECRETS).MAX_FILE_STORE ?? '', 10)
     const { volumeClaimTemplates } = workload('nats').spec as IStatefulSet['spec'] & object
     const volume = volumeClaimTemplates?.[0]?.spec?.resources?.requests?.storage
     expect(gigabytes).toBeLessThan(Number.parseInt(String(volume), 10))

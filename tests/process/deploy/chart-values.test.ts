@@ -4,6 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import type { ISecret } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -90,6 +91,9 @@ describe('The chart', requires('helm'), () => {
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
     ['TUNEL_PATHS', { settings: { TUNEL_PATHS: '/monitoring' } }],
     ['replicas', { tunnel: { replicas: 0 } }],
+    ['existingSecret is the name', { existingSecret: 'culvert' }],
+    ['existingSecret is the name', { nats: { existingSecret: 'culvert-nats' } }],
+    ['minReplicas is above', { tunnel: { autoscaling: { minReplicas: 5, maxReplicas: 4 } } }],
   ])('is refused by helm with "%s"', (problem, values) => {
     expect(renderProblem(values)).toContain(problem)
   })
@@ -259,6 +263,19 @@ describe('Tunnels only', requires('helm'), () => {
       { port: 'admin' },
       { port: 'envelopes' },
     ])
+  })
+})
+
+describe('Disruption budgets', requires('helm'), () => {
+  it('let a node drop pods that are not ready, except for NATS servers, which may have to catch up', () => {
+    const budgets = ofKind<IPodDisruptionBudget>(renderChart(), 'PodDisruptionBudget')
+    const policies = budgets.map((each) => [componentOf(each), each.spec?.unhealthyPodEvictionPolicy])
+    expect(Object.fromEntries(policies)).toEqual({
+      nginx: 'AlwaysAllow',
+      tunnel: 'AlwaysAllow',
+      web: 'AlwaysAllow',
+      nats: undefined,
+    })
   })
 })
 

@@ -47,7 +47,7 @@ describe('The schema of the values', () => {
     ['/tunnel/replicas', { tunnel: { replicas: 0 } }],
     ['/tunnel/autoscaling/cpuPercent', { tunnel: { autoscaling: { cpuPercent: 170 } } }],
     ['/tunnel/resources/limits', { tunnel: { resources: { limits: { ram: '1Gi' } } } }],
-    ['/nats/storageGiB', { nats: { storageGiB: '10Gi' } }],
+    ['/spool/storageGiB', { spool: { storageGiB: '10Gi' } }],
     ['/spool/url', { spool: { url: 'file:///spool/spool.db' } }],
     ['/spool/url', { spool: { url: 'nats://culvert:password@nats.example:4222' } }],
     ['/settings/HTTPS_PROXY', { settings: { HTTPS_PROXY: 'http://user:password@proxy.example:3128' } }],

@@ -69,6 +69,33 @@ labels:
 {{- .Values.serviceAccount.name | default (ternary (include "culvert.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
+{{/* Quantity of bytes, such as 10Gi, in whole GiB. */}}
+{{- define "culvert.gib" -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
+{{- $number := regexFind "^[0-9.]+" . -}}
+{{- divf (mulf (float64 $number) (get $units (trimPrefix $number .) | default 1)) 1073741824 | floor | int -}}
+{{- end -}}
+
+{{/* Volumes of the NATS servers in the cluster, as JSON: an empty list at the first installation, and without access to a cluster. */}}
+{{- define "culvert.claims" -}}
+{{- $claims := list -}}
+{{- range until 3 -}}
+{{- $claims = append $claims (lookup "v1" "PersistentVolumeClaim" $.Release.Namespace (printf "data-%s-nats-%d" (include "culvert.fullname" $) .)) -}}
+{{- end -}}
+{{- dict "claims" (compact $claims) | toJson -}}
+{{- end -}}
+
+{{/* Limit of the files of a NATS server: one GiB less than the smallest volume has, whatever was asked for. */}}
+{{- define "culvert.maxFileStore" -}}
+{{- $gib := int .Values.spool.storageGiB -}}
+{{- range (include "culvert.claims" . | fromJson).claims -}}
+{{- with dig "status" "capacity" "storage" "" . -}}
+{{- $gib = min $gib (include "culvert.gib" . | int) -}}
+{{- end -}}
+{{- end -}}
+{{- sub $gib 1 }}GB
+{{- end -}}
+
 {{/*
 Fields of a pod or container, each from the value of a component, or of all pods where the component has none. Maps are merged.
 Argument: list of the root, the component and the keys of the values by field.
