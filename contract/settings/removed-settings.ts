@@ -31,7 +31,7 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   HTTP2: NEW_NGINX,
   INBOX: 'Set KEEP_HOURS above 0 to keep errors and feedback beside a real DSN.',
   INBOX_FILE:
-    'The spool has the envelopes of the inbox. To take over an inbox of an earlier release, move its file to inbox.db beside the file of the spool.',
+    'The spool has the envelopes of the inbox.',
   INNER_LISTEN: 'Write the address into LISTEN, followed by /inner.',
   INGEST_SUBNET: 'Set EDGE, which is also the subnet.',
   KEEPALIVE_MIN_TIMEOUT: NEW_NGINX,

@@ -113,23 +113,6 @@ describe('A file with another schema version', () => {
     expect(versionOf(file)).toBe(SCHEMA_VERSION + 1)
   })
 
-  it('is upgraded with all its entries when it is older', async () => {
-    await using folder = await makeMemoryFolder()
-    const file = join(folder.path, 'spool.db')
-    const before = await openSqliteSpool(file, PLENTY)
-    const put = [await store(before), await store(before)]
-    await before.close()
-    makeOld(file)
-    const spool = await openSqliteSpool(file, PLENTY)
-    await spool.pause()
-    expect((await spool.list({ order: 'oldest', limit: 3 })).map(({ key }) => key)).toEqual(
-      put.map(({ key }) => key),
-    )
-    await spool.resume()
-    expect(await takeAll(spool, 2)).toHaveLength(2)
-    await spool.close()
-  })
-
   it('is still usable for an older process that had it open during the upgrade', async () => {
     await using folder = await makeMemoryFolder()
     const file = join(folder.path, 'spool.db')
@@ -162,13 +145,6 @@ async function startOpening(processes: AsyncDisposableStack): Promise<(file: str
     const [answer] = await once(child, 'message')
     return answer
   }
-}
-
-/** Creates a file as the first version does. */
-function makeOld(file: string): void {
-  using db = new DatabaseSync(file, { timeout: 10_000 })
-  db.exec(`DROP INDEX envelopes_age; ALTER TABLE envelopes DROP COLUMN put_off; DROP TABLE pauses;
-    PRAGMA user_version = 1`)
 }
 
 /** Migrates a file as an additive schema change would. */

@@ -3,7 +3,8 @@
  * number, a missing or renamed column, table or index, a column that has to be filled, a trigger in the file.
  */
 
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
@@ -44,9 +45,20 @@ describe('A file of the previous release', () => {
     expect(await spool.totals()).toMatchObject({ envelopes: STORED, bytes: 1_888, oldest: 1_700_000_000_001 })
     const leases = await takeAll(spool, STORED)
     expect(leases.map(({ receipt }) => receipt)).toEqual(['receipt-1', 'receipt-3', 'receipt-2'])
+    expect(leases[1]).toMatchObject({ received: 1_700_000_000_003, resent: expect.any(Number) })
     for (const lease of leases)
       expect(String(await bytesOf(await spool.read(lease)))).toContain('stored by the previous release')
     expect(totalsIn(file)).toEqual(countedIn(file))
+    const ended = await spool.entries.list({}, { limit: 9 })
+    expect(ended.map(({ receipt, state }) => `${receipt} ${state}`).toSorted()).toEqual([
+      'receipt-4 declined',
+      'receipt-5 kept',
+    ])
+    for (const each of ended)
+      expect(String(await bytesOf(await spool.entries.read(each)))).toContain(
+        'stored by the previous release',
+      )
+    expect((await spool.entries.resend({}, 9)).entries).toHaveLength(2)
   })
 
   it.each([
@@ -75,11 +87,29 @@ describe('A file of the previous release', () => {
     for (const lease of leases) expect(await spool.finish(lease)).toBe(true)
     expect(totalsIn(file)).toEqual([])
   })
+
+  it('can be opened by the previous release after a rollback when this release has created it', async () => {
+    const created = join(dirname(file), 'created', 'spool.db')
+    mkdirSync(dirname(created))
+    const spool = await openSqliteSpool(created, { ...PLENTY, kept: { bytes: 10_000_000, ageMs: 3_600_000 } })
+    const { entry, body } = await putOne(spool)
+    for (const lease of await takeAll(spool, 1)) await spool.finish(lease, { state: 'kept' })
+    const pending = await putOne(spool)
+    await spool.close()
+    const previous = new PreviousRelease(created)
+    scope.defer(() => previous.close())
+    expect(previous.kept()).toEqual(new Map([[entry.key, body]]))
+    expect(previous.deliverAll()).toEqual(new Map([[pending.entry.key, pending.body]]))
+  })
 })
 
-/** Reads the totals that both releases keep. */
+/** Reads the totals of pending entries, which both releases keep. */
 function totalsIn(file: string): unknown[] {
-  return query(file, 'SELECT kind, name, category, envelopes, bytes FROM totals ORDER BY 1, 2, 3')
+  const ofPending = `kind IN ('all', 'lane', 'share', 'network')`
+  return query(
+    file,
+    `SELECT kind, name, category, envelopes, bytes FROM totals WHERE ${ofPending} ORDER BY 1, 2, 3`,
+  )
 }
 
 /** Counts the entries as the totals should. */

@@ -43,8 +43,7 @@ beforeEach(async () => {
   other.exec(ROW)
   const clock = { now: () => 1_000_000 + waitedMs, pause }
   const lockWait = new LockWait(clock)
-  lockWait.begin()
-  log = new WriteAheadLog(openConnection(), file, MAX_BYTES, lockWait, clock.now)
+  log = new WriteAheadLog(openConnection(), file, MAX_BYTES, lockWait)
 })
 
 afterEach(() => scope.disposeAsync())
@@ -110,19 +109,13 @@ it('is short when another replica has moved it into the file and writes again', 
 })
 
 describe('Stays long', () => {
-  it('after a second of a reader of all of it, and the next call does not wait', () => {
-    other.exec('BEGIN; SELECT count(*) FROM rows')
-    expectOneWait({ betweenMs: [1_000, 1_500] })
-  })
-
-  it('after a second of a reader of its first part', () => {
-    other.exec('BEGIN; SELECT count(*) FROM rows')
-    openConnection().exec(ROW)
-    expectOneWait({ betweenMs: [1_000, 1_500] })
-  })
-
-  it('after five seconds of one transaction of another replica', () => {
-    other.exec('BEGIN IMMEDIATE')
+  it.each([
+    ['a reader of all of it', 'BEGIN; SELECT count(*) FROM rows', ''],
+    ['a reader of its first part', 'BEGIN; SELECT count(*) FROM rows', ROW],
+    ['one transaction of another replica', 'BEGIN IMMEDIATE', ''],
+  ])('after five seconds of %s, and the next call does not wait', (_, inTheWay, meanwhile) => {
+    other.exec(inTheWay)
+    openConnection().exec(meanwhile)
     expectOneWait({ betweenMs: [5_000, 5_500] })
   })
 })

@@ -8,12 +8,12 @@ import { ROOT } from '../node.ts'
 
 const SCHEMA_VERSION = 2
 const COLUMNS =
-  'key, project, category, priority, network, received, bytes, receipt, headers, file, wire_bytes'
+  'key, project, category, priority, network, received, bytes, receipt, headers, file, event_id, arrived'
 const READ = `id, attempts, ${COLUMNS}, coalesce(length(body), bytes) AS body_bytes`
 const OF_PARTITION = 'INDEXED BY envelopes_age WHERE project = ? AND category = ?'
 const STATEMENTS = {
   known: 'SELECT 1 FROM envelopes WHERE key = ?',
-  insert: `INSERT INTO envelopes (${COLUMNS}, due, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  insert: `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   due: `SELECT ${READ} FROM envelopes WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT ?`,
   lease: 'UPDATE envelopes SET due = ?, attempts = attempts + 1 WHERE id = ?',
   extend: 'UPDATE envelopes SET due = ? WHERE id = ? AND due = ?',
@@ -32,7 +32,9 @@ const STATEMENTS = {
   total: "SELECT envelopes, bytes FROM totals WHERE kind = ? AND name = ? AND category = ''",
   addTotal: `INSERT INTO totals (kind, name, category, envelopes, bytes) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET envelopes = envelopes + excluded.envelopes, bytes = bytes + excluded.bytes`,
-  dropEmpty: 'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes = 0',
+  dropEmpty: 'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes <= 0',
+  dead: "SELECT id FROM entries INDEXED BY entries_dead WHERE state <> 'kept' AND stored = 1 ORDER BY ended",
+  kept: "SELECT key, body FROM entries INDEXED BY entries_ended WHERE state = 'kept' ORDER BY ended",
   partitions: "SELECT name, category, envelopes, bytes FROM totals WHERE kind = 'lane'",
   pause: 'INSERT INTO pauses (project, since) VALUES (?, ?) ON CONFLICT DO NOTHING',
   resume: 'DELETE FROM pauses WHERE project = ?',
@@ -60,7 +62,7 @@ export class PreviousRelease {
     this.#transact(() => {
       this.#run('insert', [
         ...[key, project, category, priority, network, received, bytes, receipt],
-        ...[JSON.stringify(headers), null, null, Date.now(), body],
+        ...[JSON.stringify(headers), null, null, null, Date.now(), Date.now(), body],
       ])
       this.#count(entry, 1)
     })
@@ -101,6 +103,13 @@ export class PreviousRelease {
         rmSync(join(this.#bodies, name))
   }
 
+  /** Returns the bodies of kept entries by key. */
+  kept(): Map<string, Buffer> {
+    return new Map(
+      this.#all('kept', []).map(({ key, body }) => [String(key), Buffer.from(body as Uint8Array)]),
+    )
+  }
+
   close(): void {
     this.#db.close()
   }
@@ -133,9 +142,9 @@ export class PreviousRelease {
   }
 }
 
-/** Writes a file as the previous release leaves it, with three entries. */
+/** Writes a file as the previous release leaves it: three pending entries, a dead letter and a kept entry. */
 export function writePreviousFile(file: string): void {
   using db = new DatabaseSync(file)
   db.exec(readFileSync(resolve(ROOT, 'tests/fixtures/spool/previous-release.sql'), 'utf8'))
-  db.exec('PRAGMA journal_mode = WAL')
+  db.exec(`PRAGMA journal_mode = WAL; UPDATE entries SET ended = ${Date.now()}`)
 }

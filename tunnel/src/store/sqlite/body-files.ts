@@ -10,7 +10,6 @@ import {
   openSync,
   readdirSync,
   rmSync,
-  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -49,13 +48,6 @@ export class BodyFiles {
   keep(name: string): string {
     this.#link(this.pathOfPending(name), this.#ended, name)
     return name
-  }
-
-  /** Writes the body of an ended entry, synced. */
-  write(name: string, body: Uint8Array): void {
-    this.#linked.push(this.pathOfEnded(name))
-    writeFileSync(this.pathOfEnded(name), body, { flag: 'wx', mode: 0o600, flush: true })
-    sync(this.#ended)
   }
 
   /** Makes the body of an ended entry that of a pending one, too. Returns its name there, or `undefined` when the file is lost. */

@@ -265,22 +265,6 @@ export class EndedEntries {
     return true
   }
 
-  /** Removes ended entries whose bodies are files, which make `bytes` free on a full disk. Returns `false` when there are none. */
-  releaseFiles(bytes: number): boolean {
-    let left = bytes
-    while (left > 0) {
-      const rows = this.#statements.withFiles.all(VICTIMS)
-      if (rows.length === 0) break
-      for (const row of rows) {
-        if (left <= 0) break
-        left -= Number(row.bytes)
-        if (row.state === 'kept') this.#removeRow(row)
-        else this.#removeBody(row)
-      }
-    }
-    return left < bytes
-  }
-
   deadBytes(): number {
     return this.#usage.of('dead', '').bytes
   }
@@ -516,9 +500,6 @@ function prepare(db: DatabaseSync) {
     ),
     remove: db.prepare('DELETE FROM entries WHERE id = ?'),
     withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
-    withFiles: db.prepare(
-      `${LINE} INDEXED BY entries_file WHERE file IS NOT NULL ORDER BY state <> 'kept', ended LIMIT ?`,
-    ),
     old: {
       kept: lines('entries_ended', `${isKept} AND ended < ?`),
       dead: lines('entries_dead', "state <> 'kept' AND ended < ?"),

@@ -24,7 +24,7 @@ export function columnsOf(entry: SpoolEntry): SQLInputValue[] {
   ]
 }
 
-/** Reads a row of either table. The arrival of a pending entry that was resent is `arrived`: the previous release expires it by `received`. */
+/** Reads a row of either table. The arrival of a pending entry that was resent is `arrived`: it expires by `received`. */
 export function readEntry(row: Row): StoredEntry {
   const { received, arrived, resent = arrived == null ? null : received } = row
   return {

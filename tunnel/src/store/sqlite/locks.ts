@@ -40,24 +40,6 @@ export class LockWait {
     this.#leftMs = this.#isAway ? AWAY_MS : BUSY_MS
   }
 
-  isOver(): boolean {
-    return this.#leftMs <= 0
-  }
-
-  /** Pauses for about `ms`. Returns for how long. */
-  pause(ms: number): number {
-    const startedAt = this.#clock.now()
-    this.#clock.pause(ms)
-    const pausedMs = this.#clock.now() - startedAt
-    this.#leftMs -= pausedMs
-    return pausedMs
-  }
-
-  /** Notes that a lock was held for the whole wait. */
-  giveUp(): void {
-    this.#isAway = true
-  }
-
   /**
    * Runs `work` again while the file is locked. Throws `LockHeld` when the wait is over. The random pauses shrink with time: SQLite's own
    * grow to 100 ms, which starves the longest waiter, and some locks have none.
@@ -70,11 +52,15 @@ export class LockWait {
         return result
       } catch (error) {
         if (!hasErrorCode(error, [SQLITE_BUSY])) throw error
-        if (this.isOver()) {
-          this.giveUp()
+        if (this.#leftMs <= 0) {
+          this.#isAway = true
           throw new LockHeld()
         }
-        pausedMs += this.pause(Math.max(0.1, 1 - pausedMs / PATIENT_MS) * (0.5 + Math.random()))
+        const startedAt = this.#clock.now()
+        this.#clock.pause(Math.max(0.1, 1 - pausedMs / PATIENT_MS) * (0.5 + Math.random()))
+        const lastMs = this.#clock.now() - startedAt
+        pausedMs += lastMs
+        this.#leftMs -= lastMs
       }
     }
   }

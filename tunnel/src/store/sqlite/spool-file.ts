@@ -3,21 +3,17 @@
 import { type Call, CallRunner, isDiskFull, type Result } from './calls.ts'
 import {
   DamagedFile,
-  FileDeleted,
   isDamage,
   isIntact,
   isMarkedDamaged,
   listDamaged,
   markDamaged,
-  OpenFiles,
   removeMark,
   setAside,
 } from './damaged-files.ts'
 import { OwnerLock } from './locks.ts'
 import { Reserve } from './space.ts'
 import { SqliteStore, type StoreBounds } from './sqlite-store.ts'
-
-const CHECK_MS = 60_000 // it reads the whole file
 
 export type SpoolFileOptions = { file: string; bounds: StoreBounds; newId: string }
 
@@ -30,10 +26,8 @@ export class SpoolFile {
   readonly #ownerLock: OwnerLock
   readonly #store: SqliteStore
   readonly #runner: CallRunner
-  readonly #openFiles: OpenFiles
-  #checkedAt = -Infinity
 
-  /** Opens the file, or creates it. Throws when a newer release wrote it, or when it is damaged and another replica has it open. */
+  /** Opens the file, or creates it. Throws when it is damaged and another replica has it open. */
   constructor(options: SpoolFileOptions) {
     const { file, bounds } = options
     this.#options = options
@@ -44,22 +38,16 @@ export class SpoolFile {
     this.notice = notice
     this.#store = store
     this.#runner = new CallRunner(store, this.#reserve, bounds.walBytes)
-    this.#openFiles = new OpenFiles(file)
     this.#reserve.fill()
     if (listDamaged(file).length === 0) this.#ownerLock.runAlone(() => store.removeOrphans()) // they may be bodies of entries that can be recovered
   }
 
   /** Returns when all calls are on disk. */
   run(calls: readonly Call[]): Result[] {
-    const { file } = this.#options
-    if (calls.some(({ name }) => name === 'probe')) this.#recover()
-    const missing = this.#openFiles.missing()
-    if (missing !== undefined) this.#runner.fault = new FileDeleted(missing)
     const results = this.#runner.run(calls)
-    if (missing !== undefined) this.#store.log.checkpoint('RESTART') // what only a deleted log has would be lost with this process
-    if (this.#store.hasFoundDamage || results.some(({ error }) => isDamage(error))) {
-      if (!isMarkedDamaged(file)) markDamaged(file)
-      this.#runner.fault ??= new DamagedFile(file, this.#store.unreadable)
+    if (!this.#runner.fault && results.some(({ error }) => isDamage(error))) {
+      this.#runner.fault = new DamagedFile(this.#options.file)
+      markDamaged(this.#options.file)
     }
     return results
   }
@@ -73,19 +61,6 @@ export class SpoolFile {
     }
   }
 
-  /** Accepts entries again when the damage has passed, as read errors of a disk may. */
-  #recover(): void {
-    const { file } = this.#options
-    const isDue = performance.now() - this.#checkedAt >= CHECK_MS
-    if (!(this.#runner.fault instanceof DamagedFile) || !isDue) return
-    const intact = isIntact(file)
-    this.#checkedAt = performance.now()
-    if (!intact) return
-    this.#runner.fault = undefined
-    this.#store.forgetDamage()
-    removeMark(file)
-  }
-
   close(): void {
     this.#store.close()
     this.#ownerLock.close()
@@ -95,34 +70,31 @@ export class SpoolFile {
    * Opens the file. Puts a new one in the place of a damaged one, unless another replica has that open. A file that was only marked, or that
    * could not be read for a moment, is checked first.
    */
-  #openOrSetAside(): { store: SqliteStore; notice: string | undefined } {
+  #openOrSetAside(): { store: SqliteStore; notice?: string } {
     const { file } = this.#options
-    const replace = () =>
-      this.#ownerLock.runAlone(() => {
-        const name = isIntact(file) ? undefined : setAside(file)
-        removeMark(file)
-        return { name, store: this.#openStore() }
-      })
-    let replaced = isMarkedDamaged(file) ? replace() : undefined
     try {
-      if (!replaced) return { store: this.#openWithReserve(), notice: undefined }
+      const checked = isMarkedDamaged(file) ? this.#check() : undefined
+      return checked ?? { store: this.#openWithReserve() }
     } catch (error) {
       if (!isDamage(error)) throw error
-      replaced = replace()
     }
-    if (!replaced)
-      throw new Error(
-        `SPOOL_URL: "${file}" is damaged, and another replica has it open; stop all of them, then start one, which sets it aside`,
-      )
-    if (replaced.name === undefined)
-      return {
-        store: replaced.store,
-        notice: 'reading the spool failed before, but its file is intact; look at the disk and its log',
-      }
-    return {
-      store: replaced.store,
-      notice: `the spool's file was damaged and is set aside as ${replaced.name}; a new one is in its place`,
-    }
+    const checked = this.#check()
+    if (checked) return checked
+    throw new Error(
+      `SPOOL_URL: "${file}" is damaged, and another replica has it open; stop all of them, then start one, which sets it aside`,
+    )
+  }
+
+  /** Opens the file alone, or a new one if it is damaged. Returns `undefined` while another replica has it open. */
+  #check(): { store: SqliteStore; notice: string } | undefined {
+    const { file } = this.#options
+    return this.#ownerLock.runAlone(() => {
+      const notice = isIntact(file)
+        ? 'reading the spool failed before, but its file is intact; look at the disk and its log'
+        : `the spool's file was damaged and is set aside as ${setAside(file)}; a new one is in its place`
+      removeMark(file)
+      return { store: this.#openStore(), notice }
+    })
   }
 
   /** Releases the reserve when the disk is too full to open the file. */

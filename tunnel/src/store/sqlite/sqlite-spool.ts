@@ -1,10 +1,9 @@
 /** Spool of one machine: a SQLite file that its replicas share, and large bodies as files beside it. */
 
 import { randomUUID } from 'node:crypto'
-import { closeSync, createReadStream, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, createReadStream, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { link, open, stat, statfs, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { SharedState } from '../../pipeline/shared-state.ts'
 import {
   type Ending,
@@ -29,8 +28,7 @@ import {
 import { BodyGone, WrongSize } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
 import { bodyName, endedFolderOf, pendingFolderOf } from './body-files.ts'
-import { DamagedFile, FileDeleted, isMarkedDamaged, listDamaged, OpenFiles } from './damaged-files.ts'
-import { formerInboxOf } from './former-inbox.ts'
+import { DamagedFile, isMarkedDamaged, listDamaged } from './damaged-files.ts'
 import { LockHeld, rejectSpecialFile } from './locks.ts'
 import { divideSpace, type Space } from './space.ts'
 import type { SpoolFileOptions } from './spool-file.ts'
@@ -39,7 +37,6 @@ import { type SpoolFileCaller, SpoolWorker } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
-const FORMER_MS = 1_000
 const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
@@ -68,12 +65,7 @@ export async function openSqliteSpool(
   })
   if (notice) onNotice(notice)
   const isKeeping = bounds.kept !== undefined
-  const spool = new SqliteSpool({ id, file, space, worker, isKeeping })
-  const former = formerInboxOf(file)
-  if (isKeeping) void spool.adoptFormerInbox(onNotice)
-  else if (existsSync(former))
-    onNotice(`${former} is the inbox of an earlier release: set KEEP_HOURS to keep it, or delete the file`)
-  return spool
+  return new SqliteSpool({ id, file, space, worker, isKeeping })
 }
 
 type SqliteSpoolParts = {
@@ -125,19 +117,16 @@ class SqliteSpool implements Spool {
   readonly #maxBytes: number
   readonly #durability: string
   readonly #file: string
-  readonly #openFiles: OpenFiles
   readonly #rowBytes: number
   readonly #folder: string
   readonly #endedFolder: string
   readonly #worker: SpoolFileCaller
-  readonly #closing = new AbortController()
 
   constructor({ id, file, space, worker, isKeeping }: SqliteSpoolParts) {
     this.id = id
     this.#maxBytes = space.entryBytes
     this.#rowBytes = space.rowBytes
     this.#file = file
-    this.#openFiles = new OpenFiles(file)
     this.#folder = pendingFolderOf(file)
     this.#durability = describeDisk(this.#folder)
     this.#endedFolder = endedFolderOf(file)
@@ -207,20 +196,12 @@ class SqliteSpool implements Spool {
       statfs(this.#folder),
       stat(walFileOf(this.#file)).catch(() => undefined), // there is none when it is empty
     ])
-    const problem = this.#problem()
-    const damagedFiles = listDamaged(this.#file)
     return {
       freeBytes: bavail * bsize,
       walBytes: wal?.size ?? 0,
-      damagedFiles,
-      ...(problem && { problem: problem.message }),
+      damagedFiles: listDamaged(this.#file),
+      ...(isMarkedDamaged(this.#file) && { problem: new DamagedFile(this.#file).message }),
     }
-  }
-
-  #problem(): Error | undefined {
-    const missing = this.#openFiles.missing()
-    if (missing !== undefined) return new FileDeleted(missing)
-    return isMarkedDamaged(this.#file) ? new DamagedFile(this.#file, new Set()) : undefined
   }
 
   retry(filter: EntryFilter): Promise<number> {
@@ -231,26 +212,8 @@ class SqliteSpool implements Spool {
     return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
   }
 
-  /** Keeps what the inbox of an earlier release has, until its last replica has stopped and the file is removed. */
-  async adoptFormerInbox(onNotice: (notice: string) => void): Promise<void> {
-    const { signal } = this.#closing
-    let problem = ''
-    let kept: string[] = []
-    while (!signal.aborted) {
-      const adopted = await this.#worker.call('adoptFormer', kept).catch((error: Error) => error)
-      if (adopted === 'gone') return
-      if (adopted instanceof Error && adopted.message !== problem && !signal.aborted) {
-        problem = adopted.message
-        onNotice(`the inbox of an earlier release cannot be read yet: ${problem}`)
-      }
-      kept = adopted instanceof Error ? [] : adopted
-      if (kept.length === 0) await wait(FORMER_MS, undefined, { ref: false, signal }).catch(() => undefined)
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort()
-    await this.#worker.close()
+  close(): Promise<void> {
+    return this.#worker.close()
   }
 
   /**
@@ -268,12 +231,7 @@ class SqliteSpool implements Spool {
     const file = bodyName(entry.key)
     let isNeeded = false
     try {
-      await writeSynced(folder, file, body).catch(async (error) => {
-        if (error.code !== 'ENOSPC') throw error
-        await unlink(join(folder, file)) // what is written of it has taken the room that the release needs
-        if (!(await this.#worker.call('releaseFiles', entry.bytes))) throw error
-        await writeSynced(folder, file, body)
-      })
+      await writeSynced(folder, file, body)
       const result = await store({ ...entry, file }, undefined)
       isNeeded = isStored(result)
       return result

@@ -22,7 +22,6 @@ import {
 import { networkShares } from '../bounds.ts'
 import { EntryAdmin } from './admin.ts'
 import { BodyFiles } from './body-files.ts'
-import { isDamage } from './damaged-files.ts'
 import { EndedEntries } from './ended-entries.ts'
 import {
   bodyOf,
@@ -35,7 +34,6 @@ import {
   SELECTED,
   type StoredEntry,
 } from './entry-row.ts'
-import { FormerInbox } from './former-inbox.ts'
 import { LockWait } from './locks.ts'
 import { openDatabase } from './schema.ts'
 import { SharedTables } from './shared-tables.ts'
@@ -57,13 +55,8 @@ export class SqliteStore {
   readonly admin: EntryAdmin
   readonly ended: EndedEntries
   readonly summaries: Summaries
-  readonly formerInbox: FormerInbox
   readonly files: BodyFiles
   readonly shared: SharedTables
-  /** A damaged page was skipped. */
-  hasFoundDamage = false
-  /** Numbers of entries in damaged pages, which are left out. */
-  readonly unreadable = new Set<number>()
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -78,11 +71,10 @@ export class SqliteStore {
     this.files = new BodyFiles(file)
     this.summaries = new Summaries(this.#db)
     this.ended = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
-    this.formerInbox = new FormerInbox(file, bounds.rowBytes, this.ended, this.files)
     this.shared = new SharedTables(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
-    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, this.lockWait)
+    this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, new LockWait())
   }
 
   /** Runs `work`, which writes nothing, in a transaction that needs no lock of writers. */
@@ -198,35 +190,6 @@ export class SqliteStore {
     return leases
   }
 
-  /**
-   * Leases due entries of a file with damaged pages, in a transaction for each: SQLite commits none that has met damage. Leaves out those that
-   * cannot be read or leased.
-   */
-  takeFromDamaged(limit: number, leaseMs: number, demands: readonly ProjectDemand[]): Lease[] {
-    this.hasFoundDamage = true
-    const now = Date.now()
-    const leases: Lease[] = []
-    for (const { project, category } of this.view(() => this.#wanted(demands)))
-      for (const id of this.#ids(() => this.#statements.dueIds.all(project, category, now))) {
-        if (leases.length >= limit) return leases
-        const lease = this.#ifReadable(id, (row) => this.#lease(row, now + leaseMs))
-        if (lease) leases.push(lease)
-      }
-    return leases
-  }
-
-  /** Removes old entries of a file with damaged pages, as `expire` does. */
-  expireFromDamaged(before: number): StoredEntry[] {
-    this.hasFoundDamage = true
-    const { olderIds } = this.#statements
-    const ids = PRIORITIES_DOWN.flatMap((priority) => this.#ids(() => olderIds.all(priority, before)))
-    const remove = (row: Row) => {
-      this.#remove(Number(row.id))
-      return readEntry(row)
-    }
-    return ids.flatMap((id) => this.#ifReadable(id, remove) ?? [])
-  }
-
   /** Returns partitions from which entries are wanted, and not paused. */
   #wanted(demands: readonly ProjectDemand[]): Partition[] {
     const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
@@ -248,43 +211,10 @@ export class SqliteStore {
   /** Lists due entries, also those whose time was written before the clock was set back. */
   #due({ project, category }: Partition, now: number, limit: number): Row[] {
     const { due, tooLate } = this.#statements
-    const found = due.all(project, category, now, limit + this.unreadable.size)
-    const rows = found.filter(({ id }) => !this.unreadable.has(Number(id))).slice(0, limit)
+    const rows = due.all(project, category, now, limit)
     if (rows.length === limit) return rows
     const latest = [now + LONGEST_DELAY_MS, now + LONGEST_LEASE_MS]
     return [...rows, ...tooLate.all(project, category, ...latest, limit - rows.length)]
-  }
-
-  /** Returns the numbers of entries in an index, without those that cannot be read; none when the index is damaged. */
-  #ids(read: () => Row[]): number[] {
-    try {
-      const ids = this.view(read).map(({ id }) => Number(id))
-      return ids.filter((id) => !this.unreadable.has(id))
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      return []
-    }
-  }
-
-  /** Returns the result of a transaction for one row; `undefined` when it is gone, or when damage prevents that, which is noted. */
-  #ifReadable<T>(id: number, work: (row: Row) => T): T | undefined {
-    try {
-      return this.commit(() => {
-        const row = this.#statements.one.get(id)
-        return row && work(row)
-      })
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      this.unreadable.add(id)
-      return undefined
-    }
-  }
-
-  /** Reads all entries again. The cache may hold what the disk returned wrongly. */
-  forgetDamage(): void {
-    this.#db.exec('PRAGMA shrink_memory')
-    this.hasFoundDamage = false
-    this.unreadable.clear()
   }
 
   /** Returns `undefined` when the body is a file, or the entry is gone. */
@@ -304,13 +234,8 @@ export class SqliteStore {
 
   /** Returns `false` when the lease, which ends at `until`, was lost. `bytes` are those of a body that is copied. */
   finish(id: number, until: number, ending?: Ending & { bytes: number }): boolean {
-    try {
-      if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
-      return this.#countRemoved(this.#statements.finish.get(id, until))
-    } catch (error) {
-      if (isDamage(error)) this.unreadable.add(id) // else it would be delivered again and again
-      throw error
-    }
+    if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
+    return this.#countRemoved(this.#statements.finish.get(id, until))
   }
 
   /** Ends up to 500 entries of each priority, and returns them. Fewer large ones: their bodies are copied through the log. */
@@ -450,14 +375,7 @@ function prepare(db: DatabaseSync) {
     insert: db.prepare(
       `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    dueIds: db.prepare(
-      'SELECT id FROM envelopes INDEXED BY envelopes_due WHERE project = ? AND category = ? AND due <= ? ORDER BY due LIMIT 1000',
-    ),
     leased: db.prepare('SELECT 1 FROM envelopes WHERE id = ? AND due = ?'),
-    one: db.prepare(`${entries} WHERE id = ?`),
-    olderIds: db.prepare(
-      'SELECT id FROM envelopes INDEXED BY envelopes_rank WHERE priority = ? AND received < ? ORDER BY received LIMIT 500',
-    ),
     tooLate: db.prepare(
       `${entries} WHERE project = ? AND category = ? AND due > ? AND (due = put_off OR due > ?) ORDER BY due LIMIT ?`,
     ),

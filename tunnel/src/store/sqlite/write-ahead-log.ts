@@ -1,107 +1,67 @@
 /** Write-ahead log of the spool's SQLite file, which every writer keeps short. */
 
 import { statSync } from 'node:fs'
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { PAGE_BYTES } from './entry-row.ts'
-import { hasErrorCode, type LockWait, SQLITE_BUSY } from './locks.ts'
-
-const READER_MS = 1_000
-const IMPATIENT_MS = 5_000 // after a long wait, so that calls do not wait one after the other
+import type { DatabaseSync } from 'node:sqlite'
+import { type LockWait, SQLITE_BUSY } from './locks.ts'
 
 /** Modes of sqlite.org/pragma.html#pragma_wal_checkpoint. `RESTART` leaves the log its space on the disk. */
 export type CheckpointMode = 'RESTART' | 'TRUNCATE'
 
+/** Another connection reads, writes or moves the log. */
+class CheckpointBusy extends Error {
+  readonly errcode = SQLITE_BUSY
+}
+
 export class WriteAheadLog {
   readonly #db: DatabaseSync
-  readonly #spoolFile: string
   readonly #file: string
-  readonly #pages: StatementSync
   readonly #maxBytes: number
-  readonly #now: () => number
-  readonly #lockWait: LockWait
-  #impatientUntil = 0
+  readonly #wait: LockWait
 
-  constructor(
-    db: DatabaseSync,
-    spoolFile: string,
-    maxBytes: number,
-    lockWait: LockWait,
-    now = () => performance.now(),
-  ) {
+  /** `wait` is for checkpoints only: after a long one, later checkpoints try once. */
+  constructor(db: DatabaseSync, spoolFile: string, maxBytes: number, wait: LockWait) {
     this.#db = db
-    this.#spoolFile = spoolFile
     this.#file = walFileOf(spoolFile)
-    this.#pages = db.prepare('PRAGMA page_count')
     this.#maxBytes = maxBytes
-    this.#lockWait = lockWait
-    this.#now = now
+    this.#wait = wait
   }
 
   isLong(): boolean {
     return fileBytes(this.#file) > this.#maxBytes
   }
 
-  /** Returns the bytes by which the file becomes longer when the log, with the current transaction, is moved into it. */
-  growthOfFile(): number {
-    return Number(this.#pages.get()?.page_count) * PAGE_BYTES - fileBytes(this.#spoolFile)
+  /** Returns `true` when it could take more room in the file than the reserve leaves, with one more transaction. */
+  isTooLong(): boolean {
+    return fileBytes(this.#file) > 1.5 * this.#maxBytes
   }
 
-  /** Moves the log into the file if it is long. Returns `false` when it stays long, and is twice as long as it may be. */
-  shorten(mode: CheckpointMode): boolean {
-    return !this.isLong() || this.checkpoint(mode) || fileBytes(this.#file) <= 2 * this.#maxBytes
+  /** Moves the log into the file if it is long. */
+  shorten(mode: CheckpointMode): void {
+    if (this.isLong()) this.checkpoint(mode)
   }
 
   /** Moves a log that is a quarter as long as it may be into the file. Returns `false` when something stands in the way. */
   shortenWhenIdle(mode: CheckpointMode): boolean {
-    return fileBytes(this.#file) < this.#maxBytes / 4 || this.#moveIntoFile(mode) === undefined
+    return fileBytes(this.#file) < this.#maxBytes / 4 || this.#moveIntoFile(mode)
   }
 
-  /**
-   * Moves the log into the file. Returns `false` when the disk is full, when a reader stands in the way for a second, or when other
-   * connections do until the wait of the batch is over: on a slow disk, their checkpoints and commits take seconds. For a reader only the
-   * pauses between attempts count, since an attempt may take seconds, too. After that it tries only once.
-   */
+  /** Moves the log into the file. Returns `false` when the disk is full, or when other connections stand in the way for 5 s: on a slow disk, commits take seconds. */
   checkpoint(mode: CheckpointMode): boolean {
     const wasLong = this.isLong()
-    for (let readerMs = 0; ; ) {
-      const obstacle = this.#moveIntoFile(mode)
-      if (obstacle === 'full disk') return false
-      if (obstacle === undefined || (wasLong && !this.isLong())) {
-        this.#impatientUntil = 0
-        return true // or another replica has done it
-      }
-      const now = this.#now()
-      if (now < this.#impatientUntil) return false
-      if (readerMs > READER_MS || this.#lockWait.isOver()) {
-        this.#impatientUntil = obstacle === 'reader' ? now + IMPATIENT_MS : Infinity
-        if (obstacle !== 'reader') this.#lockWait.giveUp()
-        return false
-      }
-      const pausedMs = this.#lockWait.pause(1 + Math.random())
-      if (obstacle === 'reader') readerMs += pausedMs
-    }
-  }
-
-  /** Returns what stands in the way. */
-  #moveIntoFile(mode: CheckpointMode): 'full disk' | 'checkpoint' | 'reader' | 'writer' | undefined {
+    this.#wait.begin()
     try {
-      const { busy, log, checkpointed } = this.#db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() ?? {}
-      if (busy === 0) return undefined
-      if (log === -1) return 'checkpoint'
-      return log === checkpointed && this.#isBeingWritten() ? 'writer' : 'reader'
+      this.#wait.run(() => {
+        if (this.#moveIntoFile(mode) || (wasLong && !this.isLong())) return // or another replica has done it
+        throw new CheckpointBusy()
+      })
+      return true
     } catch {
-      return 'full disk'
+      return false
     }
   }
 
-  #isBeingWritten(): boolean {
-    try {
-      this.#db.exec('BEGIN IMMEDIATE; ROLLBACK')
-      return false
-    } catch (error) {
-      if (hasErrorCode(error, [SQLITE_BUSY])) return true
-      throw error
-    }
+  #moveIntoFile(mode: CheckpointMode): boolean {
+    return this.#db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy === 0
   }
 }
 
