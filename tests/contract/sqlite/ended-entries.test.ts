@@ -13,7 +13,7 @@ import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { LARGE_BYTES, OTHER_PROJECT, PLENTY, PROJECT } from '../../support/spool/entries.ts'
+import { LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
 import { bytesOf, inPieces, keysOf, plain, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease } from '../../support/spool/previous-release.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -157,63 +157,29 @@ describe('Ended entries in a SQLite file', () => {
     expect(query('SELECT * FROM totals')).toEqual([])
   })
 
-  it('are at most 10,000 lines without a body, and 500 of one network, and none with a body gives way to lines', async () => {
-    const spool = await open({ addressShare: 0.05 })
-    const count = (kind: string, name: string, many: number) =>
-      change(`INSERT INTO totals VALUES ('${kind}', '${name}', '', ${many}, ${many})
-        ON CONFLICT DO UPDATE SET envelopes = envelopes + ${many}, bytes = bytes + ${many}`)
-    const copy = (many: number, network: string) => {
-      change(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
-        INSERT INTO entries (state, ended, key, project, category, priority, network, received, size, bytes, stored, receipt, headers)
-        SELECT state, ended + 1, '${network}' || i, project, category, priority, '${network}', received, size, 1, 0, receipt, headers
-        FROM n, (SELECT * FROM entries ORDER BY id LIMIT 1)`)
-      for (const kind of ['dead', 'line']) {
-        count(kind, '', many)
-        if (network !== '') count(`${kind}-network`, network, many)
-      }
-    }
-    const lines = (where = 'NOT stored') => query(`SELECT count(*) AS many FROM entries WHERE ${where}`)
-    await decline(spool, 100, 1, '198.51.100.9')
-    copy(600, '198.51.100.1')
-    await decline(spool, 100, 1, '198.51.100.1')
-    expect(lines("network = '198.51.100.1' AND NOT stored")).toEqual([{ many: 500 }])
-    copy(9_700, '')
-    await decline(spool, 100)
-    expect(lines()).toEqual([{ many: 10_000 }])
-    expect(lines('stored')).toEqual([{ many: 3 }])
-    expect(await spool.entries.list({ projects: [] }, PAGE)).toEqual([])
-  })
-
-  it('of one project, or of all mirrors together, take half of the room at most', async () => {
-    const spool = await open({ bytes: 64 * MIB, projectShare: 0.5 })
-    const room = divideSpace(64 * MIB, folder).entryBytes / 10
-    const expireMany = async (project: string, many: number) => {
-      for (let n = 0; n < many; n++) await store(spool, { project, bytes: 200_000 })
-      expect(await spool.expire(Date.now() + HOUR_MS)).toHaveLength(many)
-    }
-    const bytesOf = async (...projects: string[]) => (await spool.entries.count({ projects })).bytes
-    const mirrors = ['a', 'b'].map((host) => `https://0123456789abcdef@${host}.example/1#mirror`)
-    await expireMany(OTHER_PROJECT, 4)
-    await expireMany(PROJECT, 30)
-    expect(await bytesOf(OTHER_PROJECT)).toBe(4 * 200_000)
-    expect(await bytesOf(PROJECT)).toBeLessThan(room / 2)
-    expect(await bytesOf(PROJECT)).toBeGreaterThan(room / 3)
-    await spool.entries.purge({ projects: [PROJECT] })
-    for (const mirror of mirrors) await expireMany(mirror, 30)
-    expect(await bytesOf(...mirrors)).toBeLessThan(room / 2)
-    expect(await bytesOf(OTHER_PROJECT)).toBe(4 * 200_000)
-  })
-
-  it('have their totals and indexes in a file of a release without shares of projects', async () => {
+  it('are at most 10,000 lines without a body, of which the oldest go first', async () => {
     const spool = await open()
-    await decline(spool, 100, 2)
-    await spool.close()
-    change(`DROP INDEX entries_lines; DROP INDEX entries_dead_project;
-      DELETE FROM totals WHERE kind IN ('dead-project', 'line')`)
-    const again = await open({ projectShare: 0.5 })
-    await decline(again, 100)
-    expect(await again.entries.purge({})).toBe(3)
-    expect(query('SELECT * FROM totals')).toEqual([])
+    await decline(spool, 100)
+    change(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10200)
+      INSERT INTO entries (state, ended, key, project, category, priority, network, received, size, bytes, stored, receipt, headers)
+      SELECT 'evicted', ended - i, 'line ' || i, project, category, priority, network, received, size, 1, 0, receipt, headers
+      FROM n, (SELECT * FROM entries)`)
+    await spool.expire(0)
+    const [lines] = query('SELECT count(*) AS many, max(ended) AS newest FROM entries WHERE NOT stored')
+    const [stored] = query('SELECT count(*) AS many, max(ended) AS newest FROM entries WHERE stored')
+    expect(lines?.many).toBe(10_000)
+    expect(stored?.many).toBe(1)
+    expect(Number(lines?.newest)).toBe(Number(stored?.newest) - 1)
+  })
+
+  it('of one network push out none of another one', async () => {
+    const spool = await open({ bytes: 64 * MIB, addressShare: 0.5 })
+    await decline(spool, 200_000, 4, '198.51.100.9')
+    await decline(spool, 200_000, 30, '203.0.113.1')
+    const networks = query('SELECT network, count(*) AS many FROM entries GROUP BY network ORDER BY network')
+    const [other, flood] = networks
+    expect(other?.many).toBe(4)
+    expect(Number(flood?.many) * 200_000).toBeLessThan(divideSpace(64 * MIB, folder).entryBytes / 20)
   })
 
   it('keep their files across restarts, and lose them to pending entries that need the room', async () => {
@@ -226,7 +192,7 @@ describe('Ended entries in a SQLite file', () => {
     while (!isFull) isFull = (await putOne(again, { bytes: 1_000_000 })).result.kind === 'full'
     while ((await putOne(again, { bytes: 10_000 })).result.kind !== 'full');
     expect(endedFiles()).toEqual([])
-    for (const { isStored } of await again.entries.list({}, PAGE)) expect(isStored).toBe(false)
+    expect(await again.entries.list({}, PAGE)).toEqual([])
     expect(await again.entries.resend({}, 10)).toMatchObject({ entries: [], isOver: true })
   })
 
@@ -249,7 +215,7 @@ describe('Ended entries in a SQLite file', () => {
     while ((await putOne(spool, { bytes: 1_000_000, network })).result.kind !== 'full');
     while ((await putOne(spool, { bytes: 90_000, network })).result.kind !== 'full');
     const { after, ...step } = await spool.entries.resend({}, 10)
-    expect(step).toEqual({ entries: [], isOver: false, hasLeft: true })
+    expect(step).toEqual({ entries: [], isOver: false })
     expect(await spool.entries.resend({}, 10, after)).toMatchObject({ entries: [], isOver: true })
     await spool.purge({})
     expect((await spool.entries.resend({}, 10)).entries).toHaveLength(1)
@@ -264,13 +230,12 @@ describe('Ended entries in a SQLite file', () => {
     expect((await spool.entries.resend({}, 1)).entries).toHaveLength(1)
   })
 
-  it('are not resent without their file, of which the line stays', async () => {
+  it('are removed by a resend when their file is lost', async () => {
     const spool = await open()
     await decline(spool, LARGE_BYTES)
     for (const name of endedFiles()) rmSync(join(folder, 'entries', name))
     expect((await spool.entries.resend({}, 10)).entries).toEqual([])
-    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ isStored: false }])
-    expect((await spool.entries.resend({}, 10)).isOver).toBe(true)
+    expect(await spool.entries.list({}, PAGE)).toEqual([])
     expect((await spool.totals()).envelopes).toBe(0)
   })
 

@@ -162,7 +162,7 @@ export function entryPromises(name: string, open: OpenStore): void {
             { key: session.key, eventId: EVENT, isStored: false },
           ])
           expect(await here.entries.count({})).toEqual({ entries: 0, bytes: 0 })
-          expect(await here.entries.resend({}, 10)).toEqual({ entries: [], isOver: true, hasLeft: false })
+          expect(await here.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
         }
       })
     })
@@ -267,7 +267,7 @@ export function entryPromises(name: string, open: OpenStore): void {
           const other = await opened.spool()
           const { entries } = await other.entries.resend({}, 10)
           expect(entries).toMatchObject([{ key: entry.key, bytes, project: entry.project }])
-          expect(await other.entries.resend({}, 10)).toEqual({ entries: [], isOver: true, hasLeft: false })
+          expect(await other.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
           expect(await spool.entries.list({}, PAGE)).toEqual([])
           expect(await spool.expire(Date.now() - 30_000)).toEqual([])
           const [lease] = await takeAll(other, 1)
@@ -282,10 +282,9 @@ export function entryPromises(name: string, open: OpenStore): void {
           const hourAgo = Date.now() - HOUR_MS
           expect(await spool.entries.count({ notResentSince: hourAgo })).toEqual({ entries: 0, bytes: 0 })
           expect(await spool.entries.resend({ notResentSince: hourAgo }, 10)).toMatchObject({ isOver: true })
-          expect(await spool.entries.count({ resentSince: hourAgo })).toEqual({ entries: 1, bytes })
-          expect(await spool.entries.projects({ resentSince: hourAgo })).toEqual([entry.project])
+          expect(await spool.entries.count({})).toEqual({ entries: 1, bytes })
+          expect(await spool.entries.projects({})).toEqual([entry.project])
           expect(await spool.entries.projects({ notResentSince: hourAgo })).toEqual([])
-          expect((await spool.entries.count({ resentSince: Date.now() + HOUR_MS })).entries).toBe(0)
           expect(await spool.entries.count({ notResentSince: Date.now() + HOUR_MS })).toMatchObject({
             entries: 1,
           })
@@ -330,9 +329,7 @@ export function entryPromises(name: string, open: OpenStore): void {
           expect(keysOf(entries)).toEqual(resent)
           if (entries.length > 0) await end(spool, KEPT)
         }
-        expect(await spool.entries.count({ states: ['kept'], resentSince: hourAgo })).toMatchObject({
-          entries: 1,
-        })
+        expect((await spool.entries.count({ states: ['kept'] })).entries).toBe(1)
       })
 
       it('the oldest first, some at a time, and each one once', async () => {

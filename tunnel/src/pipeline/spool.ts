@@ -134,8 +134,6 @@ export type EndedFilter = {
   to?: number
   /** Leaves out entries that were resent at or after this time. */
   notResentSince?: number
-  /** Leaves out all others. */
-  resentSince?: number
 }
 
 /** Page of entries, the last one that ended first. `after` is the last entry of the previous page. */
@@ -150,15 +148,13 @@ export type Resent = {
   entries: SpoolEntry[]
   /** No other entry matches. */
   isOver: boolean
-  /** Some entries stayed, since their shares are used up. */
-  hasLeft: boolean
   /** Place at which the next step begins; absent when nothing was found. */
   after?: EndedPlace
 }
 
 /**
- * Entries that are not pending. Dead letters (`declined`, `expired`, `evicted`) stay for a week, in a tenth of the store; the oldest lose
- * their bodies first, then their lines. `kept` ones stay as long as `SpoolBounds.kept` says, and the oldest go first. One network has the
+ * Entries that are not pending. Dead letters (`declined`, `expired`, `evicted`) stay for a week, in a tenth of the store, and the oldest go
+ * first. `kept` ones stay as long as `SpoolBounds.kept` says, and the oldest go first. One network has the
  * same share of both as of pending entries, and pending entries come first: these give way.
  */
 export type Entries = {

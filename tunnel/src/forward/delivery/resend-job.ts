@@ -45,8 +45,8 @@ type SharedJob = {
   bytes: number
   sent: number
   bytesSent: number
-  /** Absent before its first step. */
-  pass?: Pass
+  /** Place at which the next step begins; absent before the first one. */
+  after?: EndedPlace
   samples: { time: number; sent: number }[]
   waiting?: string
   owner: string
@@ -55,10 +55,7 @@ type SharedJob = {
   finished?: number
 }
 
-/** One pass through the entries, from the oldest one on. Those whose share is used up are left to the next pass. */
-type Pass = { after?: EndedPlace; hasPlaced: boolean; hasLeft: boolean }
-
-type Step = { entries: SpoolEntry[]; isOver: boolean; pass?: Pass; waiting?: string }
+type Step = { entries: SpoolEntry[]; isOver: boolean; after?: EndedPlace; waiting?: string }
 
 const KEY = 'resend'
 const STEP_MS = 250
@@ -118,12 +115,13 @@ export class ResendJobs {
     const { entries } = this.#deps.spool
     const { notResentSince, ...filter } = filterOf(order, this.#deps.now())
     const projects = order.found?.undeliverable
-    const [selected, recent, undeliverable] = await Promise.all([
+    const [all, recent, selected, undeliverable] = await Promise.all([
+      entries.count(filter),
+      entries.count({ ...filter, notResentSince }),
       entries.count({ ...filter, notResentSince }, order.limit),
-      entries.count({ ...filter, resentSince: notResentSince }),
       projects ? entries.count({ ...filter, projects }) : { entries: 0 },
     ])
-    return { ...selected, skipped: recent.entries, undeliverable: undeliverable.entries }
+    return { ...selected, skipped: all.entries - recent.entries, undeliverable: undeliverable.entries }
   }
 
   /** Reports whether a configured project takes what an order selects. */
@@ -215,9 +213,9 @@ export class ResendJobs {
 
   async #step(job: SharedJob): Promise<Step> {
     const { spool, deliverer } = this.#deps
-    const { order, sent, pass = { hasPlaced: false, hasLeft: false } } = job
+    const { order, sent } = job
     const left = (order.limit ?? Infinity) - sent
-    const waitFor = (waiting: string): Step => ({ entries: [], isOver: false, pass, waiting })
+    const waitFor = (waiting: string): Step => ({ entries: [], isOver: false, waiting })
     const capacity = deliverer.capacity(this.#isWanted(order))
     if (capacity === undefined) return { entries: [], isOver: true } // its project is not configured any more
     const { pending, isIdle } = await this.#readPending(order)
@@ -227,33 +225,21 @@ export class ResendJobs {
     const rate = Math.max(capacity * SHARE, isIdle ? idleRate : 0)
     const allowed = capacity === 0 ? 1 : this.#allowance(Math.min(MAX_RATE, rate))
     const batch = Math.min(left, allowed)
-    if (batch === 0) return { entries: [], isOver: false, pass }
+    if (batch === 0) return { entries: [], isOver: false }
     if (pending >= MAX_PENDING + batch) return waitFor('other envelopes are pending')
     const filter = filterOf(order, job.started - this.#offsetMs())
-    const { entries, isOver, hasLeft, after } = await spool.entries.resend(filter, batch, pass.after)
+    const { entries, isOver, after } = await spool.entries.resend(filter, batch, job.after)
     this.#allowed -= entries.length
     for (const entry of entries) {
       this.#noteResent(entry)
       this.#fed.add(`${entry.project} ${entry.category}`)
     }
-    const passed = {
-      ...(after && { after }),
-      hasPlaced: pass.hasPlaced || entries.length > 0,
-      hasLeft: pass.hasLeft || hasLeft,
-    }
-    if (!isOver) return { entries, isOver: entries.length >= left, pass: passed }
-    if (!passed.hasLeft || (await this.#isFutile(passed))) return { entries, isOver }
-    return { entries, isOver: false, waiting: 'the share of a network or a project is used up' }
+    return { entries, isOver: isOver || entries.length >= left, ...(after && { after }) }
   }
 
   #noteResent(entry: SpoolEntry): void {
     this.#deps.deliverer.noteResent(entry.project)
     this.#deps.onResent(entry)
-  }
-
-  /** Returns `true` after a pass in which no entry had room, though nothing is pending that could make room later. */
-  async #isFutile({ hasPlaced }: Pass): Promise<boolean> {
-    return !hasPlaced && (await this.#deps.spool.totals()).envelopes === 0
   }
 
   /** Returns what live traffic has left of the rate of an idle upstream since the last step. */
@@ -303,9 +289,9 @@ export class ResendJobs {
     }
   }
 
-  #add(job: SharedJob, { entries, isOver, pass, waiting }: Step): SharedJob {
+  #add(job: SharedJob, { entries, isOver, after, waiting }: Step): SharedJob {
     const { replica } = this.#deps
-    const { waiting: _waiting, pass: _pass, ...others } = job
+    const { waiting: _waiting, ...others } = job
     const time = this.#time()
     const sent = job.sent + entries.length
     return {
@@ -313,7 +299,7 @@ export class ResendJobs {
       sent,
       bytesSent: job.bytesSent + entries.reduce((sum, { bytes }) => sum + bytes, 0),
       samples: [...job.samples.filter((sample) => time - sample.time < SAMPLE_MS), { time, sent }].slice(-40),
-      ...(pass && { pass }),
+      ...(after && { after }),
       ...(waiting !== undefined && { waiting }),
       ...{ owner: replica, beat: time },
       ...(isOver && job.stopped === undefined && { finished: time }),

@@ -417,7 +417,7 @@ function parseNote(headers: JsMsg['headers'], seq: number): StoredNote {
 
 function matches(
   found: Found,
-  { states, projects, eventId, from, to, resentSince, notResentSince }: EndedFilter,
+  { states, projects, eventId, from, to, notResentSince }: EndedFilter,
 ): boolean {
   return (
     (states?.includes(found.state) ?? true) &&
@@ -425,7 +425,6 @@ function matches(
     (eventId === undefined || found.eventId === eventId) &&
     found.ended >= (from ?? -Infinity) &&
     found.ended <= (to ?? Infinity) &&
-    (found.resent ?? -Infinity) >= (resentSince ?? -Infinity) &&
     (found.resent ?? -Infinity) < (notResentSince ?? Infinity)
   )
 }

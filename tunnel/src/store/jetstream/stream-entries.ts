@@ -123,7 +123,7 @@ export class StreamEntries implements Entries {
 
   /** After a failure it returns what is pending by then, since each has its final outcome only now. */
   async resend(filter: EndedFilter, limit: number, after?: EndedPlace): Promise<Resent> {
-    const resent: Resent = { entries: [], isOver: true, hasLeft: false }
+    const resent: Resent = { entries: [], isOver: true }
     try {
       for await (const { stream, found } of this.#withBodies(filter, after)) {
         resent.isOver = false
@@ -183,9 +183,9 @@ export class StreamEntries implements Entries {
     const entry = { ...spoolEntryOf(found), resent: now }
     try {
       const { kind } = await this.#deps.put(entry, { chunks: () => stream.body(found) })
+      if (kind === 'full') return
       if (kind === 'stored') resent.entries.push(entry)
-      if (kind === 'full') resent.hasLeft = true
-      else await (stream === this.kept ? stream.note(found, { resent: now }) : stream.remove(found))
+      await (stream === this.kept ? stream.note(found, { resent: now }) : stream.remove(found))
     } catch (error) {
       if (!(error instanceof UnreadableBody)) throw error
       if (error instanceof WrongSize) this.#deps.onNotice(error.message) // else another replica has resent it

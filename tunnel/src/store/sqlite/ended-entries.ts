@@ -2,7 +2,6 @@
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INBOX_DSN } from 'contract/dsn'
-import { MIRROR_MARK, shareOf } from '../../pipeline/projects.ts'
 import {
   ENDED_STATES,
   type EndedEntry,
@@ -19,9 +18,6 @@ import type { BodyFiles } from './body-files.ts'
 import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { EndedKind, Usage } from './usage.ts'
-
-/** Result of `shareOf`, for an index. */
-const SHARING = `CASE WHEN substr(project, -${MIRROR_MARK.length}) = '${MIRROR_MARK}' THEN '${MIRROR_MARK}' ELSE project END`
 
 /** Additive: the previous release ignores the table. */
 export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
@@ -52,23 +48,13 @@ CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL
 CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept';
-CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0;
-CREATE INDEX IF NOT EXISTS entries_dead_project ON entries (${SHARING}, stored, ended) WHERE state <> 'kept'`
+CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0`
 
-export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & { entryBytes: number }
+export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'kept'> & { entryBytes: number }
 
-/** Dead letters and kept entries have bounds of their own. */
-type Kind = 'dead' | 'kept'
 type Limits = { bytes: number; ageMs: number }
-/** Entries that share a part of a bound: of a network or a project, or all of a kind. */
-type Group = { of: 'all' | 'network' | 'project'; name: string; share: number }
-type Owner = { network: string; project: string }
 /** End of a delivery as a row has it. */
-type Ended = {
-  state: EndedState
-  status?: number | null | undefined
-  answer?: string | null | undefined
-}
+type Ended = { state: EndedState; status?: number | undefined; answer?: string | undefined }
 
 const LINE_BYTES = 1024 // of a row without a body and an answer, in the table and its indexes
 const INDEX_BYTES = 350 // of the indexes that pending entries do not have
@@ -78,7 +64,6 @@ const PRUNED = 500 // in one transaction
 const PRUNED_FOR_ONE = 2 // with each entry, so that pruning keeps up
 const MAX_BATCH_BYTES = 4 * 1024 * 1024 // of bodies that a resend copies through the log in one transaction
 
-const NEVER = -1 // as the time of a resend
 const LAST = Number.MAX_SAFE_INTEGER
 
 /** Runs in a transaction of its caller. */
@@ -89,17 +74,17 @@ export class EndedEntries {
   readonly #usage: Usage
   readonly #files: BodyFiles
   readonly #summaries: Summaries
-  readonly #limits: Record<Kind, Limits>
+  readonly #limits: Record<EndedKind, Limits>
   /** Dead letters of which only the line is left. */
   readonly #maxLines: number
-  readonly #shares: Pick<EndedBounds, 'addressShare' | 'projectShare'>
+  readonly #addressShare: number
 
   constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, summaries: Summaries, bounds: EndedBounds) {
     this.#statements = prepare(db)
     this.#usage = usage
     this.#files = files
     this.#summaries = summaries
-    this.#shares = bounds
+    this.#addressShare = bounds.addressShare
     const { bytes, lines } = deadLetterLimits(bounds.entryBytes)
     this.#maxLines = lines
     this.#limits = {
@@ -108,64 +93,54 @@ export class EndedEntries {
     }
   }
 
-  /**
-   * Copies a pending entry that is about to be removed. Without room for its body, only the line of a dead letter stays. A kept entry counts as
-   * resent only once it was resent itself: the server has accepted it once.
-   */
-  add(id: number, { state, status = null, answer = null }: Ended): void {
-    const kind = kindOf(state)
-    const row = this.#statements.pending.get(Number(kind === 'kept'), id)
+  /** Copies a pending entry that is about to be removed. */
+  add(id: number, ending: Ended): void {
+    const row = this.#statements.pending.get(Number(ending.state !== 'evicted'), id)
     if (!row) return
     const entry = readEntry(row)
-    const { key, project, file } = entry
-    if (!this.hasRoom()) {
-      if (state === 'kept' && project === INBOX_DSN)
-        throw new Error('the disk is full: the envelope stays pending, since only the inbox would have it')
-      return
-    }
-    if (this.#isKept(key)) return void this.#statements.note.run(status, answer, key)
-    const summary =
-      kind === 'kept' ? this.#summarise(entry, bodyOf(row), this.#files.pathOfPending) : undefined
-    const bytes = Number(row.bytes) + bytesBeside(answer, summary)
-    const owner = ownerOf(entry)
-    this.#removeKey(key)
-    this.#prune(kind, PRUNED_FOR_ONE)
-    const isStored = state !== 'evicted' && this.#makeRoom(kind, owner, bytes)
-    if (!isStored && kind === 'kept') return
-    const moved = isStored && file !== undefined ? this.#files.keep(file) : null
-    const taken = isStored ? bytes : lineBytes(answer)
-    const { lastInsertRowid } = this.#statements.move.run(
-      ...[state, Date.now(), status, answer, taken, Number(isStored), Number(kind === 'dead')],
-      ...[Number(isStored), moved],
-      ...[Number(isStored), id],
-    )
-    if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
-    this.#count(kind, owner, taken, isStored, 1)
-    if (kind === 'dead') this.#dropLines(owner)
+    if (this.hasRoom()) this.#store(entry, bodyOf(row), ending, this.#files.pathOfPending)
+    else if (ending.state === 'kept' && entry.project === INBOX_DSN)
+      throw new Error('the disk is full: the envelope stays pending, since only the inbox would have it')
   }
 
   /** Stores an entry that was never pending. `file` is in the folder of ended entries. */
-  keep(
+  keep(entry: SpoolEntry, body: Uint8Array | undefined, ending: Ended): 'stored' | 'known' | 'too-large' {
+    return this.#store(entry, body, ending, this.#files.pathOfEnded)
+  }
+
+  /**
+   * Stores an entry whose body is given, or lies in a file that `pathOf` finds. Without room for its body, only the line of a dead letter stays. A
+   * kept entry counts as resent only once it was resent itself: the server has accepted it once.
+   */
+  #store(
     entry: SpoolEntry,
     body: Uint8Array | undefined,
-    { state, status = null, answer = null }: Ended,
-    ended = Date.now(),
+    { state, status = null, answer = null }: Nullable<Ended>,
+    pathOf: (file: string) => string,
   ): 'stored' | 'known' | 'too-large' {
     const { key, project, category, priority, network, received, receipt, eventId, headers, file } = entry
-    if (this.#isKept(key)) return 'known'
+    const former = this.#statements.lineOfKey.get(key)
+    if (former?.state === 'kept') {
+      this.#statements.note.run(status, answer, key)
+      return 'known'
+    }
+    this.#removeRow(former) // a dead letter whose envelope has ended again
     const kind = kindOf(state)
-    const summary = kind === 'kept' ? this.#summarise(entry, body, this.#files.pathOfEnded) : undefined
-    const bytes = diskBytesOf(entry) + bytesBeside(answer, summary)
-    const owner = ownerOf(entry)
-    this.#removeKey(key)
     this.#prune(kind, PRUNED_FOR_ONE)
-    if (!this.#makeRoom(kind, owner, bytes)) return 'too-large'
+    const summary = kind === 'kept' ? summariseBody(entry, body, pathOf) : undefined
+    const whole = diskBytesOf(entry) + INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
+    const isStored = state !== 'evicted' && this.#makeRoom(kind, network, whole)
+    const bytes = isStored ? whole : LINE_BYTES + (answer?.length ?? 0)
+    if (!isStored && (kind === 'kept' || !this.#makeRoom(kind, network, bytes))) return 'too-large'
+    if (isStored && file !== undefined && pathOf === this.#files.pathOfPending) this.#files.keep(file)
     const { lastInsertRowid } = this.#statements.insert.run(
-      ...[state, ended, status, answer, key, project, category, priority, network, received, entry.bytes],
-      ...[bytes, receipt, eventId ?? null, JSON.stringify(headers), file ?? null, body ?? null],
+      ...[state, Date.now(), kind === 'dead' ? (entry.resent ?? null) : null, status, answer],
+      ...[key, project, category, priority, network, received, entry.bytes, bytes, Number(isStored)],
+      ...[receipt, eventId ?? null, isStored ? JSON.stringify(headers) : '[]'],
+      ...[(isStored && file) || null, (isStored && body) || null],
     )
     if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
-    this.#count(kind, owner, bytes, true, 1)
+    this.#usage.countEnded(kind, network, bytes, 1)
     return 'stored'
   }
 
@@ -235,18 +210,17 @@ export class EndedEntries {
   /** Notes that an entry is pending again. A dead letter moves, a kept entry stays. */
   noteResent({ id, state }: EndedEntry, time: number): void {
     if (state === 'kept') this.#statements.noteResent.run(time, id)
-    else this.#removeRow(this.#statements.line.get(id))
+    else this.remove(id)
   }
 
-  /** Notes that the body of an entry has been lost. */
-  noteLost(id: number): void {
-    this.#removeBody(this.#statements.line.get(id))
+  remove(id: number): void {
+    this.#removeRow(this.#statements.line.get(id))
   }
 
   /** Removes up to 500 entries. Returns their number. */
   purgeEnded(filter: EndedFilter): number {
     const purged = this.#find('newest', filter, NEWEST, PRUNED)
-    for (const { id } of purged) this.#removeRow(this.#statements.line.get(id))
+    for (const { id } of purged) this.remove(id)
     return purged.length
   }
 
@@ -258,7 +232,7 @@ export class EndedEntries {
 
   /** Makes `bytes` free on a full disk. Returns `false` when there is nothing left to remove. */
   release(bytes: number): boolean {
-    const [kept, dead] = [this.#usage.of('kept', '').bytes, this.#usage.of('dead', '').bytes]
+    const [kept, dead] = [this.#usage.bytesOfEnded('kept'), this.#usage.bytesOfEnded('dead')]
     if (kept + dead <= 0) return false
     this.#shrink('kept', kept - bytes)
     this.#shrink('dead', dead - Math.max(0, bytes - kept))
@@ -266,88 +240,49 @@ export class EndedEntries {
   }
 
   deadBytes(): number {
-    return this.#usage.of('dead', '').bytes
+    return this.#usage.bytesOfEnded('dead')
   }
 
-  /** Removes entries that are too old. */
+  /** Removes entries that are too old, and the oldest lines beyond a number. */
   prune(): void {
     for (const kind of KINDS) this.#prune(kind, PRUNED)
+    const newest = this.#statements.lineAfter.get(this.#maxLines)
+    if (newest)
+      for (const row of this.#statements.oldLines.all(Number(newest.ended), PRUNED)) this.#removeRow(row)
+    this.#usage.forgetFormerKinds()
   }
 
   holdsFile(name: string): boolean {
     return this.#statements.withFile.get(name) !== undefined
   }
 
-  /** Summarises here, in the thread that has the body: that of a pending entry never leaves it. */
-  #summarise(entry: SpoolEntry, body: Uint8Array | undefined, pathOf: (file: string) => string): Summary {
-    return body ? summarise(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
-  }
-
-  #prune(kind: Kind, limit: number): void {
+  #prune(kind: EndedKind, limit: number): void {
     for (const row of this.#statements.old[kind].all(Date.now() - this.#limits[kind].ageMs, limit))
       this.#removeRow(row)
   }
 
-  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its network and its project give way, then the oldest of all. */
-  #makeRoom(kind: Kind, owner: Owner, bytes: number): boolean {
+  /** Returns `false` when an entry is larger than a share, or than the bound. The oldest of its networks give way, then the oldest of all. */
+  #makeRoom(kind: EndedKind, network: string, bytes: number): boolean {
     const { bytes: maxBytes } = this.#limits[kind]
-    const groups = this.#groupsOf(kind, owner)
-    if (groups.some(({ share }) => bytes > maxBytes * share)) return false
-    for (const group of groups) this.#shrink(kind, maxBytes * group.share - bytes, group)
+    const shares = [...networkShares(network, this.#addressShare), { name: EVERY_NETWORK, share: 1 }]
+    if (shares.some(({ share }) => bytes > maxBytes * share)) return false
+    for (const { name, share } of shares) this.#shrink(kind, maxBytes * share - bytes, name)
     return true
   }
 
-  /** Removes the oldest lines without a body beyond the bounds of a network, of a project, and of all. */
-  #dropLines(owner: Owner): void {
-    for (const group of this.#groupsOf('dead', owner)) {
-      const most = Math.max(1, Math.floor(this.#maxLines * group.share))
-      this.#removeWhile(() => this.#totalOf('line', group).envelopes > most, ['line'], group)
+  /** Removes the oldest entries of a kind and a network until the rest takes `maxBytes`. */
+  #shrink(kind: EndedKind, maxBytes: number, network = EVERY_NETWORK): void {
+    for (let rows: Row[] = []; this.#usage.bytesOfEnded(kind, network) > Math.max(0, maxBytes); ) {
+      if (rows.length === 0) rows = this.#oldest(kind, network)
+      const row = rows.shift()
+      if (!row) return
+      this.#removeRow(row)
     }
   }
 
-  /** Returns the groups of an entry, the smallest first. */
-  #groupsOf(kind: Kind, { network, project }: Owner): Group[] {
-    const { addressShare, projectShare } = this.#shares
-    const networks = networkShares(network, addressShare).map((each): Group => ({ of: 'network', ...each }))
-    const ofProject: Group = { of: 'project', name: project, share: projectShare }
-    return [...networks, ...(kind === 'dead' ? [ofProject] : []), EVERYTHING]
-  }
-
-  /** Removes the oldest kept entries, or the bodies of the oldest dead letters and then their lines, until the rest takes `maxBytes`. */
-  #shrink(kind: Kind, maxBytes: number, group: Group = EVERYTHING): void {
-    const isTooLarge = () => this.#totalOf(kind, group).bytes > Math.max(0, maxBytes)
-    this.#removeWhile(isTooLarge, kind === 'kept' ? ['kept'] : ['dead', 'line'], group)
-  }
-
-  /** Removes the oldest entries of each kind in turn. Of dead letters with a body, the line stays. */
-  #removeWhile(isTooMuch: () => boolean, kinds: readonly EndedKind[], group: Group): void {
-    for (const kind of kinds)
-      for (let rows: Row[] = []; isTooMuch(); ) {
-        if (rows.length === 0) rows = this.#oldest(kind, group, VICTIMS)
-        const row = rows.shift()
-        if (!row) break
-        if (kind === 'dead') this.#removeBody(row)
-        else this.#removeRow(row)
-      }
-  }
-
-  #totalOf(kind: EndedKind, { of, name }: Group): { envelopes: number; bytes: number } {
-    return this.#usage.of(of === 'all' ? kind : `${kind}-${of}`, name)
-  }
-
-  /** Lists the oldest entries of a group; of dead letters, those with a body. */
-  #oldest(kind: EndedKind, { of, name }: Group, limit: number): Row[] {
-    const parameters = { all: [], network: within(name), project: [name] }[of]
-    return this.#statements.oldest[kind][of].all(...parameters, limit)
-  }
-
-  #removeBody(row: Row | undefined): void {
-    if (!row) return
-    const [kind, owner, left] = [kindOf(row.state), ownerOf(row), lineBytes(row.answer)]
-    this.#statements.removeBody.run(left, Number(row.id))
-    this.#count(kind, owner, Number(row.bytes), Boolean(row.stored), -1)
-    this.#count(kind, owner, left, false, 1)
-    this.#removeFile(row)
+  #oldest(kind: EndedKind, network: string): Row[] {
+    const { ofAll, ofNetwork } = this.#statements.oldest[kind]
+    return network === EVERY_NETWORK ? ofAll.all(VICTIMS) : ofNetwork.all(...within(network), VICTIMS)
   }
 
   #removeRow(row: Row | undefined): void {
@@ -355,50 +290,28 @@ export class EndedEntries {
     const kind = kindOf(row.state)
     this.#statements.remove.run(Number(row.id))
     if (kind === 'kept') this.#summaries.remove(Number(row.id))
-    this.#count(kind, ownerOf(row), Number(row.bytes), Boolean(row.stored), -1)
-    this.#removeFile(row)
-  }
-
-  /** Counts an entry that is added, or removed. */
-  #count(kind: Kind, owner: Owner, bytes: number, isStored: boolean, sign: 1 | -1): void {
-    this.#usage.countEnded(kind, { ...owner, bytes: sign * bytes }, sign)
-    if (kind === 'dead' && !isStored) this.#usage.countEnded('line', { ...owner, bytes: 0 }, sign)
-  }
-
-  #removeFile({ file }: Row): void {
-    if (typeof file === 'string') this.#files.remove(file)
-  }
-
-  /** Removes a dead letter whose envelope has ended again. */
-  #removeKey(key: string): void {
-    this.#removeRow(this.#statements.lineOfKey.get(key))
-  }
-
-  #isKept(key: string): boolean {
-    return this.#statements.lineOfKey.get(key)?.state === 'kept'
+    this.#usage.countEnded(kind, String(row.network), Number(row.bytes), -1)
+    if (typeof row.file === 'string') this.#files.remove(row.file)
   }
 }
 
-const EVERYTHING: Group = { of: 'all', name: '', share: 1 }
-const KINDS: readonly Kind[] = ['dead', 'kept']
+type Nullable<T> = { [Name in keyof T]: T[Name] | null }
+
+const EVERY_NETWORK = ''
+const KINDS: readonly EndedKind[] = ['dead', 'kept']
 const NEWEST: EndedPlace = { ended: Number.MAX_SAFE_INTEGER, id: 0 }
 
-function kindOf(state: unknown): Kind {
+function kindOf(state: unknown): EndedKind {
   return state === 'kept' ? 'kept' : 'dead'
 }
 
-/** Returns the network, and the project whose share an entry takes. */
-function ownerOf({ network, project }: Row | SpoolEntry): Owner {
-  return { network: String(network), project: shareOf(String(project)) }
-}
-
-/** Returns the bytes that an ended entry takes beside those of a pending one. */
-function bytesBeside(answer: string | null, summary: Summary | undefined): number {
-  return INDEX_BYTES + (answer?.length ?? 0) + bytesOfSummary(summary)
-}
-
-function lineBytes(answer: unknown): number {
-  return LINE_BYTES + (typeof answer === 'string' ? answer.length : 0)
+/** Summarises here, in the thread that has the body: that of a pending entry never leaves it. */
+function summariseBody(
+  entry: SpoolEntry,
+  body: Uint8Array | undefined,
+  pathOf: (file: string) => string,
+): Summary {
+  return body ? summarise(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
 }
 
 /** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
@@ -410,10 +323,9 @@ function statesOf({ states = ENDED_STATES }: EndedFilter): readonly EndedState[]
   return states
 }
 
-function rangeOf({ projects, from = 0, to = LAST, ...filter }: EndedFilter): SQLInputValue[] {
-  const { resentSince = NEVER, notResentSince = LAST } = filter
+function rangeOf({ projects, from = 0, to = LAST, notResentSince = LAST }: EndedFilter): SQLInputValue[] {
   const names = projects ? JSON.stringify(projects) : null
-  return [from, to, names, names, resentSince, notResentSince]
+  return [from, to, names, names, notResentSince]
 }
 
 /** Ways to the rows of a filter. */
@@ -439,7 +351,7 @@ function readEnded(row: Row): EndedEntry {
   }
 }
 
-const LINE = 'SELECT id, state, network, project, bytes, stored, answer, file FROM entries'
+const LINE = 'SELECT id, state, network, bytes, file FROM entries'
 
 function prepare(db: DatabaseSync) {
   const shared = 'key, project, category, priority, network'
@@ -447,7 +359,7 @@ function prepare(db: DatabaseSync) {
     headers, file FROM entries`
   const find = (access: string) => {
     const matching = `${access} AND state = ? AND ended BETWEEN ? AND ?
-      AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, ${NEVER}) >= ? AND coalesce(resent, ${NEVER}) < ?`
+      AND (? IS NULL OR project IN (SELECT value FROM json_each(?))) AND coalesce(resent, -1) < ?`
     return {
       newest: db.prepare(
         `${selected} ${matching} AND (ended, id) < (?, ?) ORDER BY ended DESC, id DESC LIMIT ?`,
@@ -465,27 +377,15 @@ function prepare(db: DatabaseSync) {
   const lines = (index: string, where: string) =>
     db.prepare(`${LINE} INDEXED BY ${index} WHERE ${where} ORDER BY ended LIMIT ?`)
   const isKept = "state = 'kept'"
-  const ofKept = lines('entries_ended', isKept)
-  const oldestDead = (index: string, stored: 0 | 1) => {
-    const isDead = `state <> 'kept' AND stored = ${stored}`
-    return {
-      all: lines(index, isDead),
-      network: lines('entries_dead_network', `${isDead} AND network BETWEEN ? AND ?`),
-      project: lines('entries_dead_project', `${isDead} AND ${SHARING} = ?`),
-    }
-  }
+  const isDead = "state <> 'kept'"
+  const isLine = `${isDead} AND stored = 0`
+  const ofNetwork = 'AND network BETWEEN ? AND ?'
   return {
     pending: db.prepare(`SELECT ${SELECTED}, CASE WHEN ? THEN body END AS body FROM envelopes WHERE id = ?`),
     note: db.prepare('UPDATE entries SET status = ?, answer = ? WHERE key = ?'),
-    move: db.prepare(
-      `INSERT INTO entries (state, ended, status, answer, bytes, stored, resent, ${shared}, received, size, receipt, event_id, headers, file, body)
-       SELECT ?, ?, ?, ?, ?, ?, CASE WHEN ? AND arrived IS NOT NULL THEN received END, ${shared}, coalesce(arrived, received),
-         coalesce(length(body), bytes), receipt, event_id, CASE WHEN ? THEN headers ELSE '[]' END, ?, CASE WHEN ? THEN body END
-       FROM envelopes WHERE id = ?`,
-    ),
     insert: db.prepare(
-      `INSERT INTO entries (state, ended, status, answer, ${shared}, received, size, bytes, stored, receipt, event_id, headers, file, body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`,
+      `INSERT INTO entries (state, ended, resent, status, answer, ${shared}, received, size, bytes, stored, receipt, event_id, headers, file, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     one: find(ACCESS.one),
     ofEvent: find(ACCESS.ofEvent),
@@ -495,24 +395,25 @@ function prepare(db: DatabaseSync) {
     line: db.prepare(`${LINE} WHERE id = ?`),
     lineOfKey: db.prepare(`${LINE} WHERE key = ?`),
     noteResent: db.prepare('UPDATE entries SET resent = ? WHERE id = ?'),
-    removeBody: db.prepare(
-      "UPDATE entries SET body = NULL, file = NULL, stored = 0, headers = '[]', bytes = ? WHERE id = ?",
-    ),
     remove: db.prepare('DELETE FROM entries WHERE id = ?'),
     withFile: db.prepare('SELECT 1 FROM entries INDEXED BY entries_file WHERE file = ?'),
     old: {
       kept: lines('entries_ended', `${isKept} AND ended < ?`),
-      dead: lines('entries_dead', "state <> 'kept' AND ended < ?"),
+      dead: lines('entries_dead', `${isDead} AND ended < ?`),
     },
+    oldLines: lines('entries_lines', `${isLine} AND ended <= ?`),
+    lineAfter: db.prepare(
+      `SELECT ended FROM entries INDEXED BY entries_lines WHERE ${isLine} ORDER BY ended DESC LIMIT 1 OFFSET ?`,
+    ),
     oldest: {
-      // kept entries have no share of a project
       kept: {
-        all: ofKept,
-        network: lines('entries_kept_network', `${isKept} AND network BETWEEN ? AND ?`),
-        project: ofKept,
+        ofAll: lines('entries_ended', isKept),
+        ofNetwork: lines('entries_kept_network', `${isKept} ${ofNetwork}`),
       },
-      dead: oldestDead('entries_dead', 1),
-      line: oldestDead('entries_lines', 0),
+      dead: {
+        ofAll: lines('entries_dead', isDead),
+        ofNetwork: lines('entries_dead_network', `${isDead} ${ofNetwork}`),
+      },
     },
   }
 }

@@ -142,7 +142,6 @@ export class SqliteStore {
     const found = this.ended.oldest(filter, MAX_RESENT, after)
     const entries: SpoolEntry[] = []
     const resent = Date.now()
-    let hasLeft = false
     let last: EndedEntry | undefined
     for (const ended of found) {
       if (entries.length >= limit) break
@@ -155,21 +154,18 @@ export class SqliteStore {
       const entry: SpoolEntry = { ...ended, resent }
       const bytes = diskBytesOf(entry)
       const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
-      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) {
-        hasLeft = true
-        continue
-      }
+      if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) continue
       const body = this.ended.readEnded(id, key)
       const pendingFile = file === undefined ? undefined : this.files.resend(file, key)
       if (!body && pendingFile === undefined) {
-        this.ended.noteLost(id)
+        this.ended.remove(id)
         continue
       }
       this.ended.noteResent(ended, resent)
       this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
       entries.push({ ...entry, file: pendingFile })
     }
-    return { entries, isOver: !last, hasLeft, ...(last && { after: { ended: last.ended, id: last.id } }) }
+    return { entries, isOver: !last, ...(last && { after: { ended: last.ended, id: last.id } }) }
   }
 
   /** Leases due entries partition by partition, without reading those that are held back. Takes fewer large ones, to keep the log short. */

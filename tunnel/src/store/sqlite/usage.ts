@@ -10,13 +10,10 @@ export type Partition = { project: string; category: string }
 /** Part of an entry that is counted. `bytes` is the size on disk. */
 export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
 
-/**
- * Kind of total, as in the file: the spool, a project (`share`), or a network, then ended entries, of all, of a network and of a project.
- * Another kind, `lane`, is a partition.
- */
-export type UsageKind = 'all' | 'share' | 'network' | EndedKind | `${EndedKind}-${'network' | 'project'}`
-/** Dead letters, those of which only the line is left, and kept entries. */
-export type EndedKind = 'dead' | 'line' | 'kept'
+/** Kind of total, as in the file: the spool, a project (`share`), or a network. Another kind, `lane`, is a partition. */
+export type UsageKind = 'all' | 'share' | 'network' | EndedKind | `${EndedKind}-network`
+/** Ended entries: dead letters, and kept ones. */
+export type EndedKind = 'dead' | 'kept'
 
 type Change = { key: [kind: string, name: string, category: string]; envelopes: number; bytes: number }
 
@@ -37,13 +34,21 @@ export class Usage {
     for (const { name } of networksAround(network)) this.#change(['network', name, ''], sign, sign * bytes)
   }
 
-  /** Counts ended entries that are added or removed, or that became larger. */
-  countEnded(kind: EndedKind, counted: Omit<Counted, 'category'>, envelopes: number): void {
-    const { network, project, bytes } = counted
-    this.#change([kind, '', ''], envelopes, bytes)
+  /** Counts an ended entry that is added, or removed. */
+  countEnded(kind: EndedKind, network: string, bytes: number, sign: 1 | -1): void {
+    this.#change([kind, '', ''], sign, sign * bytes)
     for (const { name } of networksAround(network))
-      this.#change([`${kind}-network`, name, ''], envelopes, bytes)
-    if (kind !== 'kept') this.#change([`${kind}-project`, project, ''], envelopes, bytes)
+      this.#change([`${kind}-network`, name, ''], sign, sign * bytes)
+  }
+
+  /** Returns the bytes of the ended entries of a network, or of all. */
+  bytesOfEnded(kind: EndedKind, network = ''): number {
+    return this.of(network === '' ? kind : `${kind}-network`, network).bytes
+  }
+
+  /** Removes totals that only the previous release keeps: wrong ones would make it remove dead letters after a rollback. */
+  forgetFormerKinds(): void {
+    this.#statements.removeFormer.run()
   }
 
   /** Writes the changes of a transaction, each total once. */
@@ -123,6 +128,9 @@ function prepare(db: DatabaseSync) {
     removeEmpty: db.prepare(
       // Below 0: earlier releases have counted no network around that of an entry.
       'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes <= 0',
+    ),
+    removeFormer: db.prepare(
+      "DELETE FROM totals WHERE kind IN ('line', 'line-network', 'line-project', 'dead-project')",
     ),
     shares: db.prepare("SELECT name FROM totals WHERE kind = 'share'"),
     partitions: db.prepare(
