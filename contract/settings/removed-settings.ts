@@ -30,8 +30,7 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   HOURLY_QUOTA: 'Set QUOTA, such as error=50000/day,error=10000/hour.',
   HTTP2: NEW_NGINX,
   INBOX: 'Set KEEP_HOURS above 0 to keep errors and feedback beside a real DSN.',
-  INBOX_FILE:
-    'The spool has the envelopes of the inbox.',
+  INBOX_FILE: 'The spool has the envelopes of the inbox.',
   INNER_LISTEN: 'Write the address into LISTEN, followed by /inner.',
   INGEST_SUBNET: 'Set EDGE, which is also the subnet.',
   KEEPALIVE_MIN_TIMEOUT: NEW_NGINX,

@@ -15,7 +15,7 @@ describe('A project selects the stored entries', () => {
   const [own, mirror] = [OWN, MIRROR].map((dsn) => parseDsn(dsn))
   const pairs = own && mirror ? [{ source: own, target: mirror }] : []
   const spool = createMemorySpool(Date.now)
-  spool.entries.list = async () => [GONE, OTHERS].map((project) => ({ project })) as never
+  spool.entries.projects = async () => [GONE, OTHERS]
   const queries = new SpoolQueries(spool, createProjects(own ? [own] : [], pairs))
 
   it.each([

@@ -16,7 +16,6 @@ type Selection = {
 
 export const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 200
-const MAX_SEARCHED = 1_000 // ended entries, for the name of a project
 const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/
 
@@ -67,51 +66,32 @@ export class SpoolQueries {
     return { query: { ...filter, order, limit, ...(after && { after }) }, named }
   }
 
-  /** Reads a DSN, or the name of a project. Includes projects that are not configured any more, but paused or with pending entries. */
-  async keysOf(name: string): Promise<string[]> {
-    const keys = await this.#pendingKeysOf(name)
-    if (keys.length > 0) return keys
-    throw new RequestError(
-      404,
-      'No such project is configured, and the spool has no entries of it. /status lists the projects.',
-    )
-  }
-
   /** Returns `host/project` of a DSN, for logs and pages: it may have a secret. Other names are as the operator wrote them. */
   showName(name: string): string {
     const dsn = parseDsn(name)
     return dsn ? this.#projects.nameOf(formatDsn(dsn)) : name
   }
 
-  /** Reads a DSN, or the name of a project, as `keysOf` does. Includes its mirrors and, by their last entries, projects that have only ended ones. */
-  async storedKeysOf(name: string): Promise<string[]> {
-    const pending = await this.#pendingKeysOf(name)
-    const keys = pending.length > 0 ? pending : await this.#endedKeysOf(name)
-    if (keys.length > 0) return [...new Set(keys.flatMap((key) => [key, mirrorKeyOf(key)]))]
-    throw new RequestError(
-      404,
-      'No such project is configured, and the last entries of the store are not of it. Select it by its DSN, or look in /status.',
-    )
-  }
-
-  async #pendingKeysOf(name: string): Promise<string[]> {
+  /** Reads a DSN, or the name of a project. Includes projects that are not configured any more, but paused or with entries. */
+  async keysOf(name: string): Promise<string[]> {
     const dsn = parseDsn(name)
     if (dsn) return [formatDsn(dsn)]
     const { partitions, paused } = await this.#spool.totals()
     const stored = [...partitions, ...paused].flatMap(({ project }) => project ?? [])
-    return this.#named(name, [...this.#projects.destinations.map(({ key }) => key), ...stored])
-  }
-
-  async #endedKeysOf(name: string): Promise<string[]> {
-    const last = await this.#spool.entries.list({}, { limit: MAX_SEARCHED })
-    return this.#named(
-      name,
-      last.map(({ project }) => project),
+    const hasName = (key: string) => this.#projects.nameOf(key) === name
+    const keys = [...this.#projects.destinations.map(({ key }) => key), ...stored].filter(hasName)
+    const found = keys.length > 0 ? keys : (await this.#spool.entries.projects({})).filter(hasName)
+    if (found.length > 0) return [...new Set(found)]
+    throw new RequestError(
+      404,
+      'No such project is configured, and the spool has no entries of it. /status lists the projects.',
     )
   }
 
-  #named(name: string, keys: readonly string[]): string[] {
-    return [...new Set(keys)].filter((key) => this.#projects.nameOf(key) === name)
+  /** Returns the keys of a project and of its mirrors. */
+  async storedKeysOf(name: string): Promise<string[]> {
+    const keys = await this.keysOf(name)
+    return [...new Set(keys.flatMap((key) => [key, mirrorKeyOf(key)]))]
   }
 
   /** Accepts categories of pending entries that only another release knows. */

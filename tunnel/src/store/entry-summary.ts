@@ -108,7 +108,7 @@ function* chunksOf(read: ReadBytes): Generator<Buffer> {
 }
 
 /** Returns no items for an envelope that cannot be parsed. */
-export function readItems(chunks: Iterable<Buffer>): readonly Item[] {
+function readItems(chunks: Iterable<Buffer>): readonly Item[] {
   const reader = createReader()
   try {
     for (const chunk of chunks) reader.push(chunk)
