@@ -9,14 +9,11 @@ CREATE TEMP TABLE chosen AS SELECT id, key FROM recovered.envelopes LIMIT 1000;
 CREATE TEMP TABLE added AS
   SELECT * FROM recovered.envelopes
   WHERE id IN (SELECT id FROM chosen) AND key NOT IN (SELECT key FROM main.envelopes);
--- Without its network: the shares of networks are counted by the tunnels only. A file of the previous release lacks two columns: where `own` has
--- no such column, SQLite finds the one of `defaults`.
+-- Without its network: the shares of networks are counted by the tunnels only.
 INSERT INTO main.envelopes
   (key, project, category, priority, network, received, due, attempts, bytes, receipt, headers, file, body, event_id, arrived)
-  SELECT key, project, category, priority, '', received, 0, attempts, bytes, receipt, headers, file, body,
-    (SELECT event_id FROM recovered.envelopes AS own WHERE own.id = added.id),
-    (SELECT arrived FROM recovered.envelopes AS own WHERE own.id = added.id)
-  FROM added, (SELECT NULL AS event_id, NULL AS arrived) AS defaults;
+  SELECT key, project, category, priority, '', received, 0, attempts, bytes, receipt, headers, file, body, event_id, arrived
+  FROM added;
 INSERT INTO main.totals (kind, name, category, envelopes, bytes)
   SELECT 'all', '', '', count(*), sum(bytes) FROM added HAVING count(*) > 0
   UNION ALL SELECT 'lane', project, category, count(*), sum(bytes) FROM added GROUP BY project, category

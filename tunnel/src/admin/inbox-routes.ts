@@ -3,7 +3,7 @@
 import { type Context, Hono } from 'hono'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/simulated-outage.ts'
 import type { EndedEntry } from '../pipeline/spool.ts'
-import type { Inbox, PageQuery } from '../store/inbox.ts'
+import type { Inbox, InboxPageQuery } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
@@ -112,7 +112,7 @@ function notFound(): RequestError {
   return new RequestError(404, 'The inbox does not contain an envelope with this id.')
 }
 
-function readPageQuery(c: Context): [limit: number, query: PageQuery] {
+function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
   const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
   const { limit: _, after, type, hidden, ...query } = c.req.query()
   if (after !== undefined && !/^\d{1,15}$/.test(after))

@@ -60,9 +60,9 @@ type Ids = { receipt: string; eventId?: string | undefined }
 type ReadBytes = (start: number, end: number) => Buffer
 
 /** Summarises an envelope. Neither the types of its items nor their payloads are trusted. */
-export function summarise(ids: Ids, body: Uint8Array): Summary {
+export function summariseBytes(ids: Ids, body: Uint8Array): Summary {
   const envelope = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return summariseItems(ids, readItems([envelope]), (start, end) => envelope.subarray(start, end))
+  return summariseItems(ids, itemsOf([envelope]), (start, end) => envelope.subarray(start, end))
 }
 
 /** Summarises an envelope in a file, of which no more than a chunk or a payload is in memory. */
@@ -73,7 +73,7 @@ export function summariseFile(ids: Ids, path: string): Summary {
     return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start))
   }
   try {
-    return summariseItems(ids, readItems(chunksOf(read)), read)
+    return summariseItems(ids, itemsOf(chunksOf(read)), read)
   } finally {
     closeSync(file)
   }
@@ -108,7 +108,7 @@ function* chunksOf(read: ReadBytes): Generator<Buffer> {
 }
 
 /** Returns no items for an envelope that cannot be parsed. */
-function readItems(chunks: Iterable<Buffer>): readonly Item[] {
+function itemsOf(chunks: Iterable<Buffer>): readonly Item[] {
   const reader = createReader()
   try {
     for (const chunk of chunks) reader.push(chunk)

@@ -4,7 +4,7 @@ import type { InboxGroups, InboxPage } from 'contract/inbox'
 import type { EndedEntry, InboxQuery, Span, Spool, Summaries } from '../pipeline/spool.ts'
 
 /** Position in the list, and what to select. */
-export type PageQuery = InboxQuery & { after?: number | undefined }
+export type InboxPageQuery = InboxQuery & { after?: number | undefined }
 
 export class Inbox {
   readonly #spool: Spool
@@ -21,14 +21,17 @@ export class Inbox {
   }
 
   /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
-  list(limit: number, { after = Number.MAX_SAFE_INTEGER, ...query }: PageQuery = {}): Promise<InboxPage> {
+  list(
+    limit: number,
+    { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery = {},
+  ): Promise<InboxPage> {
     return this.#summaries.list(query, limit, after)
   }
 
   /** Lists groups of envelopes, the last updated one first. */
   async groups(
     limit: number,
-    { after = Number.MAX_SAFE_INTEGER, ...query }: PageQuery = {},
+    { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery = {},
   ): Promise<InboxGroups> {
     return { inbox: this.#spool.id, ...(await this.#summaries.groups(query, limit, after)) }
   }

@@ -13,7 +13,7 @@ import {
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
 import { DEAD_LETTER_MS, deadLetterLimits, networkShares } from '../bounds.ts'
-import { type Summary, summarise, summariseFile } from '../entry-summary.ts'
+import { type Summary, summariseBytes, summariseFile } from '../entry-summary.ts'
 import type { BodyFiles } from './body-files.ts'
 import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
@@ -311,7 +311,7 @@ function summariseBody(
   body: Uint8Array | undefined,
   pathOf: (file: string) => string,
 ): Summary {
-  return body ? summarise(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
+  return body ? summariseBytes(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
 }
 
 /** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
