@@ -44,7 +44,7 @@ export type Walked = { entry: Entry; id: number; place: number }
 type Unanswered = Entry & { looks: number }
 
 /** Number of a new entry, or the reason why there is none. */
-export type PutResult = number | 'known' | 'full'
+export type Published = number | 'known' | 'full'
 
 const CHUNK_BYTES = 512 * 1024
 const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
@@ -69,7 +69,7 @@ export class Messages {
   }
 
   /** Stores a body in one message, or a large one as an object and then the message that names it. */
-  async put(entry: Entry, body: SpoolBody): Promise<PutResult> {
+  async put(entry: Entry, body: SpoolBody): Promise<Published> {
     const isLarge = storedBytes(entry) > INLINE_BYTES
     const stored = isLarge ? { ...entry, file: entry.mark } : entry
     try {
@@ -221,7 +221,7 @@ export class Messages {
    * The server remembers a key for ten minutes, also when its entry is gone, or was lost between two leaders. Then the message is named after
    * that one, so that replicas which store it again agree; after a second time it has a name of its own.
    */
-  async #publish(entry: Entry, data: Uint8Array): Promise<PutResult> {
+  async #publish(entry: Entry, data: Uint8Array): Promise<Published> {
     const { key, priority, mark } = entry
     const [subject, headers] = [subjectOf(entry), this.#encode(entry)]
     let msgID = key
