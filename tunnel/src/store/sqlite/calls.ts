@@ -38,9 +38,6 @@ const GROWING: ReadonlySet<CallName> = new Set([
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_FULL = 13
 
-/** The disk or the log has no room for a call. */
-class NoRoom extends Error {}
-
 export class CallRunner {
   /** Reason why the file must take no more entries. */
   fault: Error | undefined
@@ -78,26 +75,61 @@ export class CallRunner {
     }
   }
 
-  /** When one of the calls fails, each gets its own transaction. */
   #runTogether(calls: readonly Call[]): Result[] {
+    if (!this.#shortenLog()) return calls.map((call) => failure(call, logFull()))
+    const rejection = calls.some(isGrowing) ? this.#rejection() : undefined
+    if (!rejection) return this.#commitTogether(calls)
+    const { growing = [], others = [] } = Object.groupBy(calls, (call) =>
+      isGrowing(call) ? 'growing' : 'others',
+    )
+    const rejected = growing.map((call) => failure(call, rejection))
+    return others.length === 0 ? rejected : [...rejected, ...this.#commitTogether(others)]
+  }
+
+  /** When one of the calls fails, each gets its own transaction. */
+  #commitTogether(calls: readonly Call[]): Result[] {
     try {
       const values = this.#commit(calls)
       return calls.map(({ number }, index) => ({ number, value: values[index] }))
     } catch (error) {
       if (error instanceof LockHeld) return calls.map((call) => failure(call, error))
       if (calls.length > 1) return calls.flatMap((call) => this.#runTogether([call]))
-      if (!needsRoom(error)) return calls.map((call) => failure(call, error))
+      if (!isDiskFull(error)) return calls.map((call) => failure(call, error))
       return calls.map((call) => resultOf(call, () => this.#commitWithMoreRoom(call)))
     }
   }
 
-  /** Without the reserve, the rest of the disk is for moving the log into the file: a longer log would take it away. */
-  #commit(calls: readonly Call[]): unknown[] {
+  /** Returns `false` when the log cannot be used again. Without the reserve, the rest of the disk is for moving it into the file: a longer log would take it away. */
+  #shortenLog(): boolean {
     const { log } = this.#store
-    if (this.#reserve.isFilled()) log.shorten('TRUNCATE')
-    else if (!log.checkpoint('RESTART')) throw logFull()
+    if (!this.#reserve.isFilled()) return log.checkpoint('RESTART')
+    log.shorten('TRUNCATE')
+    return true
+  }
+
+  /** Returns why no data is accepted, so that the disk keeps the room that delivery needs. */
+  #rejection(): Error | undefined {
+    if (this.fault) return this.fault
+    const hasRoom = () => this.#reserve.fill() || this.#hasRoomInFile()
+    if (!hasRoom() && !(this.#releaseEnded() && hasRoom())) return diskFull()
+    return this.#store.log.isTooLong() ? logFull() : undefined
+  }
+
+  #hasRoomInFile(): boolean {
+    return this.#store.freeBytes() > this.#reserve.bytes
+  }
+
+  /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
+  #releaseEnded(): boolean {
+    const bytes = 2 * this.#reserve.bytes // the reserve may have to wait for the space that this makes in the file
+    const [result] = this.#runTogether([{ number: 0, name: 'release', args: [bytes] }])
+    return result?.value === true
+  }
+
+  /** Throws when another replica has meanwhile given up the reserve, whose space a call that accepts data would take. */
+  #commit(calls: readonly Call[]): unknown[] {
     return this.#store.commit(() => {
-      if (calls.some(isGrowing)) this.#checkRoom()
+      if (calls.some(isGrowing) && !this.#reserve.isFilled() && !this.#hasRoomInFile()) throw diskFull()
       return calls.map((call) => this.#perform(call))
     })
   }
@@ -108,25 +140,13 @@ export class CallRunner {
       this.#store.log.checkpoint(this.#checkpointMode())
       return this.#commit([call])[0]
     } catch (error) {
-      if (!needsRoom(error) || (isGrowing(call) && !this.#releaseEnded())) throw error
+      if (!isDiskFull(error) || (isGrowing(call) && !this.#releaseEnded())) throw error
     }
-    if (!isGrowing(call)) this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
+    if (!isGrowing(call)) {
+      this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
+      if (!this.#shortenLog()) throw logFull()
+    }
     return this.#commit([call])[0]
-  }
-
-  /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
-  #releaseEnded(): boolean {
-    const bytes = 2 * this.#reserve.bytes // the reserve may have to wait for the space that this makes in the file
-    const [result] = this.#runTogether([{ number: 0, name: 'release', args: [bytes] }])
-    return result?.value === true
-  }
-
-  /** Throws when nothing is accepted, so that the disk keeps the room that delivery needs. */
-  #checkRoom(): void {
-    if (this.fault) throw this.fault
-    if (!this.#reserve.fill() && this.#store.freeBytes() <= this.#reserve.bytes)
-      throw new NoRoom('the disk is full: the rest of it is for delivering pending envelopes')
-    if (this.#store.log.isTooLong()) throw logFull()
   }
 
   /** While there is no reserve, the log keeps its space. */
@@ -158,18 +178,16 @@ export class CallRunner {
   }
 }
 
-function logFull(): NoRoom {
-  return new NoRoom(
-    'the write-ahead log is full: the disk is full or slow, or another process reads the file',
-  )
+function diskFull(): Error {
+  return new Error('the disk is full: the rest of it is for delivering pending envelopes')
+}
+
+function logFull(): Error {
+  return new Error('the write-ahead log is full: the disk is full or slow, or another process reads the file')
 }
 
 function isGrowing({ name }: Call): boolean {
   return GROWING.has(name)
-}
-
-function needsRoom(error: unknown): boolean {
-  return isDiskFull(error) || error instanceof NoRoom
 }
 
 export function isDiskFull(error: unknown): boolean {
