@@ -1,9 +1,18 @@
-/** Random names of 122 bits, in hex. */
+/** Random names of 128 bits, in hex. */
 
-import { randomUUID } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
-export const HEX_LENGTH = 32
+const NAME_BYTES = 16
+export const HEX_LENGTH = 2 * NAME_BYTES
+
+const pool = Buffer.allocUnsafe(256 * NAME_BYTES) // `randomBytes` costs 26 times as much, and `randomUUID` without dashes 4 times
+let used = pool.length
 
 export function randomHex(): string {
-  return randomUUID().replaceAll('-', '') // seven times as fast as `randomBytes`
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  used += NAME_BYTES
+  return pool.toString('hex', used - NAME_BYTES, used)
 }
