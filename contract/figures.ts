@@ -6,7 +6,7 @@
 /** Cumulative histogram: how many took at most so many seconds, by bound; `+Inf` counts all. */
 export type DurationCounts = Record<string, number>
 
-/** Counts of one span of time. Names that were not counted are absent. A single project has no items, durations, upstreams and mirrors. */
+/** Counts of one span of time. Names that were not counted are absent. */
 export type FigureCounts = {
   /** Envelopes that got an outcome, and entries that ended although nothing counted them as spooled. With `resent`, they are the sum of `outcomes` except `spooled`, `final_outcomes`, `vanished`, `unknown` and the growth of `pending`. */
   received: number

@@ -23,7 +23,7 @@ import { OpenBodies } from './http/receive.ts'
 import { nameReplica } from './http/server.ts'
 import { Counters } from './observe/counters.ts'
 import { FaultLog } from './observe/fault-log.ts'
-import { History, type HistoryDeps } from './observe/history.ts'
+import { History } from './observe/history.ts'
 import { Log, type LogOutput } from './observe/log.ts'
 import { Metrics } from './observe/metrics.ts'
 import { Receipts } from './observe/receipts.ts'
@@ -119,7 +119,7 @@ export async function openServices(
   })
   const records = {
     ...{ counters, metrics },
-    history: createHistory({ ...shared, counters, replica, sentry }),
+    history: createHistory({ counters, replica, sentry, now, log }),
     receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
@@ -193,12 +193,10 @@ function createHistory({
   sentry: { spool },
   log: { logger },
   ...deps
-}: Pick<Services, 'sentry' | 'log'> &
-  Omit<HistoryDeps, 'store' | 'storeId' | 'pending' | 'logger'>): History {
+}: Pick<Services, 'sentry' | 'log' | 'counters' | 'replica' | 'now'>): History {
   const { store } = spool
-  const storeId = () => store.id
   const pending = async () => withoutMirrors(await spool.totals())
-  return new History({ ...deps, store: store.state.snapshots, storeId, pending, logger })
+  return new History({ ...deps, store: store.state.snapshots, storeId: () => store.id, pending, logger })
 }
 
 /** Loads the mirrors where there are any. */

@@ -110,7 +110,6 @@ describe('docs/openapi.yaml', () => {
     const query = `?from=${now - 3_600_000}&to=${now + 60_000}&step=600000`
     for (const tunnel of [inbox, spooling]) await ask(tunnel, 'GET /figures', 200, query)
     await ask(inbox, 'GET /figures', 400)
-    await ask(spooling, 'GET /figures', 404, `${query}&project=none/1`)
     await ask(inbox, 'GET /receipts', 400, '?newest=x')
     await ask(inbox, 'PUT /log-level', 200, '?level=info')
     await ask(inbox, 'PUT /log-level', 400, '?level=loud')

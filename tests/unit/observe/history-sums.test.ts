@@ -15,21 +15,16 @@ const START = Date.UTC(2026, 10, 22, 12, 0)
 /** Snapshot of a minute after the start, which was counted last at its end. */
 function snapshotAt(minute: number, counts: Partial<SnapshotContent>, replica = 'r-1'): Snapshot {
   const time = START + minute * MINUTE
-  const content = { ...noCounts(), projects: {}, settled: false, last: time + MINUTE + 50 }
+  const content = { ...noCounts(), settled: false, last: time + MINUTE + 50 }
   return { time, replica, snapshot: { ...content, ...counts } }
 }
 
 function sum(
   snapshots: readonly Snapshot[],
-  {
-    from = 0,
-    to = 60,
-    step = 1,
-    project,
-  }: { from?: number; to?: number; step?: number; project?: string } = {},
+  { from = 0, to = 60, step = 1 }: { from?: number; to?: number; step?: number } = {},
 ): Figures {
   const range = { from: START + from * MINUTE, to: START + to * MINUTE, step: step * MINUTE }
-  return sumFigures(snapshots, range, MINUTE, project)
+  return sumFigures(snapshots, range, MINUTE)
 }
 
 /** Returns the envelopes received and those with a result, which must be equal. */
@@ -178,23 +173,5 @@ describe('sumFigures', () => {
       for (const { pending, unknown, received: each } of figures.points)
         expect(Math.min(pending, unknown, each)).toBeGreaterThanOrEqual(0)
     }
-  })
-
-  it('returns the counts of one project, with its pending envelopes', () => {
-    const ofProject = { ...noCounts(), outcomes: { spooled: 1, delivered: 1 } }
-    const snapshots = [
-      snapshotAt(0, {
-        ...{ outcomes: { spooled: 9 }, pending: 30, project_pending: { p: 4 } },
-        projects: { p: ofProject },
-      }),
-      snapshotAt(1, { pending: 30 }),
-    ]
-    expect(sum(snapshots, { project: 'p' })).toMatchObject({
-      pending_before: 3,
-      points: [
-        { received: 2, outcomes: { spooled: 1, delivered: 1 }, pending: 4, unknown: 0 },
-        { received: 0, pending: 4, unknown: 0 },
-      ],
-    })
   })
 })

@@ -2,35 +2,30 @@
 
 import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
 import type { Context } from 'hono'
-import { type History, MAX_PROJECTS } from '../observe/history.ts'
-import type { Projects } from '../pipeline/projects.ts'
+import type { History } from '../observe/history.ts'
 import { SNAPSHOT_STEPS } from '../pipeline/shared-state.ts'
 import { RequestError } from './responses.ts'
 
 type FiguresDeps = {
   history: History
-  projects: Projects
   /** Milliseconds since 1970. */
   now: () => number
 }
 
-/** Parameters. All but the project are required. */
-export const FIGURES_QUERY = ['from', 'to', 'step', 'project']
+/** Parameters. All are required. */
+export const FIGURES_QUERY = ['from', 'to', 'step']
 
 const MINUTE_MS = 60_000
 const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)
 
-export async function readFigures(c: Context, { history, projects, now }: FiguresDeps): Promise<object> {
+export async function readFigures(c: Context, { history, now }: FiguresDeps): Promise<object> {
   const [from, to, step] = [readTime(c, 'from'), readTime(c, 'to'), readTime(c, 'step')]
-  const project = c.req.query('project')
-  if (project !== undefined && !history.knows(project))
-    throw new RequestError(404, describeUnknownProject(project, projects))
   if (step < MIN_STEP || step % MIN_STEP !== 0)
     throw new RequestError(400, 'step is at least a minute, and a multiple of one: 60000 or more.')
   const first = Math.floor(from / step) * step
   checkRange(first, from, to, step)
   const snapshotStep = findSnapshotStep(step, now() - first)
-  return history.read({ from: first, to, step }, snapshotStep, project).catch((error: unknown) => {
+  return history.read({ from: first, to, step }, snapshotStep).catch((error: unknown) => {
     const problem = error instanceof Error ? error.message : 'unknown error'
     return c.json({ detail: `The figures cannot be read now: ${problem}.` }, 503)
   })
@@ -69,10 +64,4 @@ function findSnapshotStep(step: number, ageMs: number): number {
       ? `Figures of that age are kept in steps of ${finest.step} only; use a multiple of it.`
       : `Figures are kept for ${DAYS} days; begin later.`,
   )
-}
-
-function describeUnknownProject(project: string, projects: Projects): string {
-  return projects.all.some(({ name }) => name === project)
-    ? `Single projects are counted for the first ${MAX_PROJECTS} of SENTRY_DSN only.`
-    : 'No project has this name. GET /status lists them.'
 }

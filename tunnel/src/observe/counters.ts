@@ -99,9 +99,6 @@ const newEnvelopeCount = () => ({ ...newTimedCount(), bytes: 0, browserErrors: 0
 const newDurations = () => ({ durations: new Durations() })
 const newUpstream = () => ({ delivered: 0, durations: new Durations() })
 
-/** Counts since the start: of all projects, and of single ones, which have no items, durations, upstreams and mirrors. */
-export type Counted = FigureCounts & { projects: Record<string, FigureCounts> }
-
 const ARRIVED: ReadonlySet<string> = new Set(['delivered', 'spooled'])
 const STATUS_CLASSES = ['0xx', '1xx', '2xx', '3xx', '4xx', '5xx', '6xx', '7xx', '8xx', '9xx']
 
@@ -198,41 +195,33 @@ export class Counters {
     this.policyItems.at(policy, mode, project).count += count
   }
 
-  /** Returns all counts since the start, and those of some projects. */
-  figures(names: ReadonlySet<string> = new Set()): Counted {
-    const all = noCounts()
-    const projects = new Map(Array.from(names, (name) => [name, noCounts()]))
-    const figuresOf = (project: string) => {
-      const single = projects.get(project)
-      return single ? [all, single] : [all]
-    }
+  /** Returns all counts since the start. */
+  figures(): FigureCounts {
+    const figures = noCounts()
     for (const { labels, count, bytes, browserErrors } of this.envelopes.all) {
-      if (count === 0) continue
-      const { outcome, reason, project, category } = labels
-      for (const figures of figuresOf(project)) {
-        figures.received += count
-        figures.bytes += bytes
-        figures.browser_errors += browserErrors
-        addTo(figures.outcomes, reason === '' ? outcome : `${outcome}:${reason}`, count)
-        addTo(figures.categories, category, count)
-      }
+      const { outcome, reason, category } = labels
+      figures.received += count
+      figures.bytes += bytes
+      figures.browser_errors += browserErrors
+      addTo(figures.outcomes, reason === '' ? outcome : `${outcome}:${reason}`, count)
+      addTo(figures.categories, category, count)
     }
     for (const { labels, count } of this.finalOutcomes.all)
-      for (const figures of figuresOf(labels.project))
-        addTo(figures.final_outcomes, labels.final_outcome, count)
-    for (const { labels, count } of this.resent.all)
-      for (const figures of figuresOf(labels.project)) figures.resent += count
-    for (const { labels, count } of this.reach.all)
-      for (const figures of figuresOf(labels.project)) addTo(figures.reach, labels.result, count)
+      addTo(figures.final_outcomes, labels.final_outcome, count)
+    for (const { count } of this.resent.all) figures.resent += count
+    for (const { labels, count } of this.reach.all) addTo(figures.reach, labels.result, count)
     for (const { labels, count } of this.items.all)
-      addTo(all.items, `${labels.type}:${labels.outcome}`, count)
+      addTo(figures.items, `${labels.type}:${labels.outcome}`, count)
     for (const { labels, count } of this.mirrored.all)
-      addTo(all.mirrored, `${labels.result}:${labels.mirror}`, count)
+      addTo(figures.mirrored, `${labels.result}:${labels.mirror}`, count)
     for (const { durations } of this.durations.all)
-      for (const [bound, count] of durations.cumulative()) addTo(all.durations, bound, count)
+      for (const [bound, count] of durations.cumulative()) addTo(figures.durations, bound, count)
     for (const { labels, delivered, durations } of this.upstreams.all)
-      all.upstreams[labels.upstream] = { delivered, durations: Object.fromEntries(durations.cumulative()) }
-    return { ...all, projects: Object.fromEntries(projects) }
+      figures.upstreams[labels.upstream] = {
+        delivered,
+        durations: Object.fromEntries(durations.cumulative()),
+      }
+    return figures
   }
 
   /** Returns when envelopes were first and last not delivered, by outcome and reason. */

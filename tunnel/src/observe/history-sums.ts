@@ -1,13 +1,11 @@
 /** Sums of the history: figures of a range, from the rows of all replicas. */
 
 import { addCounts, type FigureCounts, type Figures, type FiguresPoint, noCounts } from 'contract/figures'
-import type { Counted } from './counters.ts'
 
-/** Counts of a replica in one step, of all projects and of single ones. */
-export type SnapshotContent = Counted & {
-  /** Pending envelopes in the store at the last count, of all projects and of single ones; absent when it did not respond. */
-  pending?: number
-  project_pending?: Record<string, number>
+/** Counts of a replica in one step. */
+export type SnapshotContent = FigureCounts & {
+  /** Pending envelopes in the store at the last count; absent when it did not respond. */
+  pending?: number | undefined
   /** The store had no pending envelope after a minute in which this replica spooled none and ended none. */
   settled: boolean
   /** Time of the last count. */
@@ -41,12 +39,11 @@ export function sumFigures(
   snapshots: readonly Snapshot[],
   { from, to, step }: FiguresRange,
   snapshotStep: number,
-  project?: string,
 ): Figures {
   const before = snapshots.filter(({ time }) => time < to)
   const slots = Array.from(
     Map.groupBy(before, ({ time }) => time),
-    ([time, group]) => createSlot(time, group, snapshotStep, project),
+    ([time, group]) => createSlot(time, group, snapshotStep),
   ).sort((a, b) => a.time - b.time)
   const pendingAtStart = account(slots)
   const inRange = slots.filter(({ time }) => time >= from)
@@ -55,29 +52,21 @@ export function sumFigures(
     ([time, group]) => createPoint(time, group),
   )
   const pendingBefore = slots.findLast(({ time }) => time < from)?.pending ?? pendingAtStart
-  const replicas = listReplicas(
-    before.filter(({ time }) => time >= from),
-    project,
-  )
+  const replicas = listReplicas(before.filter(({ time }) => time >= from))
   return { from, to, step, points, pending_before: pendingBefore, replicas }
 }
 
-function createSlot(
-  time: number,
-  group: readonly Snapshot[],
-  snapshotStep: number,
-  project: string | undefined,
-): Slot {
+function createSlot(time: number, group: readonly Snapshot[], snapshotStep: number): Slot {
   const end = time + snapshotStep
   const contents = group.map(({ snapshot }) => snapshot)
   const atEnd = contents.filter(({ last }) => last >= end - MINUTE_MS)
   const [newest] = contents.filter(({ pending }) => pending !== undefined).sort((a, b) => b.last - a.last)
   return {
     time,
-    counts: sumCounts(contents.map((each) => countsOf(each, project))),
+    counts: sumCounts(contents),
     replicas: new Set(group.map(nameOf)),
     ...{ pending: 0, unknown: 0 },
-    stored: project === undefined ? newest?.pending : newest && (newest.project_pending?.[project] ?? 0),
+    stored: newest?.pending,
     isSettled: atEnd.some(({ last }) => last >= end) && atEnd.every(({ settled }) => settled),
   }
 }
@@ -133,10 +122,10 @@ function createPoint(time: number, slots: readonly Slot[]): FiguresPoint {
   }
 }
 
-function listReplicas(snapshots: readonly Snapshot[], project: string | undefined): Figures['replicas'] {
+function listReplicas(snapshots: readonly Snapshot[]): Figures['replicas'] {
   return Array.from(Map.groupBy(snapshots, nameOf), ([name, group]) => ({
     name,
-    envelopes: group.reduce((sum, { snapshot }) => sum + sumOf(countsOf(snapshot, project).outcomes), 0),
+    envelopes: group.reduce((sum, { snapshot }) => sum + sumOf(snapshot.outcomes), 0),
     last: Math.max(...group.map(({ snapshot }) => snapshot.last)),
   }))
 }
@@ -145,10 +134,6 @@ function listReplicas(snapshots: readonly Snapshot[], project: string | undefine
 function sumCounts(all: readonly FigureCounts[]): FigureCounts {
   const sum = all.reduce((before, each) => addCounts(before, each), noCounts())
   return { ...sum, received: sumOf(sum.outcomes) }
-}
-
-function countsOf(content: SnapshotContent, project: string | undefined): FigureCounts {
-  return project === undefined ? content : (content.projects[project] ?? noCounts())
 }
 
 function nameOf({ replica }: Pick<Snapshot, 'replica'>): string {

@@ -3,9 +3,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { addCounts, type FigureCounts, type Figures, noCounts, type UpstreamCounts } from 'contract/figures'
 import type { Logger } from 'pino'
-import type { Projects } from '../pipeline/projects.ts'
 import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../pipeline/shared-state.ts'
-import type { Counted, Counters } from './counters.ts'
+import type { Counters } from './counters.ts'
 import { type FiguresRange, type Snapshot, type SnapshotContent, sumFigures, sumOf } from './history-sums.ts'
 
 export type HistoryDeps = {
@@ -13,31 +12,25 @@ export type HistoryDeps = {
   /** ID of the spool, which can change when it is reached. */
   storeId: () => string
   counters: Pick<Counters, 'figures' | 'revision'>
-  /** Totals of the spool, by key of the project where there are several. */
+  /** Totals of the spool. */
   pending: () => Promise<PendingTotals>
-  projects: Projects
   replica: string
   logger: Pick<Logger, 'warn' | 'info'>
   /** Milliseconds since 1970. */
   now: () => number
 }
 
-type PendingTotals = {
-  envelopes: number
-  lost?: number
-  partitions?: readonly { project: string; envelopes: number }[]
-}
+type PendingTotals = { envelopes: number; lost?: number }
 
 /** Row of this replica for the step that began at `time`, and the counts of the replica at its beginning. */
-type OwnRow = Snapshot & { step: number; before: Counted }
+type OwnRow = Snapshot & { step: number; before: FigureCounts }
 
 const MINUTE_MS = 60_000
 const FLUSH_MS = 5_000
 const AFTER_MS = 50 // timers may fire a little early
 const READ_MS = 1_000
 const STORE_MS = 10_000
-const ROWS_IN_TURN = 100 // about 5 ms of the event loop with 20 projects
-export const MAX_PROJECTS = 20
+const ROWS_IN_TURN = 500 // about 5 ms of the event loop
 
 /**
  * Each replica counts for itself, in rows of a minute, ten minutes and an hour. It replaces its current rows every 5 s, so that is what a
@@ -45,7 +38,6 @@ export const MAX_PROJECTS = 20
  */
 export class History {
   readonly #deps: HistoryDeps
-  readonly #projects: ReadonlySet<string>
   /** Current row of each step. */
   #current: OwnRow[] = []
   /** Rows that are not in the store, or have changed since. */
@@ -65,7 +57,6 @@ export class History {
 
   constructor(deps: HistoryDeps) {
     this.#deps = deps
-    this.#projects = new Set([...new Set(deps.projects.all.map(({ name }) => name))].slice(0, MAX_PROJECTS))
     this.#recordedAt = deps.now()
     this.#begin(this.#recordedAt, this.#count())
   }
@@ -87,11 +78,10 @@ export class History {
 
   /** Stores what was counted since the last call. Never rejects: rows that cannot be stored are tried again at the next call. */
   async record(): Promise<void> {
-    const { counters, now, pending } = this.#deps
+    const { counters, now } = this.#deps
     const isSameMinute = Math.floor(now() / MINUTE_MS) === Math.floor(this.#recordedAt / MINUTE_MS)
     if (counters.revision === this.#revision && isSameMinute && this.#unsaved.size === 0) return
-    const totals = await within(READ_MS, pending()).catch(() => undefined)
-    this.#close(totals)
+    this.#close(await this.#askPending())
     this.#saving ??= this.#save().finally(() => {
       this.#saving = undefined
     })
@@ -110,25 +100,24 @@ export class History {
     return this.#deps.storeId()
   }
 
-  /** Reports whether single projects are counted, and this is one of them. */
-  knows(project: string): boolean {
-    return this.#projects.has(project)
-  }
-
   /** Returns the figures of all replicas, from rows of a step. Rejects when the store fails, or does not respond within 1 s. */
-  async read(range: FiguresRange, step: number, project?: string): Promise<Figures> {
+  async read(range: FiguresRange, step: number): Promise<Figures> {
     const { store, now } = this.#deps
-    const rows = await within(READ_MS, store.read(step, now() - keptMsOf(step) - step))
+    const [rows, totals] = await Promise.all([
+      within(READ_MS, store.read(step, now() - keptMsOf(step) - step)),
+      this.#askPending(),
+    ])
     const snapshots = new Map<string, Snapshot>()
     for (const [index, row] of rows.entries()) {
       if (index % ROWS_IN_TURN === ROWS_IN_TURN - 1) await nextTurn()
       snapshots.set(keyOf(row), parseRow(row))
     }
     const counted = this.#count()
-    const running = this.#current.map((row) => countInto(row, counted, { last: now(), settled: false }))
+    const state = { last: now(), settled: false, pending: totals?.envelopes }
+    const running = this.#current.map((row) => countInto(row, counted, state))
     for (const row of [...this.#unsaved.values(), ...running].filter((each) => each.step === step))
       snapshots.set(keyOf(row), parseRow(serialize(row)))
-    return sumFigures([...snapshots.values()], range, step, project)
+    return sumFigures([...snapshots.values()], range, step)
   }
 
   /** Ends the current rows with all that was counted, and begins those of the steps that have begun since. */
@@ -137,7 +126,8 @@ export class History {
     this.#vanished = totals?.lost ?? this.#vanished
     this.#revision = this.#deps.counters.revision
     const counted = this.#count()
-    const state = { last: now, settled: this.#isSettled(totals, counted), ...this.#describePending(totals) }
+    const settled = this.#isSettled(totals, counted)
+    const state = { last: now, settled, pending: totals?.envelopes }
     const closed = this.#current.map((row) => countInto(row, counted, state))
     this.#current = closed
     if (now < this.#recordedAt) this.#setBacks++
@@ -152,7 +142,7 @@ export class History {
    * Begins the rows of steps that have none at a time, all with the counts before. After the clock was set back they get another name, since
    * rows of this time may exist.
    */
-  #begin(now: number, before: Counted): void {
+  #begin(now: number, before: FigureCounts): void {
     const replica = this.#setBacks === 0 ? this.#deps.replica : `${this.#deps.replica} ${this.#setBacks}`
     this.#current = SNAPSHOT_STEPS.map(({ step }) => {
       const time = Math.floor(now / step) * step
@@ -161,9 +151,14 @@ export class History {
     })
   }
 
+  /** Returns `undefined` when the spool does not respond. */
+  #askPending(): Promise<PendingTotals | undefined> {
+    return within(READ_MS, this.#deps.pending()).catch(() => undefined)
+  }
+
   /** Returns all counts since the start. */
-  #count(): Counted {
-    return { ...this.#deps.counters.figures(this.#projects), vanished: this.#vanished }
+  #count(): FigureCounts {
+    return { ...this.#deps.counters.figures(), vanished: this.#vanished }
   }
 
   /** Reports whether the store had no pending envelope after a minute in which this replica spooled none and ended none. */
@@ -173,19 +168,6 @@ export class History {
     const now = this.#deps.now()
     if (moved !== this.#moved.count) this.#moved = { count: moved, at: now }
     return totals?.envelopes === 0 && this.#moved.at < now - MINUTE_MS
-  }
-
-  #describePending(
-    totals: PendingTotals | undefined,
-  ): Pick<SnapshotContent, 'pending' | 'project_pending'> | undefined {
-    if (!totals) return undefined
-    const { projects } = this.#deps
-    const byProject: Record<string, number> = {}
-    for (const { project, envelopes } of totals.partitions ?? []) {
-      const name = (projects.byKey(project) ?? projects.successorOf(project))?.name
-      if (name !== undefined && this.knows(name)) byProject[name] = (byProject[name] ?? 0) + envelopes
-    }
-    return { pending: totals.envelopes, project_pending: byProject }
   }
 
   async #save(): Promise<void> {
@@ -203,16 +185,12 @@ export class History {
   }
 }
 
-function countInto(row: OwnRow, counted: Counted, state: Partial<SnapshotContent>): OwnRow {
-  const { snapshot, before } = row
-  const projects = mapValues(counted.projects, (counts, name) =>
-    addCounts(counts, before.projects[name] ?? noCounts(), -1),
-  )
-  return { ...row, snapshot: { ...snapshot, ...addCounts(counted, before, -1), projects, ...state } }
+function countInto(row: OwnRow, counted: FigureCounts, state: Partial<SnapshotContent>): OwnRow {
+  return { ...row, snapshot: { ...row.snapshot, ...addCounts(counted, row.before, -1), ...state } }
 }
 
 function emptyContent(now: number): SnapshotContent {
-  return { ...noCounts(), projects: {}, settled: false, last: now }
+  return { ...noCounts(), settled: false, last: now }
 }
 
 function keptMsOf(step: number): number {
@@ -243,25 +221,12 @@ function withoutZeros(value: object): object {
 /** Reads a row, also one of another release, which may lack counts. */
 function parseRow({ time, replica, data }: SnapshotRow): Snapshot {
   const content: Partial<SnapshotContent> = JSON.parse(data)
-  return {
-    ...{ time, replica },
-    snapshot: {
-      ...emptyContent(time),
-      ...content,
-      upstreams: mapValues(
-        content.upstreams ?? {},
-        ({ delivered = 0, durations = {} }: Partial<UpstreamCounts>) => ({
-          delivered,
-          durations,
-        }),
-      ),
-      projects: mapValues(content.projects ?? {}, (counts) => ({ ...noCounts(), ...counts })),
-    },
-  }
-}
-
-function mapValues<A, B>(record: Record<string, A>, map: (value: A, name: string) => B): Record<string, B> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]))
+  const upstreams: FigureCounts['upstreams'] = {}
+  for (const [origin, { delivered = 0, durations = {} }] of Object.entries<Partial<UpstreamCounts>>(
+    content.upstreams ?? {},
+  ))
+    upstreams[origin] = { delivered, durations }
+  return { time, replica, snapshot: { ...emptyContent(time), ...content, upstreams } }
 }
 
 /** Rejects when there is no result within `ms`. */
