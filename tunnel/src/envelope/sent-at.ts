@@ -1,5 +1,6 @@
 /** Times in `sent_at`, and changes of the header of envelopes that were spooled. */
 
+import { createRangeRemover, mergeRanges, type Range } from './body/ranges.ts'
 import { parseHeaderLine, valueRange } from './header-parser.ts'
 
 // Relay reads times with chrono's `FromStr`: RFC 3339 with blanks, short numbers, years with a sign, UTC, and offsets without a colon.
@@ -20,9 +21,6 @@ export function parseTime(text: string): number | undefined {
   return date.getTime() + seconds * 1000 + Math.floor(Number(fraction ?? 0) * 1000)
 }
 
-/** New text of a value, and its place in the header line. */
-type Edit = { start: number; end: number; text: string }
-
 /**
  * Advances `sent_at` by the time in the spool, since Sentry corrects a browser's clock by comparing it with the time of arrival. With `dsn`,
  * also replaces the DSN, which must be that of the request. Returns the chunks of the new envelope; all other bytes are unmodified.
@@ -31,15 +29,15 @@ export function moveSentAt(envelope: Buffer, waitedMs: number, dsn?: string): Bu
   const newline = envelope.indexOf(0x0a)
   const line = parseHeaderLine(newline < 0 ? envelope : envelope.subarray(0, newline))
   if (!line) return [envelope]
-  const edits: Edit[] = []
+  const edits: Range[] = []
   const replace = (name: string, value: string | undefined) => {
     const range = valueRange(line, name)
     if (!range || value === undefined || typeof line.value[name] !== 'string') return
-    edits.push({ start: range[0], end: range[1], text: JSON.stringify(value) })
+    edits.push([range[0], range[1], Buffer.from(JSON.stringify(value))])
   }
   replace('sent_at', advance(line.value.sent_at, waitedMs))
   replace('dsn', dsn)
-  return apply(envelope, edits)
+  return createRangeRemover(mergeRanges(edits))(envelope)
 }
 
 /** Returns `undefined` for a value that is no time. */
@@ -47,14 +45,4 @@ function advance(sentAt: unknown, ms: number): string | undefined {
   const time = typeof sentAt === 'string' ? parseTime(sentAt) : undefined
   const moved = new Date(time === undefined ? Number.NaN : time + ms)
   return Number.isNaN(moved.getTime()) ? undefined : moved.toISOString()
-}
-
-function apply(envelope: Buffer, edits: readonly Edit[]): Buffer[] {
-  const chunks: Buffer[] = []
-  let at = 0
-  for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
-    chunks.push(envelope.subarray(at, start), Buffer.from(text))
-    at = end
-  }
-  return [...chunks, envelope.subarray(at)]
 }

@@ -85,7 +85,6 @@ export class Context {
   #envelope: Envelope | undefined
   #project: Project | undefined
   #removed: Map<Item, string> | undefined
-  #removedElements: Map<Item, string> | undefined
   #derivedBodies: Body[] | undefined
   #pendingAttempts: Promise<unknown>[] | undefined
   #outcomeListeners: ((outcome: Outcome) => void)[] | undefined
@@ -144,14 +143,9 @@ export class Context {
     return this.#project !== undefined
   }
 
-  /** Items that policies have removed, with the reason. */
+  /** Items that policies have removed, and elements of containers as items, with the reason. */
   get removed(): ReadonlyMap<Item, string> {
     return this.#removed ?? NONE_REMOVED
-  }
-
-  /** Elements that policies have removed from containers, as items, with the reason. */
-  get removedElements(): ReadonlyMap<Item, string> {
-    return this.#removedElements ?? NONE_REMOVED
   }
 
   /** Removes items before the envelope is forwarded. The reason goes into the receipt and into a client report to Sentry. */
@@ -164,10 +158,9 @@ export class Context {
 
   /** Removes elements of a container: `parts` stand for them, and `payload` has the others. */
   removeElements(container: Item, parts: ReadonlyMap<Item, string>, payload: Buffer): void {
-    this.#removedElements ??= new Map()
     let count = Number(container.header.item_count)
     for (const [part, reason] of parts) {
-      this.#removedElements.set(part, reason)
+      this.remove([part], reason)
       container.bytes -= part.bytes
       count -= Number(part.header.item_count)
     }

@@ -17,21 +17,20 @@ export function removedItemsStage(
   limits: SentryLimits,
   reports: ClientReports,
 ): Stage<
-  'envelope' | 'project' | 'removed' | 'removedElements' | 'receipt' | 'ownLimits' | keyof Refusable,
+  'envelope' | 'project' | 'removed' | 'receipt' | 'ownLimits' | keyof Refusable,
   'isLossReported' | 'onOutcome'
 > {
   return function accountForRemovedItems(ctx) {
-    const { envelope, project, removed, removedElements } = ctx
-    if (removed.size + removedElements.size === 0) return undefined
-    const reasons = new Map([...removed, ...removedElements])
-    const byReason = Map.groupBy(reasons.keys(), (item) => reasons.get(item) ?? '')
-    const isEmpty = removed.size === envelope.items.length
+    const { envelope, project, removed } = ctx
+    if (removed.size === 0) return undefined
+    const byReason = Map.groupBy(removed.keys(), (item) => removed.get(item) ?? '')
+    const isEmpty = envelope.items.every((item) => removed.has(item))
     ctx.onOutcome(({ outcome, reason: cause }) => {
       if (outcome === 'deferred' || cause === 'duplicate') return // they come again, or were reported before
       for (const [reason, items] of byReason)
         reports.note(project, isRateLimit(reason) ? 'rate_limited_events' : 'filtered_events', reason, items)
     })
-    ctx.receipt.items = summarise([...envelope.items, ...removedElements.keys()], reasons)
+    ctx.receipt.items = summarise([...new Set([...envelope.items, ...removed.keys()])], removed)
     if (!isEmpty) return undefined
     ctx.isLossReported = !(byReason.has('throttled') && ctx.isKeptBySender())
     if (RATE_LIMITED.some((reason) => byReason.has(reason)))

@@ -4,18 +4,18 @@ import type { ScrubReason } from 'contract/admin-api'
 import type { PolicyMode } from 'contract/policies'
 import { ITEM_TYPES, type Item, isContainer, isEventAttachment } from '../envelope/items.ts'
 import { ScrubBudget, threadCpuMs, Unscrubbable } from './scrub/budget.ts'
-import { builtInRuleSet, type RuleSet, type VisitorRules } from './scrub/rules.ts'
+import { builtInRuleSet, type RuleSet } from './scrub/rules.ts'
 import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
 import type { Shape } from './scrub/walk.ts'
 
 export type ScrubSettings = {
-  level: 'default' | 'strict'
+  level: RuleSet['level']
   /** Finds without changing anything. */
   mode: PolicyMode
   attachments: 'pass' | 'drop'
   /** Rules of the operator. */
   selected: RuleSet['selected']
-  users: VisitorRules['users']
+  users: RuleSet['users']
 }
 
 /** Types whose payload is JSON. In `plain` ones Sentry reads no `_meta`. */

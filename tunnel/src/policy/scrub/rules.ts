@@ -11,17 +11,10 @@ export type RuleSet = {
   everywhere: readonly Rule[]
   /** Rules for the values that a selector matches. */
   selected: readonly { selector: Selector; rules: readonly Rule[] }[]
-  visitors: VisitorRules
-}
-
-/** Treatment of the data that tells visitors apart. */
-export type VisitorRules = {
+  /** `strict` also redacts the address for replies in feedback, and keeps Sentry from adding the client address. */
+  level: 'default' | 'strict'
   /** Method for IDs, names and addresses of users in which a rule finds something: a constant would make all users one. */
   users: { kind: 'remove' } | { kind: 'hash'; key: string }
-  /** Keeps the address for replies in feedback. */
-  keepsReplyAddress: boolean
-  /** Prevents Sentry from adding the client address. */
-  hidesAddress: boolean
 }
 
 const MAX_NAMES = 2000
@@ -54,7 +47,8 @@ function kindOf(name: string): KnownName['kind'] {
 /** Finds the rules that may apply to a value. Remembers the meaning of names, since SDKs send the same names again and again. */
 export class RuleIndex {
   readonly selected: RuleSet['selected']
-  readonly visitors: VisitorRules
+  readonly isStrict: boolean
+  readonly users: RuleSet['users']
   readonly numberRules: readonly Rule[]
   /** Tells if a selected rule may redact a value as a whole. */
   readonly selectsWhole: boolean
@@ -65,8 +59,9 @@ export class RuleIndex {
   /** Classes of characters of which a text has one if a rule finds something in it. */
   readonly #needs: number
 
-  constructor({ everywhere, selected, visitors }: RuleSet) {
-    this.visitors = visitors
+  constructor({ everywhere, selected, level, users }: RuleSet) {
+    this.isStrict = level === 'strict'
+    this.users = users
     this.selected = selected
     this.#selectedRules = new Set(selected.flatMap(({ rules }) => rules))
     this.selectsWhole = [...this.#selectedRules].some(({ isWhole, matchesName }) => isWhole || matchesName)
@@ -213,13 +208,9 @@ const STRICT_NAMES = [...DEFAULT_NAMES, '@mac:replace', '@ip:replace', '@uuid:re
 
 /** Returns the rules of `SCRUB=default` or `SCRUB=strict`. */
 export function builtInRuleSet(
-  level: 'default' | 'strict',
-  users: VisitorRules['users'] = { kind: 'remove' },
+  level: RuleSet['level'],
+  users: RuleSet['users'] = { kind: 'remove' },
 ): RuleSet {
-  const isStrict = level === 'strict'
-  return {
-    everywhere: (isStrict ? STRICT_NAMES : DEFAULT_NAMES).flatMap((name) => builtInRules(name, '') ?? []),
-    selected: [],
-    visitors: { users, keepsReplyAddress: !isStrict, hidesAddress: isStrict },
-  }
+  const names = level === 'strict' ? STRICT_NAMES : DEFAULT_NAMES
+  return { everywhere: names.flatMap((name) => builtInRules(name, '') ?? []), selected: [], level, users }
 }

@@ -158,8 +158,7 @@ export class Walk {
     this.#path = []
     this.#host = { value, path: [...path], depth: this.#depth }
     this.#object(value, undefined)
-    if (this.#rules.visitors.hidesAddress && this.#shape === 'event' && this.#itemType !== 'span')
-      hideClientAddress(value)
+    if (this.#rules.isStrict && this.#shape === 'event' && this.#itemType !== 'span') hideClientAddress(value)
     this.#path = path
     this.#host = host
   }
@@ -318,7 +317,7 @@ export class Walk {
   }
 
   #text(text: string, { name, rule }: Member): string | null {
-    if (this.#rules.visitors.hidesAddress && !this.#isInMeta) {
+    if (this.#rules.isStrict && !this.#isInMeta) {
       if (this.#path.at(-1) === 'infer_ip' && SETTINGS.has(this.#path.at(-2))) return 'never'
       if (text === AUTO_ADDRESS) return this.#removed(text, AUTO_ADDRESS_RULE)
     }
@@ -349,7 +348,7 @@ export class Walk {
 
   /** Redacts what tells a user apart as a whole. The pseudonym of an address does not depend on its case. */
   #withoutUser(text: string, found: Rule): string | null {
-    const method = this.#rules.visitors.users
+    const method = this.#rules.users
     const rule = { ...found, id: found.id.replace(/:\w+$/, `:${method.kind}`), method }
     if (method.kind === 'remove') return this.#removed(text, rule)
     const [pseudonym] = redactWhole(text.trim().normalize('NFC').toLowerCase(), rule)
@@ -361,7 +360,7 @@ export class Walk {
     if (whole) return redactWhole(text, whole)
     const from = redactableFrom(this.#path, text)
     if (from >= text.length || this.#isFixed()) return []
-    const keepsAddress = this.#rules.visitors.keepsReplyAddress && isReplyAddress(this.#path, this.#itemType)
+    const keepsAddress = !this.#rules.isStrict && isReplyAddress(this.#path, this.#itemType)
     const rulesFor = (searched: string) => {
       this.#budget.charge(searched.length)
       return this.#rules
