@@ -5,10 +5,12 @@ import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
+import { markEventAttachment } from '../../../tunnel/src/envelope/items.ts'
 import { Context } from '../../../tunnel/src/pipeline/pipeline.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 import { type StormSettings, Storms, stormStage } from '../../../tunnel/src/policy/storms.ts'
-import { EVENT_ID, envelopeOf } from '../../support/envelopes.ts'
+import { summariseBytes } from '../../../tunnel/src/store/entry-summary.ts'
+import { EVENT_ID, envelopeOf, type Part } from '../../support/envelopes.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
 
@@ -99,6 +101,21 @@ describe('Storm protection', () => {
         sent: 203,
       },
     ])
+  })
+
+  it.each<[error: string, part: Part]>([
+    ['an exception', { header: { type: 'event' }, payload: '{"exception":{"values":[{"type":"A"}]}}' }],
+    ['a fingerprint of the SDK', { header: { type: 'event' }, payload: '{"fingerprint":["a"]}' }],
+    ['a message', { header: { type: 'event' }, payload: '{"message":"a 1"}' }],
+    ['a crash report', { header: { type: 'attachment', attachment_type: 'event.minidump' }, payload: 'a' }],
+  ])('has the group that the inbox lists, of %s', (_, part) => {
+    set({ limit: 1 })
+    const body = envelopeOf({ event_id: EVENT_ID }, [part])
+    const { items } = readEnvelope(body, (type) => storms.reads(type))
+    markEventAttachment(items)
+    for (const item of [...items, ...items]) storms.isExcess('p', item)
+    const { group } = summariseBytes({ receipt: 'r' }, body)
+    expect(storms.active()).toMatchObject([{ fingerprint: group }])
   })
 
   it('scrubs the title, since a page may choose the type of an error', () => {

@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto'
 import { valuesOf } from 'contract/event-fields'
 import { type Json, list, object, scalarText as text } from 'contract/json'
+import type { Item } from './items.ts'
 
 export type Group = {
   /** Events of one cause have the same ID. */
@@ -40,6 +41,15 @@ export function groupOf(event: Json): Group | undefined {
   const types = exceptions.map(({ type }) => type).join(', ') || 'Message'
   const place = exceptions.findLast((each) => each.place !== '')?.place
   return { id: groupId(parts.length > 0 ? parts : own), title: place ? `${types} in ${place}` : types }
+}
+
+/**
+ * Returns the group of an attachment of which Sentry makes an event. Crash reports cannot be read: those of one format and project count as
+ * identical.
+ */
+export function groupOfAttachment({ header }: Pick<Item, 'header'>): Group {
+  const type = text(header.attachment_type)
+  return { id: groupId(['attachment', type]), title: `Attachment ${type}` }
 }
 
 /** Returns the ID of a group. Equal parts give equal IDs. */

@@ -271,7 +271,7 @@ export type ItemSizes = { eventBytes?: number | undefined; itemBytes?: number | 
 export function checkItems(items: readonly Item[], sizes: ItemSizes = {}): void {
   const totals = new Map<Group, { bytes: number; count: number }>()
   for (const item of items) {
-    const group = groupOf(item)
+    const group = sizeGroupOf(item)
     if (!group) continue
     checkItem(item, resize(group, sizes))
     const { bytes, count } = totals.get(group) ?? { bytes: 0, count: 0 }
@@ -294,7 +294,7 @@ function resize(group: Group, { eventBytes, itemBytes }: ItemSizes): Group {
   return { name, count, itemBytes: bytes, totalBytes: count === 1 ? bytes : Number.POSITIVE_INFINITY }
 }
 
-function groupOf({ type, header }: Item): Group | undefined {
+function sizeGroupOf({ type, header }: Item): Group | undefined {
   return type === 'span' && header.item_count === undefined ? LONE_SPANS : ofType(type)?.group
 }
 

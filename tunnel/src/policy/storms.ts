@@ -1,8 +1,8 @@
 /** Storm protection: counts errors by their group, and samples those of which too many arrive. `docs/quota.md` describes it. */
 
-import { object, text } from 'contract/json'
+import { object } from 'contract/json'
 import type { PolicyMode, SamplingReason, StormStatus } from 'contract/policies'
-import { type Group, groupOf } from '../envelope/grouping.ts'
+import { type Group, groupOf, groupOfAttachment } from '../envelope/grouping.ts'
 import { addDependants, type Item } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import { BoundedMap } from '../pipeline/bounded-map.ts'
@@ -152,15 +152,9 @@ export class Storms {
 
 type Counted = { key: string; project: string; group: Group; before: number; weight: number }
 
-/**
- * Returns the group of an error; `undefined` for one without a group, and for a payload that was not kept as a whole or takes long to parse.
- * Crash reports cannot be read: those of one format count as identical.
- */
-function groupOfItem({ createsEvent, header, payload, bytes }: Item): Group | undefined {
-  if (createsEvent) {
-    const title = `Attachment ${text(header.attachment_type)}`
-    return { id: title, title }
-  }
-  const whole = Buffer.concat(payload)
-  return whole.length < bytes ? undefined : groupOf(object(parsePayload(whole)))
+/** Returns the group of an error; `undefined` for one without a group, and for a payload that was not kept as a whole or takes long to parse. */
+function groupOfItem(item: Item): Group | undefined {
+  if (item.createsEvent) return groupOfAttachment(item)
+  const whole = Buffer.concat(item.payload)
+  return whole.length < item.bytes ? undefined : groupOf(object(parsePayload(whole)))
 }

@@ -11,10 +11,10 @@ import {
 } from 'contract/inbox-title'
 import { type Json, list, object, scalarText as text } from 'contract/json'
 import { Rejection } from 'contract/rejections'
-import { groupId, groupOf, patternOf } from '../envelope/grouping.ts'
+import { groupId, groupOf, groupOfAttachment, patternOf } from '../envelope/grouping.ts'
 import { maxValues } from '../envelope/header-parser.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../envelope/headers.ts'
-import type { Item } from '../envelope/items.ts'
+import { type Item, isEventAttachment } from '../envelope/items.ts'
 import { EnvelopeReader } from '../envelope/reader.ts'
 import { cut } from '../envelope/summary.ts'
 
@@ -145,7 +145,8 @@ function describeItems(ids: Ids, items: readonly Item[], read: ReadBytes): Descr
   }
   const types = items.map((item) => item.type)
   const name = nameOfTypes(types)
-  return summaryOf(ids, name, groupId([name.kind]), {})
+  const crash = items.find(isEventAttachment)
+  return summaryOf(ids, name, crash ? groupOfAttachment(crash).id : groupId([name.kind]), {})
 }
 
 /** Returns the group of an envelope; `undefined` for one that has no other envelope. */
