@@ -4,13 +4,14 @@ import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { NoReplica } from '../../../features/console/notices.tsx'
-import { readExample } from '../../../features/console/policies/example.ts'
-import { ExamplePanel } from '../../../features/console/policies/example-panel.tsx'
-import { readPolicies } from '../../../features/console/policies/policies.ts'
-import { PolicyList } from '../../../features/console/policies/policy-list.tsx'
-import { QuotaBars } from '../../../features/console/policies/quota-bars.tsx'
-import { RuleTable } from '../../../features/console/policies/rule-table.tsx'
-import { StormList } from '../../../features/console/policies/storm-list.tsx'
+import { readExample, readPolicies } from '../../../features/console/policies/policies.ts'
+import {
+  ExamplePanel,
+  PolicyList,
+  QuotaBars,
+  RuleTable,
+  StormList,
+} from '../../../features/console/policies/policy-panels.tsx'
 
 export const metadata = { title: 'Policies · Console' }
 

@@ -1,6 +1,6 @@
-/** Policies of all replicas together. */
+/** Policies of all replicas together, and an example of what scrubbing would change. */
 
-import type { PolicyStatus, QuotaStatus, RuleStatus, StormStatus } from 'contract/policies'
+import type { PolicyStatus, QuotaStatus, RuleStatus, ScrubExample, StormStatus } from 'contract/policies'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 
 const MAX_STORMS = 20
@@ -72,4 +72,25 @@ function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
 /** Returns the quota as a sentence part: "error, a day". */
 export function quotaName({ category, period }: Pick<QuotaStatus, 'category' | 'period'>): string {
   return `${category}, ${period === 'day' ? 'a day' : 'an hour'}`
+}
+
+export type Example =
+  | { state: 'off' | 'enforced' | 'no-inbox' }
+  | { state: 'unchanged'; searched: number }
+  | ({ state: 'found' } & Found)
+
+export type Found = Required<Pick<ScrubExample, 'entry' | 'changes' | 'total'>>
+
+/** Chooses the newest of the examples of all replicas, which may have different inboxes. */
+export function readExample(
+  { scrub }: Pick<PolicyStatus, 'scrub'>,
+  examples: readonly ScrubExample[],
+): Example {
+  if (!scrub) return { state: 'off' }
+  if (scrub.mode === 'enforce') return { state: 'enforced' }
+  if (examples.length === 0) return { state: 'no-inbox' }
+  const found = examples.flatMap(({ entry, changes, total }) => (entry ? [{ entry, changes, total }] : []))
+  const [newest] = found.sort((a, b) => b.entry.time - a.entry.time)
+  if (newest) return { state: 'found', ...newest }
+  return { state: 'unchanged', searched: Math.max(...examples.map(({ searched }) => searched)) }
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { ScrubExample } from '../../../../../contract/policies.ts'
-import { readExample } from '../../../../../web/features/console/policies/example.ts'
+import { readExample } from '../../../../../web/features/console/policies/policies.ts'
 
 const OBSERVED = { scrub: { level: 'default', mode: 'observe' } } as const
 const none = (searched: number): ScrubExample => ({ searched, changes: [], total: 0 })
