@@ -167,22 +167,6 @@ describe('Connection check', requires('chromium', 'nginx'), () => {
     expect(visitor.posts).toEqual([])
   })
 
-  it('says what Culvert is in a sentence, and links to the console, the set-up and the documentation', async ({
-    site,
-    visitor,
-  }) => {
-    await visitor.page.goto(site.url)
-    const lead = visitor.page.locator('header p').first()
-    expect(await lead.innerText()).toBe(
-      'Culvert delivers this site’s error reports to Sentry through the site’s own address, /monitoring, past ad blockers and through outages.',
-    )
-    const links = visitor.page
-      .getByRole('navigation', { name: 'For the people who run this site' })
-      .getByRole('link')
-    const addresses = await Promise.all((await links.all()).map((link) => link.getAttribute('href')))
-    expect(addresses).toEqual(['/console', '/console/setup', '/console/docs'])
-  })
-
   it('has no axe finding in either theme', async ({ site, visitor }) => {
     await visitor.page.goto(site.url)
     await verdict(visitor.page, 'on both routes')

@@ -97,22 +97,4 @@ describe('A chart of the console', requires('chromium', 'nginx'), () => {
     await page.keyboard.press('ArrowLeft')
     await expect.poll(spoken).toBe('09:01: delivered –, rejected –')
   })
-
-  it('lists its values by minute, without minutes in which no replica ran', async ({ consoleSite }) => {
-    await using visitor = await consoleSite.operator()
-    const chart = await tell(consoleSite, visitor.page, [
-      ...[{ delivered: 4 }, null, { delivered: 1_301, declined: 1 }],
-    ])
-    await chart.getByText('Values by minute').click()
-    const figures = async () => {
-      const rows = await chart.getByRole('row').all()
-      const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))
-      return cells.map((row) => row.slice(1))
-    }
-    await expect.poll(figures).toEqual([
-      ['delivered', 'declined'],
-      ['1,301', '1'],
-      ['4', '0'],
-    ])
-  })
 })

@@ -68,28 +68,4 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor()
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
   })
-
-  it('is the first element of the overview, and has its largest number', async ({ consoleSite }) => {
-    await using visitor = await consoleSite.operator()
-    const { page } = visitor
-    await page
-      .getByRole('region', { name: 'Status' })
-      .getByText(/0\slost/)
-      .waitFor()
-    const first = await page.locator('main h1 + div > *').first().getAttribute('aria-label')
-    expect(first).toBe('Status')
-    const sizes = await page.locator('main').evaluate((main) => {
-      const texts = [...main.querySelectorAll('*')].filter(({ childNodes }) =>
-        [...childNodes].some(({ nodeType, textContent }) => nodeType === 3 && /\d/.test(textContent ?? '')),
-      )
-      return texts
-        .map((element) => ({
-          text: element.parentElement?.textContent ?? '',
-          size: Number.parseFloat(getComputedStyle(element).fontSize),
-        }))
-        .sort((a, b) => b.size - a.size)
-    })
-    expect(sizes[0]?.text).toMatch(/^Lost0/)
-    expect(sizes[0]?.size).toBeGreaterThan((sizes[1]?.size ?? 0) * 1.5)
-  })
 })

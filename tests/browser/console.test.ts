@@ -123,12 +123,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByText('<script src="/monitoring/sdk.js?p=456" crossorigin></script>').waitFor()
   })
 
-  it('shows on the overview the line that turns the reach test on', async ({ consoleSite }) => {
-    await using visitor = await consoleSite.operator()
-    const reach = visitor.page.getByRole('region', { name: 'Reach' })
-    await reach.getByText('REACH_SAMPLE_RATE=0.01').waitFor()
-  })
-
   it('renders an event of a real SDK, and a feedback with its screenshot', async ({ consoleSite }) => {
     await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-error-unhandled'))
     await consoleSite.send(captureFor(consoleSite.sentry.dsn(), 'browser-11.12.0-feedback-attach'))

@@ -76,12 +76,8 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     started.use(second)
     tunnels = [first, second]
     hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
-    const earlier = await startFakeTunnel('previous-release', {
-      ...inboxOf('of another machine'),
-      'GET /figures': json({ outcomes: [], process: {} }),
-    })
-    started.use(earlier)
-    web = started.use(await startWebOver(...tunnels, hung, earlier))
+    const elsewhere = started.use(await startFakeTunnel('elsewhere', inboxOf('of another machine')))
+    web = started.use(await startWebOver(...tunnels, hung, elsewhere))
     cookie = (await signIn(web.url)).cookie ?? ''
     const responding = (replicas: { state: string }[]) =>
       replicas.filter(({ state }) => state === 'responding').length
@@ -133,13 +129,5 @@ describe('For replicas that share a spool and an inbox, the console', () => {
     const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
     expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
     expect(await secondEnded.promise).toBe('cut off')
-  })
-
-  it('shows a replica with figures of an earlier release as responding, and names it', async () => {
-    const notice = 'Figures of previous-release are missing: unknown response.'
-    const text = await pageWith(`${web.url}/console/replicas`, cookie, notice)
-    expect(text).toMatch(
-      /previous-release<\/h2><span[^>]*>.*?responding<\/span>.*?Envelopes<\/dt><dd[^>]*>unknown</s,
-    )
   })
 })

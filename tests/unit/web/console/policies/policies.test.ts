@@ -2,11 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { PolicyStatus, QuotaStatus, StormStatus } from '../../../../../contract/policies.ts'
-import {
-  mergePolicies,
-  quotaName,
-  readPolicies,
-} from '../../../../../web/features/console/policies/policies.ts'
+import { mergePolicies, readPolicies } from '../../../../../web/features/console/policies/policies.ts'
 
 const storm = (parts: Partial<StormStatus>): StormStatus => ({
   ...{ fingerprint: 'f', project: 'p', title: 'TypeError', since: 10, seen: 100, sent: 10 },
@@ -84,11 +80,4 @@ describe('readPolicies', () => {
     expect(readPolicies({ replicas: [replica] })).toBeUndefined()
     expect(readPolicies({ replicas: [] })).toBeUndefined()
   })
-})
-
-it('quotaName names category and period', () => {
-  expect([quotaName(quota({})), quotaName(quota({ period: 'hour' }))]).toEqual([
-    'error, a day',
-    'error, an hour',
-  ])
 })

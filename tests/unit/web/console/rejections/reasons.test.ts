@@ -9,25 +9,6 @@ import {
 } from '../../../../../web/features/console/rejections/rejections.ts'
 
 describe('Rejected, filtered and lost envelopes', () => {
-  it.each([
-    ['rate_limited', undefined],
-    ['rate_limited', 'limited'],
-    ['rate_limited', 'throttled'],
-    ['filtered', 'empty'],
-    ['filtered', 'duplicate'],
-    ['filtered', 'next-noise'],
-    ['filtered', 'web-crawlers'],
-    ['declined', undefined],
-    ['aborted', undefined],
-    ['expired', undefined],
-    ['purged', undefined],
-    ['rejected', 'dsn-unknown'],
-  ] as const)('are explained, with a next step, for %s (%s)', (answer, reason) => {
-    const explained = explain(answer, reason)
-    expect(explained?.sentence).toMatch(/\w.*\.$/)
-    expect(explained?.fix).toMatch(/\w.*\.$/)
-  })
-
   it('are not explained for unknown reasons and for delivered envelopes', () => {
     expect(explain('rejected', 'constructor')).toBeUndefined()
     expect(explain('delivered', undefined)).toBeUndefined()
