@@ -142,11 +142,15 @@ export class CallRunner {
     } catch (error) {
       if (!isDiskFull(error) || (isGrowing(call) && !this.#releaseEnded())) throw error
     }
-    if (!isGrowing(call)) {
-      this.#store.commit(() => this.#reserve.release()) // from now on, nothing stays of entries that end
-      if (!this.#shortenLog()) throw logFull()
-    }
+    const rejection = isGrowing(call) ? this.#rejection() : this.#useReserve()
+    if (rejection) throw rejection
     return this.#commit([call])[0]
+  }
+
+  /** From now on, nothing stays of entries that end. Returns why the log cannot be used. */
+  #useReserve(): Error | undefined {
+    this.#store.commit(() => this.#reserve.release())
+    return this.#shortenLog() ? undefined : logFull()
   }
 
   /** While there is no reserve, the log keeps its space. */
