@@ -21,51 +21,79 @@ export class FileProblem extends Error {
 
 /** Parses a file. Throws `FileProblem`. */
 export function parseLocated(file: string): Located {
-  try {
-    JSON.parse(file)
-  } catch (error) {
-    const [, position = file.length] = /at position (\d+)/.exec(String(error)) ?? []
-    throw new FileProblem(file, Number(position), 'this is not JSON')
-  }
-  return new LocatedReader(file).value()
+  return new LocatedParser(file).parse()
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}]|[^\s[\]{},:"]+/g
+type Token = { token: string; offset: number }
 
-/** Reads a valid JSON text. */
-class LocatedReader {
+/** Matches a text, a sign, another value, or what is none of these. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+|"/g
+
+class LocatedParser {
   readonly #file: string
-  readonly #tokens: { 0: string; index: number }[]
+  readonly #tokens: Token[]
   #next = 0
 
   constructor(file: string) {
     this.#file = file
-    this.#tokens = [...file.matchAll(TOKEN)]
+    this.#tokens = Array.from(file.matchAll(TOKEN), ({ 0: token, index: offset }) => ({ token, offset }))
   }
 
-  value(): Located {
-    const { token, offset } = this.#token()
-    if (token === '[') return { offset, value: this.#listUntil(']', () => this.value()) }
-    if (token !== '{') return { offset, value: JSON.parse(token) }
+  parse(): Located {
+    const value = this.#value()
+    const { token, offset } = this.#read()
+    return token === '' ? value : this.#fail(offset)
+  }
+
+  #value(): Located {
+    const { token, offset } = this.#read()
+    if (token !== '[' && token !== '{') return { offset, value: this.#literal({ token, offset }) }
+    if (token === '[') {
+      const elements: Located[] = []
+      this.#list(']', () => elements.push(this.#value()))
+      return { offset, value: elements }
+    }
     const members: LocatedMembers = new Map()
-    this.#listUntil('}', () => {
-      const { token: literal, offset: nameOffset } = this.#token()
-      const name: string = JSON.parse(literal)
+    this.#list('}', () => {
+      const nameToken = this.#read()
+      const { offset: nameOffset } = nameToken
+      const name = this.#literal(nameToken)
+      if (typeof name !== 'string') return this.#fail(nameOffset)
       if (members.has(name)) throw new FileProblem(this.#file, nameOffset, `"${name}" stands there twice`)
-      members.set(name, { nameOffset, member: this.value() })
+      const colon = this.#read()
+      if (colon.token !== ':') this.#fail(colon.offset)
+      members.set(name, { nameOffset, member: this.#value() })
     })
     return { offset, value: members }
   }
 
-  #listUntil<T>(end: string, read: () => T): T[] {
-    const parts: T[] = []
-    while (this.#tokens[this.#next]?.[0] !== end) parts.push(read())
-    this.#next++
-    return parts
+  #literal({ token, offset }: Token): string | number | boolean | null {
+    try {
+      return JSON.parse(token)
+    } catch {
+      return this.#fail(offset)
+    }
   }
 
-  #token(): { token: string; offset: number } {
-    const match = this.#tokens[this.#next++]
-    return { token: match?.[0] ?? '', offset: match?.index ?? 0 }
+  #list(end: string, readPart: () => void): void {
+    if (this.#tokens[this.#next]?.token === end) {
+      this.#next++
+      return
+    }
+    for (;;) {
+      readPart()
+      const { token, offset } = this.#read()
+      if (token === end) return
+      if (token !== ',') this.#fail(offset)
+    }
+  }
+
+  /** Returns the next token, an empty one at the end. */
+  #read(): Token {
+    return this.#tokens[this.#next++] ?? { token: '', offset: this.#file.length }
+  }
+
+  #fail(offset: number): never {
+    throw new FileProblem(this.#file, offset, 'this is not JSON')
   }
 }
