@@ -2,37 +2,25 @@
 
 import { describe, expect, it } from 'vitest'
 import { CSP_FILTERS, type FilterReason } from '../../../contract/admin-api.ts'
+import { DEFAULT_FILTERS } from '../../../contract/settings/parsers.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
 
-const OFF: FilterSettings = {
-  nextNoise: false,
-  browserExtensions: false,
-  webCrawlers: false,
-  legacyBrowsers: false,
-  localhost: false,
-  healthChecks: false,
-  csp: [],
-  errorMessages: [],
-  releases: [],
-  addresses: [],
-}
+const OFF: FilterSettings = { ...DEFAULT_FILTERS, nextNoise: false, on: new Set() }
+const ALL = ['browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks']
+const CSP = CSP_FILTERS.map((name) => `csp-${name}`)
 const ON: FilterSettings = {
   nextNoise: true,
-  browserExtensions: true,
-  webCrawlers: true,
-  legacyBrowsers: true,
-  localhost: true,
-  healthChecks: true,
-  csp: CSP_FILTERS,
-  errorMessages: ['*'],
+  on: new Set([...ALL, ...CSP]),
+  messages: ['*'],
   releases: ['*'],
   addresses: ['0.0.0.0/0'],
 }
 
+const on = (...names: string[]) => ({ on: new Set(names) })
 const event = (payload: object): Part => ({ header: { type: 'event' }, payload: JSON.stringify(payload) })
 const transaction = (payload: object): Part => ({
   header: { type: 'transaction' },
@@ -95,7 +83,7 @@ describe('DROP_NEXT_NOISE', () => {
 })
 
 describe('browser-extensions', () => {
-  const browserExtensions = { browserExtensions: true }
+  const browserExtensions = on('browser-extensions')
 
   it.each([
     ['by its message', thrown('Extension context invalidated.')],
@@ -139,12 +127,12 @@ describe('browser-extensions', () => {
       { filename: 'https://app.example/a.js' },
       { filename: 'chrome-extension://abc/x.js' },
     ])
-    expect(reasonOf({ browserExtensions: true }, part)).toBe('browser-extensions')
+    expect(reasonOf(on('browser-extensions'), part)).toBe('browser-extensions')
   })
 })
 
 describe('legacy-browsers', () => {
-  const legacyBrowsers = { legacyBrowsers: true }
+  const legacyBrowsers = on('legacy-browsers')
   const IE11 = 'Mozilla/5.0 (Windows NT 6.3; Trident/7.0; rv:11.0) like Gecko'
   const OLD = [
     IE11,
@@ -220,7 +208,7 @@ describe('Addresses', () => {
 
 describe('A filter reads what Sentry makes of an event', () => {
   const raw = (payload: string): Part => ({ header: { type: 'event' }, payload })
-  const messages = { errorMessages: ['Hello world', 'E: gone', 'E: 5', 'E: *"code":7*', '404'] }
+  const messages = { messages: ['Hello world', 'E: gone', 'E: 5', 'E: *"code":7*', '404'] }
 
   it.each([
     ['parameters', { logentry: { message: 'Hello %s', params: ['world'] } }],
@@ -247,20 +235,20 @@ describe('A filter reads what Sentry makes of an event', () => {
     ['there are no parameters', { logentry: { message: 'Hello %s' } }],
   ])('a message as it is if %s', (_, payload) => {
     expect(reasonOf(messages, event(payload))).toBeUndefined()
-    expect(reasonOf({ errorMessages: ['Hello %s*'] }, event(payload))).toBe('error-message')
+    expect(reasonOf({ messages: ['Hello %s*'] }, event(payload))).toBe('error-message')
   })
 
   it.each([
     [
-      { browserExtensions: true },
+      on('browser-extensions'),
       String.raw`{"exception":{"values":[{"value":"can\u0027t access dead object"}]}}`,
     ],
     [
-      { browserExtensions: true },
+      on('browser-extensions'),
       String.raw`{"exception":{"values":[{"value":"x","stacktrace":{"frames":[{"abs_path":"chrome\u002dextension:\/\/x\/y.js"}]}}]}}`,
     ],
-    [{ errorMessages: ['gone'] }, String.raw`{"m\u0065ssage":"gone"}`],
-    [{ localhost: true }, String.raw`{"request":{"\u0075rl":"http:\/\/localhost\/"}}`],
+    [{ messages: ['gone'] }, String.raw`{"m\u0065ssage":"gone"}`],
+    [on('localhost'), String.raw`{"request":{"\u0075rl":"http:\/\/localhost\/"}}`],
   ])('escapes of JSON: %j', (settings, payload) => {
     expect(reasonOf(settings, raw(payload))).toBeDefined()
   })
@@ -280,12 +268,12 @@ describe('A filter reads what Sentry makes of an event', () => {
     'http://shop.localhost/',
     'file:///x',
   ])('%s as a page of localhost', (url) => {
-    expect(reasonOf({ localhost: true }, event({ request: { url } }))).toBe('localhost')
+    expect(reasonOf(on('localhost'), event({ request: { url } }))).toBe('localhost')
   })
 
   it('the last frame that is not anonymous, though it has no path', () => {
     const frames = [frame('chrome-extension://x/y.js'), { function: 'f' }]
-    expect(reasonOf({ browserExtensions: true }, thrown('x', frames))).toBeUndefined()
+    expect(reasonOf(on('browser-extensions'), thrown('x', frames))).toBeUndefined()
   })
 })
 
@@ -295,28 +283,28 @@ describe('web-crawlers', () => {
   it.each([event({ message: 'x' }), transaction({ transaction: '/' })])(
     'filters an item of a crawler by the User-Agent header',
     (part) => {
-      expect(reasonOf({ webCrawlers: true }, part, GOOGLE)).toBe('web-crawlers')
+      expect(reasonOf(on('web-crawlers'), part, GOOGLE)).toBe('web-crawlers')
       expect(reasonOf({}, part, GOOGLE)).toBeUndefined()
     },
   )
 
   it('does not filter an item that only mentions a crawler, or has no user agent', () => {
-    expect(reasonOf({ webCrawlers: true }, event({ message: GOOGLE }), 'Mozilla/5.0')).toBeUndefined()
-    expect(reasonOf({ webCrawlers: true }, event({ message: 'x' }))).toBeUndefined()
+    expect(reasonOf(on('web-crawlers'), event({ message: GOOGLE }), 'Mozilla/5.0')).toBeUndefined()
+    expect(reasonOf(on('web-crawlers'), event({ message: 'x' }))).toBeUndefined()
   })
 
   it.each([{ 'User-Agent': GOOGLE }, [['user-agent', GOOGLE]]])(
     'filters an event by the user agent in its request, when the SDK runs on a server: %j',
     (headers) => {
       const part = event({ message: 'x', request: { headers } })
-      expect(reasonOf({ webCrawlers: true }, part, 'sentry.javascript.node/11.1.0')).toBe('web-crawlers')
+      expect(reasonOf(on('web-crawlers'), part, 'sentry.javascript.node/11.1.0')).toBe('web-crawlers')
       expect(reasonOf({}, part)).toBeUndefined()
     },
   )
 })
 
 describe('localhost', () => {
-  const localhost = { localhost: true }
+  const localhost = on('localhost')
 
   it.each([
     event({ request: { url: 'http://localhost:3000/shop' } }),
@@ -349,7 +337,7 @@ describe('localhost', () => {
 })
 
 describe('health-checks', () => {
-  const healthChecks = { healthChecks: true }
+  const healthChecks = on('health-checks')
 
   it('filters a transaction with the name of a health check', () => {
     const part = transaction({ transaction: 'GET /api/healthz' })
@@ -366,7 +354,7 @@ describe('health-checks', () => {
 })
 
 describe('Error messages', () => {
-  const errorMessages = { errorMessages: ['ChunkLoadError: Loading chunk *', '*ResizeObserver*', 'Lonely'] }
+  const errorMessages = { messages: ['ChunkLoadError: Loading chunk *', '*ResizeObserver*', 'Lonely'] }
 
   it.each([
     ['by type and value', thrown('Loading chunk 12 failed.', [], 'ChunkLoadError')],
@@ -393,7 +381,7 @@ describe('Error messages', () => {
   })
 
   it('never filters an event with an empty message', () => {
-    expect(reasonOf({ errorMessages: ['*'] }, event({ message: '', level: 'error' }))).toBeUndefined()
+    expect(reasonOf({ messages: ['*'] }, event({ message: '', level: 'error' }))).toBeUndefined()
   })
 })
 
@@ -500,42 +488,42 @@ describe('Item types that Relay filters', () => {
   })
 
   it.each(LOCATED)('are filtered by address, URL or host: %s', (type) => {
-    expect(reasonOf({ localhost: true }, part(type))).toBe('localhost')
+    expect(reasonOf(on('localhost'), part(type))).toBe('localhost')
   })
 
   it.each(IDENTIFIED)('are filtered by the user agent in the payload: %s', (type) => {
-    expect(reasonOf({ webCrawlers: true }, part(type))).toBe('web-crawlers')
+    expect(reasonOf(on('web-crawlers'), part(type))).toBe('web-crawlers')
   })
 
   it.each([...Object.keys(FILTERABLE), ...CONTAINERS])(
     'are filtered by the User-Agent header of the request: %s',
     (type) => {
-      expect(reasonOf({ webCrawlers: true }, { header: { type }, payload: '{}' }, GOOGLEBOT)).toBe(
+      expect(reasonOf(on('web-crawlers'), { header: { type }, payload: '{}' }, GOOGLEBOT)).toBe(
         'web-crawlers',
       )
     },
   )
 
   it.each(['transaction', 'span'])('are filtered as health checks: %s', (type) => {
-    expect(reasonOf({ healthChecks: true }, part(type))).toBe('filtered-transaction')
+    expect(reasonOf(on('health-checks'), part(type))).toBe('filtered-transaction')
   })
 
   it.each(CONTAINERS)('are filtered in a container: %s', (type) => {
     const ofRelease = container(type, attributes({ 'sentry.release': 'shop@1' }))
     expect(reasonOf({ releases: ['shop@1'] }, ofRelease)).toBe('release-version')
     const ofBrowser = container(type, attributes({ 'browser.name': 'Googlebot' }))
-    expect(reasonOf({ webCrawlers: true }, ofBrowser)).toBe('web-crawlers')
+    expect(reasonOf(on('web-crawlers'), ofBrowser)).toBe('web-crawlers')
     const ofCrawler = container(type, attributes({ 'user_agent.original': GOOGLEBOT }))
-    expect(reasonOf({ webCrawlers: true }, ofCrawler)).toBe('web-crawlers')
+    expect(reasonOf(on('web-crawlers'), ofCrawler)).toBe('web-crawlers')
   })
 
   it('are filtered as health checks in a container of spans', () => {
     const part = container('span', attributes({ 'sentry.segment.name': 'GET /healthz' }))
-    expect(reasonOf({ healthChecks: true }, part)).toBe('filtered-transaction')
+    expect(reasonOf(on('health-checks'), part)).toBe('filtered-transaction')
   })
 
   it('are the only types that are filtered', () => {
-    const settings = { ...ON, errorMessages: ['*'], releases: ['*'] }
+    const settings = { ...ON, messages: ['*'], releases: ['*'] }
     for (const type of ITEM_TYPES)
       if (!FILTERABLE[type] && !CONTAINERS.includes(type))
         expect(
@@ -565,9 +553,15 @@ describe('A payload', () => {
     '{"exception":{"values":null}}',
   ])('of %j is not filtered', (payload) => {
     expect(
-      sift({ ...ON, errorMessages: ['x'], releases: ['x'], webCrawlers: false }, [
-        { header: { type: 'event' }, payload },
-      ]),
+      sift(
+        {
+          ...ON,
+          messages: ['x'],
+          releases: ['x'],
+          on: new Set([...ON.on].filter((name) => name !== 'web-crawlers')),
+        },
+        [{ header: { type: 'event' }, payload }],
+      ),
     ).toBeUndefined()
   })
 
@@ -590,9 +584,7 @@ describe('A payload', () => {
   })
 
   it('in UTF-8 is matched by its decoded characters', () => {
-    expect(reasonOf({ errorMessages: ['*größe*'] }, event({ message: 'die Größe fehlt' }))).toBe(
-      'error-message',
-    )
+    expect(reasonOf({ messages: ['*größe*'] }, event({ message: 'die Größe fehlt' }))).toBe('error-message')
   })
 
   it('in two chunks is matched like one in a single chunk', () => {
@@ -618,7 +610,12 @@ describe('A payload', () => {
     { logentry: null, message: null, request: null, user: null },
   ])('with unexpected types of values is not filtered, and no error is thrown: %j', (payload) => {
     const strange = { note: 'conduitPage localhost ::1', release: 1, ...payload }
-    const settings = { ...ON, webCrawlers: false, errorMessages: ['x'], releases: ['x'] }
+    const settings = {
+      ...ON,
+      on: new Set([...ON.on].filter((name) => name !== 'web-crawlers')),
+      messages: ['x'],
+      releases: ['x'],
+    }
     expect(reasonOf(settings, event(strange))).toBeUndefined()
   })
 })
@@ -645,11 +642,10 @@ describe('Filters of CSP reports', () => {
     ['csp-injected-scripts', 'inline', 'https://static.image2play.com/a.js'],
     ['csp-localhost', 'http://localhost:35729/livereload.js'],
   ])('filters as %s what was blocked: %s, by %s', (reason, blocked, source) => {
-    const name = CSP_FILTERS.filter((each) => `csp-${each}` === reason)
-    expect(reasonOf({ csp: CSP_FILTERS }, cspReport(blocked, source))).toBe(reason)
-    expect(reasonOf({ csp: name }, cspReport(blocked, source))).toBe(reason)
-    const others = CSP_FILTERS.filter((each) => `csp-${each}` !== reason)
-    expect(reasonOf({ csp: others }, cspReport(blocked, source))).toBeUndefined()
+    expect(reasonOf(on(...CSP), cspReport(blocked, source))).toBe(reason)
+    expect(reasonOf(on(reason), cspReport(blocked, source))).toBe(reason)
+    const others = CSP.filter((each) => each !== reason)
+    expect(reasonOf(on(...others), cspReport(blocked, source))).toBeUndefined()
   })
 
   it.each([
@@ -660,13 +656,11 @@ describe('Filters of CSP reports', () => {
     ['https://notsuperfish.com/', ''],
     ['https://about.example/', 'https://shop.example/blob.js'],
   ])('keeps a report of what was blocked: %s, by %s', (blocked, source) => {
-    expect(reasonOf({ csp: CSP_FILTERS }, cspReport(blocked, source))).toBeUndefined()
+    expect(reasonOf(on(...CSP), cspReport(blocked, source))).toBeUndefined()
   })
 
   it('reads the form of the Reporting API too', () => {
     const payload = JSON.stringify({ type: 'csp-violation', body: { blockedURL: 'chrome-extension' } })
-    expect(reasonOf({ csp: CSP_FILTERS }, { header: { type: 'raw_security' }, payload })).toBe(
-      'csp-extensions',
-    )
+    expect(reasonOf(on(...CSP), { header: { type: 'raw_security' }, payload })).toBe('csp-extensions')
   })
 })

@@ -2,6 +2,7 @@
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { DEFAULT_FILTERS } from '../../../contract/settings/parsers.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
@@ -14,18 +15,7 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const DSN = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 
-const OFF = {
-  nextNoise: false,
-  browserExtensions: false,
-  webCrawlers: false,
-  legacyBrowsers: false,
-  localhost: false,
-  healthChecks: false,
-  csp: [],
-  errorMessages: [],
-  releases: [],
-  addresses: [],
-}
+const NEXT_NOISE = { ...DEFAULT_FILTERS, nextNoise: true, on: new Set<string>() }
 
 type Span = { span_id: string; attributes: Record<string, { value: unknown }> }
 
@@ -113,7 +103,7 @@ describe('A page load without a route', () => {
   const { trace: _, ...withoutTrace } = header
 
   const filter = (texts: string[], envelopeHeader: object = withoutTrace) => {
-    const filters = new Filters({ ...OFF, nextNoise: true })
+    const filters = new Filters(NEXT_NOISE)
     const envelope = readEnvelope(envelopeOfSpans(envelopeHeader, texts), filters.reads)
     return filters.filter(envelope, {}, 'project').items.size
   }
@@ -149,7 +139,7 @@ describe('A span of a filtered segment', () => {
   })
 
   it('is filtered after a transaction, as a span of version 1', () => {
-    const filters = new Filters({ ...OFF, nextNoise: true })
+    const filters = new Filters(NEXT_NOISE)
     const [traceId, spanId] = ['0d49dbc8faf24ba1b0a44e2546c915dd', 'b97561332a2b3116']
     const filter = (type: string, payload: object, project = 'project') => {
       const bytes = envelopeOf({ trace: { trace_id: traceId } }, [
@@ -167,7 +157,7 @@ describe('A span of a filtered segment', () => {
   })
 
   it('is kept when 5,000 other traces were filtered after its segment', () => {
-    const filters = new Filters({ ...OFF, nextNoise: true })
+    const filters = new Filters(NEXT_NOISE)
     const filter = (trace: number, type: string, payload: object) => {
       const trace_id = trace.toString(16).padStart(32, '0')
       const bytes = envelopeOf({ trace: { trace_id } }, [

@@ -1,6 +1,5 @@
 /** Settings of the tunnel, read once from the environment. */
 
-import { CSP_FILTERS } from 'contract/admin-api'
 import { readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
 import { findWrongMirrors } from 'contract/mirrors'
@@ -242,25 +241,11 @@ function readReportSettings(settings: SettingsReader, { on }: FilterChoice): Rep
   }
 }
 
-function readFilters(
-  settings: SettingsReader,
-  { on, messages, releases, addresses }: FilterChoice,
-): FilterSettings {
-  for (const glob of [...messages, ...releases])
+function readFilters(settings: SettingsReader, choice: FilterChoice): FilterSettings {
+  for (const glob of [...choice.messages, ...choice.releases])
     if (!compiles(glob))
       settings.problems.push(`FILTERS: "${glob}" is not a glob; write one like *ChunkLoadError*`)
-  return {
-    nextNoise: settings.read('DROP_NEXT_NOISE'),
-    browserExtensions: on.has('browser-extensions'),
-    webCrawlers: on.has('web-crawlers'),
-    legacyBrowsers: on.has('legacy-browsers'),
-    localhost: on.has('localhost'),
-    healthChecks: on.has('health-checks'),
-    csp: CSP_FILTERS.filter((name) => on.has(`csp-${name}`)),
-    errorMessages: messages,
-    releases,
-    addresses,
-  }
+  return { ...choice, nextNoise: settings.read('DROP_NEXT_NOISE') }
 }
 
 function compiles(glob: string): boolean {

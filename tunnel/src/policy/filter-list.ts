@@ -1,6 +1,7 @@
 /** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
 
-import type { CspFilterName, FilterReason } from 'contract/admin-api'
+import { CSP_FILTERS, type CspFilterName, type FilterReason } from 'contract/admin-api'
+import type { FilterChoice } from 'contract/settings/parsers'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
 import { isCspNoise } from './csp-noise.ts'
 import {
@@ -15,22 +16,8 @@ import type { Filterable } from './filterable.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
 import { isLegacyBrowser } from './legacy-browsers.ts'
 
-export type FilterSettings = {
-  /** Not-found and incomplete transactions and redirect signals of Next.js. */
-  nextNoise: boolean
-  browserExtensions: boolean
-  webCrawlers: boolean
-  legacyBrowsers: boolean
-  localhost: boolean
-  healthChecks: boolean
-  csp: readonly CspFilterName[]
-  /** Globs, matched against an error's message and its `type: value`. */
-  errorMessages: readonly string[]
-  /** Globs, matched against the whole release. */
-  releases: readonly string[]
-  /** Addresses and networks of clients, as CIDRs. */
-  addresses: readonly string[]
-}
+/** Names and values of `FILTERS`, and the not-found and incomplete transactions and redirect signals of Next.js. */
+export type FilterSettings = FilterChoice & { nextNoise: boolean }
 
 export type Filter = {
   reason: FilterReason
@@ -59,19 +46,16 @@ export const FILTERABLE_TYPES: readonly string[] = [
 /** Types of which Relay knows a URL or an address. */
 const LOCATED_TYPES = ['event', 'transaction', 'feedback', 'replay_event', 'session', 'sessions', 'span']
 
-export function chosenFilters(settings: FilterSettings): Filter[] {
-  const messages = compileGlobs(settings.errorMessages)
-  const releases = compileGlobs(settings.releases)
+export function chosenFilters({ nextNoise, on, messages, releases }: FilterSettings): Filter[] {
+  const ofMessages = compileGlobs(messages)
+  const ofReleases = compileGlobs(releases)
   return [
-    ...(settings.nextNoise ? NEXT_NOISE : []),
-    ...(releases ? [releaseFilter(releases)] : []),
-    ...(messages ? [messageFilter(messages)] : []),
-    ...(settings.localhost ? [LOCALHOST] : []),
-    ...(settings.browserExtensions ? [EXTENSIONS] : []),
-    ...(settings.legacyBrowsers ? [LEGACY_BROWSERS] : []),
-    ...(settings.webCrawlers ? [CRAWLERS] : []),
-    ...(settings.healthChecks ? [HEALTH] : []),
-    ...settings.csp.map(cspFilter),
+    ...(nextNoise ? NEXT_NOISE : []),
+    ...(ofReleases ? [releaseFilter(ofReleases)] : []),
+    ...(ofMessages ? [messageFilter(ofMessages)] : []),
+    ...[LOCALHOST, EXTENSIONS, LEGACY_BROWSERS, CRAWLERS].filter(({ reason }) => on.has(reason)),
+    ...(on.has('health-checks') ? [HEALTH] : []),
+    ...CSP_FILTERS.filter((name) => on.has(`csp-${name}`)).map(cspFilter),
   ]
 }
 

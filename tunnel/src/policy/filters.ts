@@ -70,8 +70,8 @@ export class Filters {
 
   constructor(settings: FilterSettings) {
     this.#filters = chosenFilters(settings)
-    this.#webCrawlers = settings.webCrawlers
-    this.#legacyBrowsers = settings.legacyBrowsers
+    this.#webCrawlers = settings.on.has('web-crawlers')
+    this.#legacyBrowsers = settings.on.has('legacy-browsers')
     this.#addresses = blockList(settings.addresses)
     const types = new Set(this.#filters.flatMap((filter) => filter.types))
     this.reads = (type) => types.has(type)
