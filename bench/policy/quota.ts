@@ -19,7 +19,7 @@ const [project] = createProjects(['https://a@sentry.example/1'].flatMap((dsn) =>
 const ignore = () => {}
 
 function createStorms(): Storms {
-  const settings = { limit: 100, mode: 'enforce', reading: 'all' } as const
+  const settings = { limit: 100, mode: 'enforce' } as const
   return new Storms(settings, { now: Date.now, onRemoved: ignore, scrub: (title) => title })
 }
 

@@ -21,7 +21,7 @@ import { compileGlobs } from '../policy/glob.ts'
 import type { ThrottleSettings } from '../policy/throttle.ts'
 import type { SdkSettings } from '../sdk/sdk.ts'
 import type { SpoolSettings } from '../store/open-store.ts'
-import { readQuota, readScrub, readStorm } from './policy-settings.ts'
+import { readQuota, readScrub } from './policy-settings.ts'
 
 /** Settings as the code uses them, with their comments in `readConfig`. */
 export type Config = ReturnType<typeof readConfig>
@@ -81,7 +81,7 @@ export function readConfig(env: Environment) {
     /** Absent: payloads are forwarded unmodified. */
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
-    storm: readStorm(settings),
+    storm: settings.read('STORM_LIMIT'),
     quota: readQuota(settings, dsns),
     throttle: throttleOf(settings.read('ADDRESS_RATE')),
     upstream: {

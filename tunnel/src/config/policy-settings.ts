@@ -9,7 +9,6 @@ import type { ScrubChoice } from 'contract/settings/parsers'
 import type { SettingsReader } from 'contract/settings-reader'
 import { parseQuota, type QuotaSettings } from '../policy/quota/settings.ts'
 import type { ScrubSettings } from '../policy/scrub.ts'
-import type { StormSettings } from '../policy/storms.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   const { level, users, ...choice } = settings.read('SCRUB')
@@ -67,9 +66,4 @@ export function readQuota(settings: SettingsReader, dsns: readonly Dsn[]): Quota
       `QUOTA: "${text}" (line ${line}, column ${column}) ${message}; write limits like error=50000/day,transaction=10000/hour`,
     )
   return quota
-}
-
-export function readStorm(settings: SettingsReader): StormSettings {
-  const { limit, mode } = settings.read('STORM_LIMIT')
-  return { limit, mode, reading: mode === 'enforce' ? 'all' : 'sample' }
 }

@@ -28,8 +28,6 @@ export type StormSettings = {
   /** Identical errors a minute that pass; 0 for any number. */
   limit: number
   mode: PolicyMode
-  /** With `sample`, only some errors of a project are read while it has many, and count for the others. */
-  reading: 'all' | 'sample'
 }
 
 export type StormDeps = {
@@ -98,11 +96,11 @@ export class Storms {
   }
 
   /**
-   * Returns the number of errors of a project for which this one counts; 0 when it is not read. A sample has one in ten beyond 1,000 a
-   * minute, and one in 100 beyond 10,000.
+   * Returns the number of errors of a project for which this one counts; 0 when it is not read. The mode `observe` reads one in ten
+   * beyond 1,000 a minute, and one in 100 beyond 10,000.
    */
   #weightOf(project: string): number {
-    if (this.#settings.reading === 'all') return 1
+    if (this.mode === 'enforce') return 1
     const count = this.#errors.add(project, 1)
     const weight = count <= ALWAYS_READ ? 1 : count <= 10 * ALWAYS_READ ? 10 : 100
     return count % weight === 0 ? weight : 0
