@@ -1,7 +1,7 @@
 /** Routes of the inbox: list, read and delete envelopes, and simulate an outage of Sentry. */
 
 import { type Context, Hono } from 'hono'
-import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/simulated-outage.ts'
+import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/inbox-upstream.ts'
 import type { EndedEntry } from '../pipeline/spool.ts'
 import type { Inbox, InboxPageQuery } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
