@@ -27,7 +27,7 @@ import {
 const USAGE = `npm run config
 Prints all settings of nginx, web and the tunnels with their values, without secrets, and warns of misspelt and removed names.
 docs/configuration.md describes each setting.
-  --nginx  print the configuration of nginx with these settings instead: npm run --silent config -- --nginx > nginx.conf
+  --nginx  print the configuration of nginx with these settings instead, for nginx -p FOLDER -c FILE: npm run --silent config -- --nginx > FILE
   --docs   write the generated pages of docs/ and of the Helm chart instead`
 
 /** Prints the settings by section. Throws a `UserError` that names every problem with them. */
@@ -72,7 +72,6 @@ const READERS: { readonly [name in Process]: string } = {
   tunnel: 'tunnel',
   web: 'web',
   compose: 'Compose',
-  build: 'image build',
 }
 
 const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile && !CHOSEN_NAMES.includes(name)).map(

@@ -26,7 +26,7 @@ export type Config = {
   stateFolder: string
   httpHost: string
   httpPort: number
-  /** Port for envelopes of servers on this machine. */
+  /** Port for envelopes of servers on this machine, as plain processes. */
   tunnelOriginPort: number
   /** Path that browsers post to. */
   tunnelPath: string
@@ -131,12 +131,13 @@ function isPasswordSet(env: Environment): boolean {
 export function readConfig(env: Environment): Config {
   rejectWrongSettings(env, 'cannot start')
   const settings = new SettingsReader(env, [])
+  const httpPort = settings.read('HTTP_PORT')
   return {
     root: ROOT,
     stateFolder: STATE_FOLDER,
     httpHost: settings.read('HTTP_HOST'),
-    httpPort: settings.read('HTTP_PORT'),
-    tunnelOriginPort: settings.read('TUNNEL_ORIGIN_PORT'),
+    httpPort,
+    tunnelOriginPort: httpPort + 1,
     tunnelPath: settings.read('TUNNEL_PATHS').paths[0] ?? '',
     ...readPageSettings(settings),
     env,
@@ -149,7 +150,7 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
   const settings = new SettingsReader(env, problems)
   for (const name of SETTING_NAMES.filter(isOfCompose)) settings.read(name)
   const shared = new SettingsReader(env, [])
-  const published = [shared.read('HTTP_PORT'), shared.read('TUNNEL_ORIGIN_PORT')].map(String)
+  const published = [String(shared.read('HTTP_PORT'))]
   const targets = shared.read('MIRROR_DSN').map(({ target }) => target)
   const own = [
     ...findOwnDsns(shared.read('SENTRY_DSN'), published),

@@ -27,8 +27,8 @@ export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<
   return nginx
 }
 
-/** Files of one run: the configuration, and the log of requests that the app did not answer. */
-export type NginxFiles = { config: string; appLog: string }
+/** Files of one run: the folder of everything that nginx writes, the configuration, and the log of requests that the app did not answer. */
+export type NginxFiles = { folder: string; config: string; appLog: string }
 
 /** Renders `nginx.conf`. Throws a `UserError` that names every problem with the settings. */
 export function renderNginx(config: Config, { listen, innerListen, tunnels, web }: Addresses): NginxFiles {
@@ -43,11 +43,10 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
     TUNNELS: tunnels.join(' '),
     WEB: web,
     RESOLVER: '',
-    NGINX_TEMP: folder,
   }
   const problems = writeNginxConfig({ ...env, ...own }, rendered)
   if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))
-  return { config: rendered, appLog }
+  return { folder, config: rendered, appLog }
 }
 
 const POLL_MS = 500

@@ -36,7 +36,7 @@ export async function runProcesses(given: Config, { output, stopped, onUp }: Ses
   const services = [
     ...ports.tunnels.map((each, index) => tunnelService(config, each, `tunnel-${index + 1}`)),
     webService(config, ports),
-    nginxService(config, [program, '-e', 'stderr', '-c', files.config]),
+    nginxService(config, [program, '-p', files.folder, '-e', 'stderr', '-c', files.config]),
   ]
   const adminUrls = ports.tunnels.map(({ adminPort }) => adminUrl(adminPort))
   const stopFollowing = followLog(files.appLog, (line) => output.log('nginx', line, 'stdout'))

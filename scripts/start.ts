@@ -24,6 +24,8 @@ import { describeTunnel, runTunnelOnly } from './start/tunnel-only.ts'
 
 const FLAGS = ['docker', 'plain', 'tunnel-only', 'verbose'] as const
 
+const PUBLISHED_ORIGIN_PORT = 8081 // of deploy/tunnel-origin.yml
+
 type Flags = ReadonlySet<(typeof FLAGS)[number]>
 
 const USAGE = `npm start -- [flags]
@@ -51,7 +53,7 @@ async function start(flags: Flags): Promise<void> {
   const config = { ...settings, env: withKeptPassword(given) }
   const output = new Output(flags.has('verbose') ? 'verbose' : 'summary', console.log)
   const { run, sentence } = await chooseMode(config, flags)
-  const originForServers = run === runProcesses || publishesOrigin(config) ? originOf(config) : undefined
+  const originForServers = run === runProcesses ? originOf(config.tunnelOriginPort) : publishedOrigin(config)
   stopped.throwIfAborted() // the same Ctrl-C ends a pull, which is no reason for plain processes
   output.print(sentence)
 
@@ -100,13 +102,13 @@ async function chooseMode({ env, app }: Config, flags: Flags) {
   return { run: runProcesses, sentence: `Running as plain processes: ${problem}.` }
 }
 
-/** Returns whether the containers publish the origin for servers on this machine. */
-function publishesOrigin({ env }: Config): boolean {
-  return env.COMPOSE_FILE?.includes('deploy/tunnel-origin.yml') === true
+/** Returns the origin for servers on this machine, if the containers publish it. */
+function publishedOrigin({ env }: Config): string | undefined {
+  return env.COMPOSE_FILE?.includes('deploy/tunnel-origin.yml') ? originOf(PUBLISHED_ORIGIN_PORT) : undefined
 }
 
-function originOf({ tunnelOriginPort }: Config): string {
-  return `http://${authorityOf(LOOPBACK, tunnelOriginPort)}`
+function originOf(port: number): string {
+  return `http://${authorityOf(LOOPBACK, port)}`
 }
 
 /** Says where reports can be read without a Sentry, and how an SDK sends them. */

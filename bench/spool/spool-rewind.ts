@@ -48,7 +48,7 @@ export async function measureRewind(
   const { eventIds = [] } = await run(place, 'keep', many, 64, dsn)
   const kept = new Set(eventIds)
   await using tunnel = await startTunnel({
-    env: { SENTRY_DSN: dsn, SPOOL_URL: url, KEEP_HOURS: '24', KEEP_BYTES: String(1024 ** 3) },
+    env: { SENTRY_DSN: dsn, SPOOL_URL: url, KEEP_HOURS: '24', SPOOL_BYTES: String(20 * 1024 ** 3) },
     timeout: 30_000,
   })
   const requests = buildRequests('3.3 KB error', [dsn])

@@ -2,8 +2,8 @@
 
 import type * as is from './parsers.ts'
 
-/** Process that reads a setting: `compose` is Docker Compose (and `npm start`), `build` the build of the images. */
-export type Process = 'nginx' | 'tunnel' | 'web' | 'compose' | 'build'
+/** Process that reads a setting: `compose` is Docker Compose (and `npm start`). */
+export type Process = 'nginx' | 'tunnel' | 'web' | 'compose'
 
 type Options = {
   /** Default as the documentation states it, where it depends on other settings. */

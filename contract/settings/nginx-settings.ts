@@ -31,11 +31,6 @@ export const NGINX = {
     'Name server that nginx asks for new addresses every 2 s. `system` means the first name server that the system uses, usually the first one in `/etc/resolv.conf`. Needs nginx 1.27.4 or newer, which then also speaks HTTP/2 over TLS, and keeps idle connections for 5 s after a reload or a stop.',
     { defaultText: 'none: names are looked up at the start of nginx' },
   ),
-  NGINX_TEMP: setting(
-    is.text,
-    '/var/tmp/nginx',
-    'Folder on a disk for everything that nginx writes, such as `access.log`. It has to exist.',
-  ),
 }
 
 function isListenAddress(word: string): boolean {

@@ -9,8 +9,6 @@ const listeningPort = is.integer('port', 0, 65535)
 
 export const PROCESSES = 'Only for tests and containers'
 
-const NO_TAG = 'is not a tag of an image; write letters, digits, dots and hyphens'
-
 export const PROCESS = {
   ...section(PROCESSES, ['tunnel'], {
     HOST: setting(is.text, '127.0.0.1', 'Address on which the tunnel listens. Web reads `HOSTNAME`.'),
@@ -57,22 +55,4 @@ export const PROCESS = {
     ),
   }),
   ...section(PROCESSES, ['nginx'], NGINX),
-  ...section(PROCESSES, ['compose'], {
-    IMAGE_TAG: setting(
-      is.textWhere(isTag, NO_TAG),
-      'latest',
-      'Tag of the images of web and the tunnel. `npm run deploy` sets it, and moves `latest` when the new containers are healthy.',
-    ),
-  }),
-  ...section(PROCESSES, ['build', 'tunnel'], {
-    REVISION: setting(
-      is.text,
-      undefined,
-      "Revision in the images' labels and in `culvert_build_info`. The build stores it in the image of the tunnel, so it is not needed at run time.",
-    ),
-  }),
-}
-
-function isTag(tag: string): boolean {
-  return /^\w[\w.-]{0,127}$/.test(tag)
 }

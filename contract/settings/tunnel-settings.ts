@@ -71,11 +71,6 @@ export const TUNNEL = {
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
-    BODY_TIMEOUT_MS: setting(
-      milliseconds,
-      60_000,
-      'Time limit for receiving a whole body, for a tunnel without nginx in front. nginx forwards a body when it is complete, and ends one that stops arriving for 10 s.',
-    ),
     QUOTA: setting(
       is.text,
       undefined,
@@ -118,13 +113,8 @@ export const TUNNEL = {
     KEEP_HOURS: setting(
       is.integer('number of hours', 0, 24 * 30),
       undefined,
-      'Time for which envelopes with errors and feedback stay in the spool after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1.',
+      'Time for which envelopes with errors and feedback stay in the spool after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1. They take up to a twentieth of `SPOOL_BYTES` in addition, at least 256 MiB. The oldest give way, and one client address may use a twentieth of that.',
       { defaultText: '0; 168 without `SENTRY_DSN`' },
-    ),
-    KEEP_BYTES: setting(
-      bytes(MIB, MIB * MIB),
-      256 * MIB,
-      'Disk space of these envelopes, in addition to `SPOOL_BYTES`. The oldest give way, and one client address may use a twentieth of it.',
     ),
     BODY_DIR: setting(
       is.text,
@@ -133,15 +123,10 @@ export const TUNNEL = {
     ),
   }),
   ...section(UPSTREAM, ['tunnel'], {
-    UPSTREAM_ANSWER_MS: setting(
-      milliseconds,
-      10_000,
-      'Timeout of a delivery attempt, from the first byte sent; each MiB of the body adds a second. The SDK does not wait for it, see `UPSTREAM_LATE_MS`.',
-    ),
     UPSTREAM_LATE_MS: setting(
       milliseconds,
       2000,
-      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count.',
+      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count. A delivery attempt ends after five times this, at least 10 s, and a second more for each MiB of the body.',
     ),
     UPSTREAM_ENCODING: setting(
       is.oneOf('off', 'gzip'),

@@ -16,16 +16,10 @@ export const WEB = {
       'production',
       'Environment of the reports of browsers and of the server.',
     ),
-    SENTRY_SAMPLE_RATE: setting(is.share, 1, 'Share of errors that are sent.'),
     // Unset is not 0: with 0 the browser tells the servers that it calls to drop the trace too, unset leaves the decision to them.
     SENTRY_TRACES_SAMPLE_RATE: setting(is.share, undefined, 'Share of page loads that are traced.', {
       defaultText: 'none: no traces',
     }),
-    SENTRY_REPLAYS_SESSION_SAMPLE_RATE: setting(
-      is.share,
-      0,
-      'Share of visits that are recorded from the start.',
-    ),
     SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: setting(
       is.share,
       0,

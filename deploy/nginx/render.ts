@@ -60,7 +60,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     web: settings.read('WEB'),
     /** Name server that is asked again and again; without one, names are looked up once. */
     resolver: resolverFor(settings.read('RESOLVER')),
-    tempFolder: settings.read('NGINX_TEMP'),
   }
   if (config.listenTls.length > 0 && !config.tlsFolder)
     problems.push('LISTEN: HTTPS needs a certificate; set TLS_FOLDER, too')
@@ -201,7 +200,6 @@ function valuesOf(config: NginxConfig): Values {
     REPORTS_URL: listOf(config.reportsUrl),
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
-    NGINX_TEMP: [config.tempFolder],
   }
 }
 
@@ -212,12 +210,11 @@ function nameToLookUp({ resolver }: NginxConfig, [only, ...others]: readonly str
 
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */
 function pageValues(config: NginxConfig, server: (authority: string) => string): Values {
-  const { app, tempFolder } = config
-  if (!app) return { APP: [], APP_AWAY: [], APP_LOG: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
+  const { app } = config
+  if (!app) return { APP: [], APP_AWAY: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
   return {
     APP: [server(app)],
     APP_AWAY: [describeAppAway(app)],
-    APP_LOG: [`${tempFolder}/app-away.log`],
     NO_APP: [],
     WEB_PATHS: ['~ ^/(console|lab)(/|\\z)'],
   }

@@ -14,13 +14,8 @@ export async function checkHttpPort({ httpHost, httpPort }: Config): Promise<voi
 
 /** Throws a `UserError` when nginx of this machine cannot listen on its addresses. */
 export async function checkPorts(config: Config): Promise<void> {
-  const { httpPort, tunnelOriginPort } = config
-  if (httpPort === tunnelOriginPort)
-    throw new UserError(
-      `HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${httpPort}; set one of them to another port.`,
-    )
   await checkHttpPort(config)
-  await checkPort(LOOPBACK, tunnelOriginPort, 'TUNNEL_ORIGIN_PORT')
+  await checkPort(LOOPBACK, config.tunnelOriginPort, 'HTTP_PORT')
 }
 
 type PortName = Extract<SettingName, `${string}PORT`>

@@ -12,8 +12,7 @@ const STAGING = {
   SENTRY_TRACES_SAMPLE_RATE: '0.5',
 }
 const DEFAULTS = {
-  sampleRate: 1,
-  replays: { session: 0, onError: 0 },
+  replaysOnErrorSampleRate: 0,
   feedback: false,
 }
 const STAGING_SETTINGS = {

@@ -10,7 +10,7 @@ import { startWeb } from '../support/web/web.ts'
 
 const EVERYTHING = {
   SENTRY_TRACES_SAMPLE_RATE: '1',
-  SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1',
+  SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
   SENTRY_FEEDBACK: 'on',
 }
 

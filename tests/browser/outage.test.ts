@@ -16,7 +16,7 @@ const BREAKAGES = [
 
 const it = base
   .extend('siteOptions', perFile, ({ sentry }) =>
-    cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1' }),
+    cloud(sentry, { SENTRY_FEEDBACK: 'on', SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1' }),
   )
   .extend('chromiumOptions', perFile, { screenshots: true })
 

@@ -12,7 +12,7 @@ import { BREAKABLE, startWeb } from '../support/web/web.ts'
 const EVERYTHING = {
   NODE_OPTIONS: BREAKABLE,
   SENTRY_TRACES_SAMPLE_RATE: '1',
-  SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '1',
+  SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
 }
 const ASKS = { 'sec-gpc': '1' }
 

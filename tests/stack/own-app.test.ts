@@ -5,7 +5,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../contract/dsn.ts'
-import { freePort } from '../../scripts/start/free-port.ts'
 import { startCompose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
 import { ROOT } from '../support/node.ts'
@@ -34,8 +33,7 @@ describe('With an app as a service of its own', requires('docker'), () => {
     const image = process.env.NODE_IMAGE || 'node:24-slim'
     await writeFile(file, OVERRIDE.replace(/shop:1\.2\.3[^\n]*/, image + APP))
     const COMPOSE_FILE = [...COMPOSE_FILES.map((path) => join(ROOT, path)), file].join(':')
-    const TUNNEL_ORIGIN_PORT = String(await freePort())
-    const env = { COMPOSE_FILE, TUNNEL_ORIGIN_PORT, APP_URL: 'http://shop:3000' }
+    const env = { COMPOSE_FILE, APP_URL: 'http://shop:3000' }
     await using stack = await startCompose({ env })
     const run = (code: string) => stack.compose('exec', '-T', 'shop', 'node', '-e', code)
     const get = (path: string) => post(stack.url, { path, method: 'GET' })
@@ -51,7 +49,7 @@ describe('With an app as a service of its own', requires('docker'), () => {
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
     expect(await run(inside)).toBe('200')
-    const onThisMachine = `http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`
+    const onThisMachine = 'http://127.0.0.1:8081'
     expect((await post(onThisMachine, { path: '/monitoring?p=1', body: '{}' })).status).toBe(200)
 
     const [web = ''] = await stack.containers('web')

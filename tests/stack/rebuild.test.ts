@@ -23,11 +23,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
   afterAll(() => clone.remove())
   afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
-  const start = async () =>
-    runCommand(clone.path, COMMAND, {
-      HTTP_PORT: String(await freePort()),
-      TUNNEL_ORIGIN_PORT: String(await freePort()),
-    })
+  const start = async () => runCommand(clone.path, COMMAND, { HTTP_PORT: String(await freePort()) })
 
   it('rebuilds what has changed, and prints the error of a build that fails', async () => {
     const config = join(clone.path, 'web/next.config.ts') // the build reads it first

@@ -40,9 +40,9 @@ export type LoaderOptions = {
   dsn: string
   environment: string
   release?: string
-  sampleRate: number
+  sampleRate?: number
   tracesSampleRate?: number
-  replaysSessionSampleRate: number
+  replaysSessionSampleRate?: number
   replaysOnErrorSampleRate: number
 }
 

@@ -80,12 +80,8 @@ export function readConfig(
       tunnel,
       environment: settings.read('SENTRY_ENVIRONMENT'),
       ...(release && { release }),
-      sampleRate: settings.read('SENTRY_SAMPLE_RATE'),
       ...(tracesSampleRate !== undefined && { tracesSampleRate }),
-      replays: {
-        session: settings.read('SENTRY_REPLAYS_SESSION_SAMPLE_RATE'),
-        onError: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
-      },
+      replaysOnErrorSampleRate: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
       feedback: settings.read('SENTRY_FEEDBACK'),
     },
     privacySignal: settings.read('PRIVACY_SIGNAL'),

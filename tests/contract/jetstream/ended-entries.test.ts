@@ -83,7 +83,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     const { entry, body, result } = await putOne(spool)
     expect(result.kind).toBe('stored')
     await expect(spool.entries.keep(entry, inOne(body), { state: 'kept' })).rejects.toThrow(
-      /lower KEEP_BYTES/,
+      /lower SPOOL_BYTES/,
     )
     await spool.close()
   })
@@ -171,7 +171,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
       const [lease] = await takeAll(spool, 1, undefined, wanted)
       expect(lease).toMatchObject({ key, attempts })
       if (!lease) break
-      await expect(spool.finish(lease, { state: 'kept', status: 200 })).rejects.toThrow(/lower KEEP_BYTES/)
+      await expect(spool.finish(lease, { state: 'kept', status: 200 })).rejects.toThrow(/lower SPOOL_BYTES/)
       await spool.postpone(lease, Date.now())
     }
     expect((await spool.totals()).envelopes).toBe(1)

@@ -43,6 +43,12 @@ function render(env: Record<string, string>, change: Partial<NginxConfig> = {}):
   return file
 }
 
+/** Has the installed nginx check a file. */
+function check(file: string) {
+  const args = ['-t', '-p', folder.path, '-e', 'stderr', '-c', file]
+  return spawnSync(NGINX_PROGRAM ?? '', args, { encoding: 'utf8' })
+}
+
 describe('The installed nginx', requires('nginx'), () => {
   it.each([
     ['the defaults', {}],
@@ -53,10 +59,8 @@ describe('The installed nginx', requires('nginx'), () => {
     ['a folder that it cannot read, and no HTTPS', { TLS_FOLDER: '/nowhere' }],
     ['an app', { APP_URL: 'http://localhost:5173' }],
   ])('accepts the rendered file with %s', (_, env) => {
-    const file = render({ NGINX_TEMP: folder.path, ...env })
-    const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {
-      encoding: 'utf8',
-    })
+    const file = render(env)
+    const { stderr } = check(file)
     expect(stderr).toBe(
       `nginx: the configuration file ${file} syntax is ok\nnginx: configuration file ${file} test is successful\n`,
     )
@@ -67,7 +71,7 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
   const printed = (env: Record<string, string>) =>
     spawnSync(NODE, ['scripts/config.ts', '--nginx'], {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, NGINX_TEMP: folder.path, ...env },
+      env: { PATH: process.env.PATH, ...env },
       encoding: 'utf8',
     })
 
@@ -77,9 +81,7 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
     expect(status).toBe(0)
     expect(stdout).toContain('location ~ ^(/monitoring|/errors/in-here|')
     writeFileSync(file, stdout)
-    const { stderr } = spawnSync(NGINX_PROGRAM ?? '', ['-t', '-e', 'stderr', '-c', file], {
-      encoding: 'utf8',
-    })
+    const { stderr } = check(file)
     expect(stderr).toContain(`configuration file ${file} test is successful`)
   })
 
@@ -99,7 +101,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, RESOLVER: '127.0.0.11' }],
   ])('accepts the rendered file with %s', async (_, env) => {
-    render({ NGINX_TEMP: '/var/tmp/nginx', ...env })
+    render(env)
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
     const mounts = [
       '-v',
@@ -109,7 +111,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
       '-v',
       '/var/tmp',
     ]
-    const script = 'mkdir /var/tmp/nginx && nginx -t -e stderr -c /nginx/nginx.conf'
+    const script = 'mkdir /var/tmp/nginx && nginx -t -p /var/tmp/nginx -e stderr -c /nginx/nginx.conf'
     const args = ['run', '--rm', ...rights, ...mounts, '--entrypoint=sh', 'nginx:1.30', '-c', script]
     const { stderr } = await callDocker(args)
     expect(stderr).toBe(

@@ -28,7 +28,7 @@ describe.each(STORE_NAMES)('A tunnel with a mirror and a %s', (name, requirement
   }, async () => {
     await using site = await openSite(name)
     const { sentry, mirror } = site
-    const tunnel = await site.start({ UPSTREAM_LATE_MS: '2000', UPSTREAM_ANSWER_MS: '10000' })
+    const tunnel = await site.start({ UPSTREAM_LATE_MS: '2000' })
     const load = startSteadyLoad(() => [tunnel.url], sentry.dsn(), RATE)
     await sleep(2_000)
     await mirror.away()
@@ -198,7 +198,6 @@ async function openSite(store: keyof typeof STORES = 'SQLite file') {
     MIRROR_DSN: `${sentry.dsn()}->${mirror.dsn()}`,
     SPOOL_URL: opened.url,
     UPSTREAM_LATE_MS: '500',
-    UPSTREAM_ANSWER_MS: '5000',
   }
   return {
     sentry,

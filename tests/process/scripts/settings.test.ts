@@ -87,19 +87,8 @@ describe('With wrong settings', () => {
     expect(failed.stderr).toContain('EDGE: "mine" is not a network;')
   })
 
-  it('npm start rejects one port for the site and for servers', async () => {
-    const HTTP_PORT = String(await freePort())
-    const settings = { HTTP_PORT, TUNNEL_ORIGIN_PORT: HTTP_PORT }
-    const failed = await command('scripts/start.ts', settings, '--plain')
-    expect(failed.code).toBe(1)
-    expect(failed.stderr).toBe(
-      `culvert: HTTP_PORT and TUNNEL_ORIGIN_PORT are both ${HTTP_PORT}; set one of them to another port.\n`,
-    )
-  })
-
   it('npm start rejects an app whose host is unknown', async () => {
-    const ports = { HTTP_PORT: String(await freePort()), TUNNEL_ORIGIN_PORT: String(await freePort()) }
-    const settings = { ...ports, APP_URL: 'http://shop.invalid:3000' }
+    const settings = { HTTP_PORT: String(await freePort()), APP_URL: 'http://shop.invalid:3000' }
     const failed = await command('scripts/start.ts', settings, '--plain')
     expect(failed.code).toBe(1)
     expect(failed.stderr).toBe(

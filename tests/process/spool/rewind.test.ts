@@ -20,7 +20,7 @@ describe.each(STORE_NAMES)('A tunnel that keeps errors in a %s', (name, requirem
     await using store = await STORES[name]()
     await using sentry = await startSentry()
     await using tunnel = await startTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url, KEEP_HOURS: '24', KEEP_BYTES: '67108864' },
+      env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url, KEEP_HOURS: '24' },
     })
     const idOf = (n: number) => n.toString(16).padStart(32, '0')
     const postError = (n: number) =>

@@ -31,11 +31,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
   async function start(env: Record<string, string> = {}): Promise<Command> {
     port = await freePort()
-    return runCommand(clone.path, COMMAND, {
-      HTTP_PORT: String(port),
-      TUNNEL_ORIGIN_PORT: String(await freePort()),
-      ...env,
-    })
+    return runCommand(clone.path, COMMAND, { HTTP_PORT: String(port), ...env })
   }
 
   async function startedUp(env: Record<string, string> = {}): Promise<Command> {
@@ -135,12 +131,9 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     })
 
     it('reports a used port of TUNNEL_ORIGIN in one sentence', async () => {
-      await using second = runCommand(clone.path, COMMAND, {
-        HTTP_PORT: String(await freePort()),
-        TUNNEL_ORIGIN_PORT: String(port),
-      })
+      await using second = runCommand(clone.path, COMMAND, { HTTP_PORT: String(port - 1) })
       expect(await second.exited).toBe(1)
-      expect(second.output()).toContain('or set TUNNEL_ORIGIN_PORT to a free port.')
+      expect(second.output()).toContain(`port ${port} of 127.0.0.1 is taken by another program`)
     })
 
     it('runs beside another instance of the same work tree, and restarts its own nginx only', async () => {
@@ -159,8 +152,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
     it('puts nginx in front of the app at APP_URL, and prints the origin of the tunnel for servers', async () => {
       await using app = await startUpstream('app')
-      const TUNNEL_ORIGIN_PORT = String(await freePort())
-      await using site = await startedUp({ APP_URL: `http://${app.address}`, TUNNEL_ORIGIN_PORT })
+      await using site = await startedUp({ APP_URL: `http://${app.address}` })
       const read = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       expect(await read('/')).toBe('app')
       expect(await read('/console/sign-in')).toContain('Culvert')
@@ -168,7 +160,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(await read('/console/public/settings.json')).toContain('"/monitoring?p=1"') // for the doctor
       expect(app.asked.filter(({ method }) => method !== 'HEAD')).toHaveLength(1) // the start sends HEAD, the readiness checks nothing
       const [, origin] = /TUNNEL_ORIGIN=(\S+)/.exec(site.output()) ?? []
-      expect(origin).toBe(`http://127.0.0.1:${TUNNEL_ORIGIN_PORT}`)
+      expect(origin).toBe(`http://127.0.0.1:${port + 1}`)
       expect((await fetch(`${origin}/monitoring`, { method: 'POST', body: '{}' })).status).toBe(200)
     })
 

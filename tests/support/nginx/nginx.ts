@@ -1,7 +1,7 @@
 /** nginx with the shipped routing table, rendered as for every other deployment. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { writeNginxConfig } from '../../../deploy/nginx/render.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { untilListening } from '../listening.ts'
@@ -65,9 +65,12 @@ export async function startNginx({ tunnels, web, innerPort, tlsPort, env, prefix
   }
 }
 
-/** Runs the configuration `file` and waits until it listens on `port`. */
+/** Runs the configuration `file`, beside which nginx writes, and waits until it listens on `port`. */
 export async function runNginx(file: string, port: number, prefix: readonly string[] = []): Promise<Program> {
-  const [command = '', ...args] = [...prefix, NGINX_PROGRAM ?? 'nginx', '-e', 'stderr', '-c', file]
+  const [command = '', ...args] = [
+    ...[...prefix, NGINX_PROGRAM ?? 'nginx'],
+    ...['-p', dirname(file), '-e', 'stderr', '-c', file],
+  ]
   const program = startProgram('nginx', command, args, {})
   try {
     await untilListening('nginx', port, program)
@@ -88,7 +91,7 @@ function parseLines(text: string): Record<string, unknown>[] {
 /** Returns the file that nginx reads. */
 function render(folder: string, settings: Record<string, string>): string {
   const file = join(folder, 'nginx.conf')
-  const problems = writeNginxConfig({ NGINX_TEMP: folder, ...settings }, file)
+  const problems = writeNginxConfig(settings, file)
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return file
 }

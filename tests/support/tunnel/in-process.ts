@@ -1,7 +1,7 @@
 /** Tunnel in the process of the test: all services on free loopback ports. */
 
 import { EventEmitter, once } from 'node:events'
-import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { type Config, readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
 import { openInThisThread } from '../spool/same-thread.ts'
@@ -11,6 +11,8 @@ import { type LogLine, PATIENT_UPSTREAM, parseLine, readTunnel, settingsOf } fro
 export type TunnelOptions = {
   /** Settings that add to the default ones of the tests (`HOST`, the ports, `ADMIN_TOKEN`, files in a temporary folder), or replace them. */
   env?: Record<string, string>
+  /** Changes what the settings say, such as fixed times. */
+  adjust?: (config: Config) => Config
   /** Folder of the SDK; by default that of the build. */
   sdkFolder?: string
   /** Monotonic clock in milliseconds, by default the real one. With one that stands still, rates do not depend on the speed of the machine. */
@@ -20,13 +22,15 @@ export type TunnelOptions = {
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
 /** Starts the tunnel. `await using` stops it. */
-export async function openTunnel({ env, sdkFolder, clock = () => performance.now() }: TunnelOptions = {}) {
+export async function openTunnel({
+  env,
+  adjust = (config) => config,
+  sdkFolder,
+  clock = () => performance.now(),
+}: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await makeMemoryFolder())
-  const config = readConfig({
-    ...PATIENT_UPSTREAM,
-    ...settingsOf(folder.path, env),
-  })
+  const config = adjust(readConfig({ ...PATIENT_UPSTREAM, ...settingsOf(folder.path, env) }))
   const logs: LogLine[] = []
   const news = new EventEmitter<{ line: [] }>()
   const logOutput = {

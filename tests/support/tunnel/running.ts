@@ -14,7 +14,6 @@ const SPOOL_BYTES = 64 * 1024 * 1024 // 64 MiB: the spool's reserve of a larger 
 /** Settings with which a busy machine does not make Sentry late. Tests of a slow Sentry set their own. */
 export const PATIENT_UPSTREAM = {
   UPSTREAM_LATE_MS: '30000',
-  UPSTREAM_ANSWER_MS: '60000',
 }
 
 /** Returns the settings of a tunnel whose files are in `folder`. Those of `env` add to them, or replace them. */

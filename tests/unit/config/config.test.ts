@@ -30,10 +30,15 @@ describe('The configuration', () => {
 
   it('keeps nothing when a DSN is set, unless KEEP_HOURS is above 0', () => {
     expect(readConfig({ SENTRY_DSN: DSN })).toMatchObject({ forward: true, keep: undefined })
-    expect(readConfig({ SENTRY_DSN: DSN, KEEP_HOURS: '1', KEEP_BYTES: '1048576' })).toMatchObject({
+    expect(readConfig({ SENTRY_DSN: DSN, KEEP_HOURS: '1' })).toMatchObject({
       forward: true,
-      keep: { keeping: 'errors', bytes: 1_048_576, ageMs: 3_600_000 },
+      keep: { keeping: 'errors', bytes: 256 * 1024 * 1024, ageMs: 3_600_000 },
     })
+  })
+
+  it('has a twentieth of a large spool for what is kept', () => {
+    const SPOOL_BYTES = String(100 * 1024 ** 3)
+    expect(readConfig({ SPOOL_BYTES }).keep).toMatchObject({ bytes: 5 * 1024 ** 3 })
   })
 
   it('shows for how many hours envelopes are kept', () => {
@@ -80,7 +85,7 @@ describe('The configuration', () => {
     ['EDGE', 'nginx', 'EDGE: "nginx" is not a network'],
     ['KEEP_HOURS', '721', 'KEEP_HOURS: "721" is not a number of hours'],
     ['KEEP_HOURS', '0', 'KEEP_HOURS: 0 keeps nothing, but without SENTRY_DSN the inbox is where'],
-    ['KEEP_BYTES', '1', 'KEEP_BYTES: "1" is not a number of bytes'],
+    ['SPOOL_BYTES', '1', 'SPOOL_BYTES: "1" is not a number of bytes'],
     ['LOG_LEVEL', 'loud', 'LOG_LEVEL: "loud" is '],
     [
       'ALLOWED_ORIGINS',

@@ -70,7 +70,10 @@ describe('An envelope that neither Sentry nor the spool has taken', () => {
   )
 
   it('is deferred if its body does not arrive in time', async () => {
-    await using slow = await openTunnel({ env: { SENTRY_DSN: sentry.dsn(), BODY_TIMEOUT_MS: '1000' } })
+    await using slow = await openTunnel({
+      env: { SENTRY_DSN: sentry.dsn() },
+      adjust: (config) => ({ ...config, bodyMs: 1000 }),
+    })
     const unending = new Readable({ read() {} })
     unending.push('{')
     const { status, headers } = await post(slow.url, { path: '/monitoring?keep=1', body: unending })

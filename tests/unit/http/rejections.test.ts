@@ -123,12 +123,13 @@ describe('A rejection', () => {
       SENTRY_DSN: sentry.dsn(),
       MAX_ENVELOPE_BYTES: String(20 * MIB),
       ALLOWED_HOSTS: 'shop.example',
-      BODY_TIMEOUT_MS: '2000',
       KEEP_HOURS: '168',
       BODY_DIR: join(path, 'bodies'),
       ADDRESS_RATE: '1',
     }
-    const tunnel = started.use(await openTunnel({ env, clock: () => 0 }))
+    const tunnel = started.use(
+      await openTunnel({ env, adjust: (config) => ({ ...config, bodyMs: 2000 }), clock: () => 0 }),
+    )
     place = { sentry, tunnel, bodies: env.BODY_DIR }
   })
 

@@ -14,8 +14,6 @@ const CONFIG: LoaderConfig = {
   options: {
     dsn: 'https://key@sentry.example/2',
     environment: 'production',
-    sampleRate: 1,
-    replaysSessionSampleRate: 0,
     replaysOnErrorSampleRate: 0,
   },
   feedback: false,

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { InboxEntry } from '../../../contract/inbox.ts'
+import type { Config } from '../../../tunnel/src/config/config.ts'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
 import { Inbox } from '../../../tunnel/src/store/inbox.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
@@ -214,7 +215,7 @@ describe('The inbox', () => {
   })
 
   it('keeps all errors of one address while another address floods it', async () => {
-    await using tunnel = await openTunnel({ env: { KEEP_BYTES: String(40 * MIB), ADDRESS_RATE: '0' } })
+    await using tunnel = await openTunnel({ env: { ADDRESS_RATE: '0' }, adjust: keepingBytes(40 * MIB) })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
     const honest = Array.from({ length: 5 }, (_, n) =>
@@ -253,7 +254,7 @@ describe('Without a DSN, a tunnel', () => {
   })
 
   it('rejects an envelope above the share of one address, and spools none of it', async () => {
-    await using tunnel = await openTunnel({ env: { KEEP_BYTES: String(20 * MIB) } })
+    await using tunnel = await openTunnel({ adjust: keepingBytes(20 * MIB) })
     await tunnel.admin('/inbox/outage', { method: 'POST' })
     const send = (bytes: number) =>
       post(tunnel.url, {
@@ -352,4 +353,8 @@ function refuseAll(folder: string): void {
   const db = new DatabaseSync(join(folder, 'spool.db'))
   db.exec(`CREATE TRIGGER full BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'full'); END`)
   db.close()
+}
+
+function keepingBytes(bytes: number) {
+  return (config: Config): Config => ({ ...config, keep: config.keep && { ...config.keep, bytes } })
 }

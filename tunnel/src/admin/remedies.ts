@@ -20,7 +20,6 @@ const SETTINGS: {
   'tunnel-busy': ['MEMORY_BYTES'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
   'item-too-large': ['MAX_ENVELOPE_BYTES'],
-  'body-timeout': ['BODY_TIMEOUT_MS'],
   'dsn-unknown': ['SENTRY_DSN'],
   'host-unknown': ['ALLOWED_HOSTS'],
   'origin-foreign': ['ALLOWED_ORIGINS'],
@@ -52,7 +51,7 @@ const SETTINGS: {
 }
 
 /** Without a DSN, the share of a client address is smaller than the largest envelope. */
-const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': ['KEEP_BYTES'] }
+const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': ['SPOOL_BYTES'] }
 
 type RemedyConfig = {
   shown: { [name in SettingName]?: string }

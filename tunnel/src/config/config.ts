@@ -38,6 +38,9 @@ export class BadSettings extends Error {
 
 const HOUR_MS = 60 * 60 * 1000
 const CONNECT_MS = 1000
+const MIN_ANSWER_MS = 10_000
+/** Milliseconds until the whole body of a request has to arrive. */
+const BODY_MS = 60_000
 /** Sockets to one upstream. */
 const MAX_CONNECTIONS = 64
 
@@ -49,9 +52,9 @@ export function readConfig(env: Environment) {
   const mirrors = settings.read('MIRROR_DSN')
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
-  const cspReports = settings.read('CSP_REPORTS')
   const upstreamEncoding = settings.read('UPSTREAM_ENCODING')
   const filters = settings.read('FILTERS')
+  const spool = readSpool(settings)
   const config = {
     ...shared,
     /** Public port, for browsers. */
@@ -67,8 +70,8 @@ export function readConfig(env: Environment) {
     /** `false` in inbox mode. */
     forward,
     /** Accepted envelopes that stay in the spool; absent: none. */
-    keep: readKeep(settings, forward),
-    spool: readSpool(settings),
+    keep: readKeep(settings, forward, spool),
+    spool,
     /** Envelopes a second from the spool to one upstream at most. */
     spoolRate: settings.read('SPOOL_RATE'),
     /** Networks of the peers whose `X-Forwarded-For` is trusted. */
@@ -84,14 +87,7 @@ export function readConfig(env: Environment) {
     storm: settings.read('STORM_LIMIT'),
     quota: readQuota(settings, dsns),
     throttle: throttleOf(settings.read('ADDRESS_RATE')),
-    upstream: {
-      connectMs: Math.max(CONNECT_MS, settings.read('UPSTREAM_LATE_MS') / 2),
-      connections: MAX_CONNECTIONS,
-      answerMs: settings.read('UPSTREAM_ANSWER_MS'),
-      lateMs: settings.read('UPSTREAM_LATE_MS'),
-      cspReports: forward ? cspReports : ('envelope' as const),
-      proxies: readProxies(settings),
-    },
+    upstream: readUpstream(settings, forward),
     /** Encoding of bodies for Sentry that have arrived uncompressed. */
     upstreamEncoding: forward ? upstreamEncoding : 'off',
     /** Additional certificate authorities. */
@@ -100,11 +96,10 @@ export function readConfig(env: Environment) {
     /** Memory for all request bodies. Larger ones are written to `bodyDir`. */
     memoryBytes: settings.read('MEMORY_BYTES'),
     bodyDir: settings.read('BODY_DIR'),
-    /** Milliseconds until the whole body has to arrive. */
-    bodyMs: settings.read('BODY_TIMEOUT_MS'),
+    bodyMs: BODY_MS,
     logLevel: settings.read('LOG_LEVEL'),
-    /** Revision of the sources that the image was built from. */
-    revision: settings.read('REVISION') ?? 'unknown',
+    /** Revision of the sources that the image was built from, which names it. */
+    revision: env.REVISION || 'unknown',
     /** Settings in force, without secrets. */
     shown: settings.shown,
     /** Settings that were read from the file that `NAME_FILE` names. */
@@ -153,18 +148,26 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
 }
 
 const DEFAULT_KEEP_HOURS = 7 * 24 // without a DSN
+/** Space of kept envelopes: a twentieth of the spool's, and at least what that of its default is. */
+const KEEP_DIVISOR = 20
+const MIN_KEEP_BYTES = 256 * 1024 * 1024
 
 /** Without a DSN, the spool is the destination of all envelopes, and a person reads them there. */
-function readKeep(settings: SettingsReader, forward: boolean) {
+function readKeep(settings: SettingsReader, forward: boolean, spool: SpoolSettings) {
   const hours = settings.read('KEEP_HOURS') ?? (forward ? 0 : DEFAULT_KEEP_HOURS)
-  const bytes = settings.read('KEEP_BYTES')
   settings.shown.KEEP_HOURS = String(hours)
   if (hours === 0 && !forward)
     settings.problems.push(
       'KEEP_HOURS: 0 keeps nothing, but without SENTRY_DSN the inbox is where envelopes go; write 1 to 720, or set SENTRY_DSN',
     )
   const keeping: Keeping = forward ? 'errors' : 'all'
-  return hours > 0 ? { keeping, bytes, ageMs: hours * HOUR_MS } : undefined
+  return hours > 0
+    ? {
+        keeping,
+        bytes: Math.max(MIN_KEEP_BYTES, Math.floor((spool.bytes ?? 0) / KEEP_DIVISOR)),
+        ageMs: hours * HOUR_MS,
+      }
+    : undefined
 }
 
 /** Largest part of an envelope that filters and scrubbing may read. */
@@ -191,6 +194,19 @@ function readAllowed(settings: SettingsReader) {
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     /** Other origins that may post. */
     allowedOrigins: new AllowedOrigins(settings.read('ALLOWED_ORIGINS')),
+  }
+}
+
+function readUpstream(settings: SettingsReader, forward: boolean) {
+  const lateMs = settings.read('UPSTREAM_LATE_MS')
+  const cspReports = settings.read('CSP_REPORTS')
+  return {
+    connectMs: Math.max(CONNECT_MS, lateMs / 2),
+    connections: MAX_CONNECTIONS,
+    answerMs: Math.max(MIN_ANSWER_MS, 5 * lateMs),
+    lateMs,
+    cspReports: forward ? cspReports : ('envelope' as const),
+    proxies: readProxies(settings),
   }
 }
 
@@ -222,9 +238,7 @@ function readSdkSettings(settings: SettingsReader, forward: boolean): SdkSetting
     options: {
       environment: settings.read('SENTRY_ENVIRONMENT'),
       ...(release && { release }),
-      sampleRate: settings.read('SENTRY_SAMPLE_RATE'),
       ...(tracesSampleRate !== undefined && { tracesSampleRate }),
-      replaysSessionSampleRate: settings.read('SENTRY_REPLAYS_SESSION_SAMPLE_RATE'),
       replaysOnErrorSampleRate: settings.read('SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE'),
     },
     reachSampleRate: forward ? reachSampleRate : 0, // the inbox is no host

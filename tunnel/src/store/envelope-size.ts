@@ -17,7 +17,7 @@ export function checkSizeStage(keptBytes: number): Stage<'client' | 'envelope' |
     if (ctx.envelope.bytes - sizeOfRanges(ctx.outgoingRanges()) > maxBytes)
       throw new Rejection(
         'envelope-too-large',
-        `Decompressed, it is larger than the ${maxBytes} bytes that the inbox keeps of one client address. Raise KEEP_BYTES.`,
+        `Decompressed, it is larger than the ${maxBytes} bytes that the inbox keeps of one client address. It has a twentieth of SPOOL_BYTES, at least 256 MiB: raise that.`,
       )
     return undefined
   }

@@ -1,7 +1,6 @@
 /** Opens the store that the settings name: a SQLite file, or streams on a NATS server. */
 
 import { mkdirSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SpoolPlace } from 'contract/settings/parsers'
 import { ADDRESS_SHARE, type Spool, type SpoolBounds } from '../pipeline/spool.ts'
@@ -55,15 +54,6 @@ async function openSpool(
     return openJetStreamSpool(place.nats, { ...shares, bytes, ageMs }, now, onNotice)
   }
   mkdirSync(dirname(place.file), { recursive: true })
-  if (kept) await checkKeptBytes(kept.bytes, dirname(place.file))
   const bound = bytes ?? (await defaultBound(place.file))
   return openSqliteSpool(place.file, { ...shares, bytes: bound }, onNotice, openSpoolFile)
-}
-
-async function checkKeptBytes(bytes: number, folder: string): Promise<void> {
-  const { blocks, bsize } = await statfs(folder)
-  if (bytes > blocks * bsize)
-    throw new Error(
-      `KEEP_BYTES: "${bytes}" is more than the ${blocks * bsize} bytes of the disk of ${folder}; write less, or move the spool to a larger disk`,
-    )
 }

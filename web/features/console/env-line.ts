@@ -20,7 +20,7 @@ const FILTERS: Readonly<Record<string, string>> = {
 }
 
 /** Limits that may be raised to accept larger envelopes or more of them. */
-const LIMITS = ['MAX_ENVELOPE_BYTES', 'BODY_TIMEOUT_MS', 'KEEP_BYTES']
+const LIMITS = ['MAX_ENVELOPE_BYTES', 'SPOOL_BYTES']
 
 const NUMBER = /^\d+$/
 

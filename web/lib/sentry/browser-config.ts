@@ -6,12 +6,10 @@ export type BrowserSettings = {
   tunnel: string
   environment: string
   release?: string
-  /** Share of errors that are sent, 0 to 1. */
-  sampleRate: number
   /** Share of traces that are sent, 0 to 1; absent: none, and callers decide for themselves. */
   tracesSampleRate?: number
   /** Share of visits that are recorded from the start, and of those that are recorded for a minute before an error. */
-  replays: { session: number; onError: number }
+  replaysOnErrorSampleRate: number
   /** Shows a feedback button. */
   feedback: boolean
   /** Sends console output as logs, and metrics. Set in the lab, whose buttons write them. */
@@ -54,7 +52,7 @@ export function settingsAt(path: string, settings: BrowserSettings): BrowserSett
   if (isLabPath(path)) return { ...settings, environment: LAB_ENVIRONMENT, hasLogsAndMetrics: true }
   if (!/^\/console(\/|$)/.test(path)) return settings
   const { tracesSampleRate: _, ...others } = settings
-  return { ...others, replays: { session: 0, onError: 0 }, feedback: false }
+  return { ...others, replaysOnErrorSampleRate: 0, feedback: false }
 }
 
 /** Environment of the error lab's reports, in the browser and on the server. */

@@ -41,17 +41,15 @@ function reportEarly(report: EarlyReport): void {
  * `@sentry/react` support for AI agents and browser extensions.
  */
 function init(settings: BrowserSettings): void {
-  const { dsn, tunnel, environment, release, sampleRate, tracesSampleRate, asksForPrivacy } = settings
-  const { replays, hasLogsAndMetrics } = settings
+  const { dsn, tunnel, environment, release, tracesSampleRate, asksForPrivacy } = settings
+  const { replaysOnErrorSampleRate, hasLogsAndMetrics } = settings
   const options: ConstructorParameters<typeof Sentry.BrowserClient>[0] = {
     dsn,
     tunnel,
     environment,
     release, // also when undefined: the SDK's guess is that of the build
-    sampleRate,
     ...(tracesSampleRate !== undefined && { tracesSampleRate }),
-    replaysSessionSampleRate: replays.session,
-    replaysOnErrorSampleRate: replays.onError,
+    replaysOnErrorSampleRate,
     ...(!hasLogsAndMetrics && NO_LOGS_AND_METRICS),
     ignoreErrors: IGNORED_ERRORS,
     ignoreSpans: IGNORED_SPANS,
@@ -67,9 +65,10 @@ function init(settings: BrowserSettings): void {
 }
 
 /** Adds the integrations that the settings enable. Requests before that are not traced. */
-function addIntegrations({ tracesSampleRate, replays, hasLogsAndMetrics, feedback }: BrowserSettings): void {
+function addIntegrations(settings: BrowserSettings): void {
+  const { tracesSampleRate, replaysOnErrorSampleRate, hasLogsAndMetrics, feedback } = settings
   if (tracesSampleRate !== undefined) addTracing()
-  if (replays.session + replays.onError > 0) addReplay()
+  if (replaysOnErrorSampleRate > 0) addReplay()
   if (hasLogsAndMetrics) addConsoleLogs()
   if (feedback) addFeedback()
 }

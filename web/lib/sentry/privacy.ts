@@ -24,7 +24,7 @@ export function settingsFor(
   const marked = { ...browser, asksForPrivacy: true }
   if (privacySignal === 'mark') return marked
   const { tracesSampleRate: _, ...untraced } = marked
-  return { ...untraced, replays: { session: 0, onError: 0 } }
+  return { ...untraced, replaysOnErrorSampleRate: 0 }
 }
 
 /** Data that no report contains. Version 11 collects all of it by default. */

@@ -23,13 +23,12 @@ const WAITING = 1024
 
 export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Config): void {
   if (!serverTunnel) return
-  const { dsn, environment, release, sampleRate, tracesSampleRate } = browser
+  const { dsn, environment, release, tracesSampleRate } = browser
   const client = Sentry.init({
     dsn,
     tunnel: serverTunnel,
     environment,
     release, // also when undefined: the SDK's guess is that of the build
-    sampleRate,
     ...(tracesSampleRate !== undefined && {
       tracesSampler: createSampler(tracesSampleRate, privacySignal, () => performance.now()),
     }),

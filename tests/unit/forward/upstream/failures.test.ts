@@ -1,6 +1,7 @@
 /** Responses and outcomes when Sentry has not decided on an envelope. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Config } from '../../../../tunnel/src/config/config.ts'
 import { errorOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'
 import type { Answer } from '../../../support/sentry/responses.ts'
@@ -35,8 +36,12 @@ describe('An envelope that Sentry fails to answer', () => {
 
   beforeAll(async () => {
     sentry = started.use(await startSentry())
-    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200', UPSTREAM_ANSWER_MS: '1000' }
-    tunnel = started.use(await openTunnel({ env }))
+    const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200' }
+    const adjust = (config: Config): Config => ({
+      ...config,
+      upstream: { ...config.upstream, answerMs: 1000 },
+    })
+    tunnel = started.use(await openTunnel({ env, adjust }))
   })
 
   afterAll(() => started.disposeAsync())

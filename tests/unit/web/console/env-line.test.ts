@@ -47,7 +47,7 @@ it.each<[string, Record<string, string>, Partial<RejectionSample>, string | unde
   ['origin-foreign', {}, { headers: [['origin', 'https://a.example:443']] }, undefined],
   ['envelope-too-large', { SENTRY_DSN: KNOWN, MAX_ENVELOPE_BYTES: '1073741824' }, {}, undefined],
   ['envelope-too-large', { SENTRY_DSN: KNOWN }, {}, 'MAX_ENVELOPE_BYTES=209715200'],
-  ['envelope-too-large', {}, {}, 'KEEP_BYTES=536870912'],
+  ['envelope-too-large', { SPOOL_BYTES: '10737418240' }, {}, 'SPOOL_BYTES=21474836480'],
   ['localhost', { FILTERS: 'localhost web-crawlers' }, {}, 'FILTERS=web-crawlers'],
   ['csp-blob', {}, {}, 'FILTERS=-csp-blob'],
   [

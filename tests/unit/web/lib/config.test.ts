@@ -17,8 +17,7 @@ describe('The settings of web', () => {
         dsn: 'https://culvert@inbox.invalid/1',
         tunnel: '/monitoring?p=1',
         environment: 'production',
-        sampleRate: 1,
-        replays: { session: 0, onError: 0 },
+        replaysOnErrorSampleRate: 0,
         feedback: false,
       },
       privacySignal: 'errors',
@@ -91,11 +90,10 @@ describe('The settings of web', () => {
 
   it('enable replays and feedback', () => {
     const { browser, problems } = read({
-      SENTRY_REPLAYS_SESSION_SAMPLE_RATE: '0.1',
       SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE: '1',
       SENTRY_FEEDBACK: 'on',
     })
-    expect(browser).toMatchObject({ replays: { session: 0.1, onError: 1 }, feedback: true })
+    expect(browser).toMatchObject({ replaysOnErrorSampleRate: 1, feedback: true })
     expect(problems).toEqual([])
   })
 
@@ -110,8 +108,7 @@ describe('The settings of web', () => {
     ['SENTRY_TRACES_SAMPLE_RATE', '1.5', 'is not a share'],
     ['SENTRY_TRACES_SAMPLE_RATE', '20%', 'is not a share'],
     ['SENTRY_TRACES_SAMPLE_RATE', '1e-1', 'is not a share'],
-    ['SENTRY_SAMPLE_RATE', '-1', 'is not a share'],
-    ['SENTRY_REPLAYS_SESSION_SAMPLE_RATE', 'all', 'is not a share'],
+    ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', 'all', 'is not a share'],
     ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', '2', 'is not a share'],
     ['SENTRY_FEEDBACK', 'yes', 'is neither on nor off'],
     ['PRIVACY_SIGNAL', 'on', 'is not known'],

@@ -84,8 +84,7 @@ export async function ensureStream(
     if (changes.length > 0) await jsm.streams.update(name, Object.fromEntries(changes))
   } catch (error) {
     if (codeOf(error) !== NO_STORAGE) throw error
-    const setting = name === KEPT_STREAM ? 'KEEP_BYTES' : 'SPOOL_BYTES'
-    const description = `the server has no room for the stream ${name} of ${max_bytes} bytes; lower ${setting}, or raise its max_file_store`
+    const description = `the server has no room for the stream ${name} of ${max_bytes} bytes; lower SPOOL_BYTES, or raise its max_file_store`
     throw new JetStreamApiError({ code: 500, err_code: NO_STORAGE, description })
   }
 }

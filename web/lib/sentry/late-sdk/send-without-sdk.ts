@@ -21,7 +21,7 @@ export function sendWithoutSdk(
   let [bytes, lost] = [0, dropped]
   for (const report of reports) {
     const error = errorOf(report)
-    const isSent = isReported(error) && !sent.has(error) && Math.random() < settings.sampleRate
+    const isSent = isReported(error) && !sent.has(error)
     const event = isSent ? eventOf(error, report, settings) : undefined
     const body = event && envelopeOf({ type: 'event' }, event, settings)
     const hasRoom = body && sent.size < MAX_REQUESTS && bytes + body.length <= MAX_BYTES

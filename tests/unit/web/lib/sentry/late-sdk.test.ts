@@ -15,8 +15,7 @@ const SETTINGS: BrowserSettings = {
   tunnel: '/monitoring?p=2',
   environment: 'production',
   release: 'shop@1',
-  sampleRate: 1,
-  replays: { session: 0, onError: 0 },
+  replaysOnErrorSampleRate: 0,
   feedback: false,
 }
 
@@ -244,15 +243,6 @@ describe('LateSdk', () => {
           exception: { values: [{ value: 'caught', mechanism: { handled: true } }] },
         },
       ])
-    })
-
-    it('sends nothing with a sample rate of 0', async () => {
-      const late = new LateSdk(() => new Promise(() => {}))
-      late.start({ ...settings, sampleRate: 0 })
-      const eventId = late.captureException(new Error('not sampled'))
-      leave()
-      expect(await eventId).toBeUndefined()
-      expect(tunnel.asked).toEqual([])
     })
 
     it('sends no more than a browser accepts, each error once, and counts the others', async () => {
