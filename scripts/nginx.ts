@@ -42,7 +42,6 @@ export function renderNginx(config: Config, { listen, innerListen, tunnels, web 
     LISTEN: `${listen} ${innerListen}/inner`,
     TUNNELS: tunnels.join(' '),
     WEB: web,
-    RESOLVER: '',
   }
   const problems = writeNginxConfig({ ...env, ...own }, rendered)
   if (problems.length > 0) throw new UserError('nginx.conf could not be rendered.', problems.join('\n'))

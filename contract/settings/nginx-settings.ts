@@ -15,21 +15,12 @@ export const NGINX = {
   TUNNELS: setting(
     is.authorities('tunnel:9090'),
     ['127.0.0.1:9090'],
-    'Public ports of the tunnels as `host:port`. With `RESOLVER`, all addresses of a host name are used.',
+    'Public ports of the tunnels as `host:port`. nginx asks the name server of the system for the addresses of host names every 2 s, and uses all of them. That needs nginx 1.27.4 or newer, which then also speaks HTTP/2 over TLS, and keeps idle connections for 5 s after a reload or a stop.',
   ),
   WEB: setting(
     is.authorities('web:3000'),
     ['127.0.0.1:3000'],
-    'Ports of web as `host:port`. With `RESOLVER`, all addresses of a host name are used.',
-  ),
-  RESOLVER: setting(
-    is.textWhere(
-      (address) => /^(system|[\w.:[\]-]+)$/.test(address),
-      'is not the address of a name server; write one like 127.0.0.11, or system',
-    ),
-    undefined,
-    'Name server that nginx asks for new addresses every 2 s. `system` means the first name server that the system uses, usually the first one in `/etc/resolv.conf`. Needs nginx 1.27.4 or newer, which then also speaks HTTP/2 over TLS, and keeps idle connections for 5 s after a reload or a stop.',
-    { defaultText: 'none: names are looked up at the start of nginx' },
+    'Ports of web as `host:port`, like `TUNNELS`.',
   ),
 }
 

@@ -2,7 +2,7 @@
 
 const IMAGES = 'Name the image in docker-compose.override.yml.'
 const LARGER_ITEMS = 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.'
-const NEW_NGINX = 'It is on with RESOLVER.'
+const NEW_NGINX = 'It is on where TUNNELS or WEB are host names.'
 const TLS = 'Set TLS_FOLDER to a folder with fullchain.pem and privkey.pem.'
 const OWN_SIGNALS = "Of Culvert's own pages, only the error lab sends logs and metrics."
 const PROJECT = 'Bound a project by QUOTA, such as 456:error=1000/hour.'
@@ -50,6 +50,8 @@ export const REMOVED: { readonly [name: string]: string | undefined } = {
   PROJECT_RATE: PROJECT,
   PROMETHEUS_IMAGE: IMAGES,
   QUOTA_MODE: 'Add observe to QUOTA, or leave it out.',
+  RESOLVER:
+    'nginx looks up host names of TUNNELS and WEB at the name server of the system: write addresses if it must not.',
   SCRUB_ATTACHMENTS: 'Add drop-attachments to SCRUB.',
   SCRUB_MODE: 'Add observe to SCRUB, or leave it out.',
   SCRUB_USERS: 'Add pseudonyms to SCRUB.',

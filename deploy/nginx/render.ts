@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
 import { CATEGORY_NAMES } from 'contract/categories'
@@ -41,6 +41,8 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   const dsns = settings.read('SENTRY_DSN')
   const { derivedPaths: hasDerivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
   const [ownDsn = INBOX] = dsns
+  const tunnels = settings.read('TUNNELS')
+  const web = settings.read('WEB')
   const derived = hasDerivedPaths ? (dsns.length > 0 ? dsns : [INBOX]).flatMap(derivedPaths) : []
   const config = {
     ...shared,
@@ -56,10 +58,10 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     addressRate: settings.read('ADDRESS_RATE'),
     ...readListeners(settings),
     tlsFolder: settings.read('TLS_FOLDER'),
-    tunnels: settings.read('TUNNELS'),
-    web: settings.read('WEB'),
-    /** Name server that is asked again and again; without one, names are looked up once. */
-    resolver: resolverFor(settings.read('RESOLVER')),
+    tunnels,
+    web,
+    /** Name server that is asked again and again; absent where tunnels and web are addresses. */
+    resolver: [...tunnels, ...web].some(isName) ? systemResolver() : undefined,
   }
   if (config.listenTls.length > 0 && !config.tlsFolder)
     problems.push('LISTEN: HTTPS needs a certificate; set TLS_FOLDER, too')
@@ -96,9 +98,12 @@ function addressProblems({ app, innerListen, listen, listenTls }: NginxConfig): 
   return problems
 }
 
-/** Returns the address of a name server as nginx writes it. */
-function resolverFor(given: string | undefined): string | undefined {
-  if (given !== 'system') return given
+function isName(authority: string): boolean {
+  return !isLocal(authority) && isIP(hostOf(authority).replace(/[[\]]/g, '')) === 0
+}
+
+/** Returns the address of the system's name server as nginx writes it. */
+function systemResolver(): string {
   const [address = ''] = getServers()
   return isIPv6(address) ? `[${address}]` : address
 }
@@ -156,20 +161,11 @@ function endOfBlock(lines: readonly string[], start: number): number {
   return end + 1
 }
 
-/** Returns the limits of a client address, and those of the networks around it, as in `networksAround`. */
-function limitValues({ addressRate }: NginxConfig): Values {
-  const factors = { CLIENT: 1, HOME: 2, COMPANY: 4 }
-  const limits = Object.entries(factors).flatMap(([name, factor]) => [
-    [`${name}_RATE`, addressRate > 0 ? [String(addressRate * LIMIT_FACTOR * factor)] : []],
-    [`${name}_BURST`, addressRate > 0 ? [String(addressRate * BURST_SECONDS * LIMIT_FACTOR * factor)] : []],
-  ])
-  return Object.fromEntries(limits)
-}
-
 /** Values of each name in the template. */
 type Values = { readonly [name: string]: readonly string[] }
 
 function valuesOf(config: NginxConfig): Values {
+  const addressRate = config.addressRate * LIMIT_FACTOR
   const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
   return {
     TUNNEL_PATHS: [
@@ -182,7 +178,8 @@ function valuesOf(config: NginxConfig): Values {
     HAS_ALLOWED_HOSTS: config.allowedHosts.length > 0 ? ['on'] : [],
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
-    ...limitValues(config),
+    ADDRESS_RATE: addressRate > 0 ? [String(addressRate)] : [],
+    ADDRESS_BURST: addressRate > 0 ? [String(addressRate * BURST_SECONDS)] : [],
     LISTEN: config.listen,
     INNER_LISTEN: [config.innerListen],
     INNER_PORT: [String(portOf(config.innerListen))],
@@ -194,7 +191,6 @@ function valuesOf(config: NginxConfig): Values {
     WEB: config.web.map(server),
     // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
     TUNNEL_RETRY: [nameToLookUp(config, config.tunnels) ?? 'tunnel'],
-    WEB_RETRY: [nameToLookUp(config, config.web) ?? 'web'],
     ...pageValues(config, server),
     BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
     REPORTS_URL: listOf(config.reportsUrl),

@@ -47,7 +47,7 @@ const SECRETS = {
 }
 const BOUNDED = { cpu: /\d/, memory: /\d/, 'ephemeral-storage': /\d/ }
 /** Settings whose value a pod determines itself, or gets from another source. */
-const ONLY_IN_COMPOSE = new Set(['RESOLVER', 'SPOOL_CREDENTIALS_FILE'])
+const ONLY_IN_COMPOSE = new Set(['SPOOL_CREDENTIALS_FILE'])
 /** Variables that the chart sets for other programs. */
 const INTERNAL = new Set(['HOSTNAME', 'NATS_USER', 'NATS_PASSWORD'])
 const DOMAIN = '.culvert.svc.cluster.local'

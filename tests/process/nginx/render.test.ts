@@ -25,6 +25,8 @@ const LISTS = {
   TUNNELS: '127.0.0.1:9090 127.0.0.1:9190',
 }
 
+const NAMES = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
+
 let folder: Awaited<ReturnType<typeof makeFolder>>
 
 beforeAll(async () => {
@@ -94,12 +96,12 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
 
 describe('nginx in a read-only container with one volume', requires('docker'), () => {
   it.each([
-    ['names and a resolver', { TUNNELS: 'tunnel:9090', WEB: 'web:3000', RESOLVER: '127.0.0.11' }],
+    ['names', NAMES],
     ['plain addresses', {}],
-    ['an app that is not there', { APP_URL: 'http://shop:3000', RESOLVER: '127.0.0.11' }],
+    ['an app that is not there', { ...NAMES, APP_URL: 'http://shop:3000' }],
     ['lists, paths and derived paths', LISTS],
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
-    ['a certificate and HTTP/2', { ...TLS, RESOLVER: '127.0.0.11' }],
+    ['a certificate and HTTP/2', { ...TLS, ...NAMES }],
   ])('accepts the rendered file with %s', async (_, env) => {
     render(env)
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
