@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../contract/dsn.ts'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { startCompose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
 import { ROOT } from '../support/node.ts'
@@ -24,15 +25,16 @@ const APP = `
       - |
         http.createServer((_, response) => response.end('my own ' + Object.keys(process.env))).listen(3000)`
 
-const COMPOSE_FILES = ['docker-compose.yml', 'deploy/tunnel-origin.yml']
-
 describe('With an app as a service of its own', requires('docker'), () => {
   it('nginx serves its pages beside those of web, and it reaches nginx, but neither web nor a tunnel', async () => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'override.yml')
     const image = process.env.NODE_IMAGE || 'node:24-slim'
     await writeFile(file, OVERRIDE.replace(/shop:1\.2\.3[^\n]*/, image + APP))
-    const COMPOSE_FILE = [...COMPOSE_FILES.map((path) => join(ROOT, path)), file].join(':')
+    const port = await freePort()
+    const ports = join(folder.path, 'ports.yml')
+    await writeFile(ports, `services: { nginx: { ports: ["127.0.0.1:${port}:8081"] } }\n`)
+    const COMPOSE_FILE = [join(ROOT, 'docker-compose.yml'), file, ports].join(':')
     const env = { COMPOSE_FILE, APP_URL: 'http://shop:3000' }
     await using stack = await startCompose({ env })
     const run = (code: string) => stack.compose('exec', '-T', 'shop', 'node', '-e', code)
@@ -49,7 +51,7 @@ describe('With an app as a service of its own', requires('docker'), () => {
     expect((await post(stack.url, { path: '/monitoring?p=1', body: sent })).status).toBe(200)
     const inside = `fetch(process.env.TUNNEL_ORIGIN + '/monitoring?p=1', { method: 'POST', body: '{}' }).then((r) => console.log(r.status))`
     expect(await run(inside)).toBe('200')
-    const onThisMachine = 'http://127.0.0.1:8081'
+    const onThisMachine = `http://127.0.0.1:${port}`
     expect((await post(onThisMachine, { path: '/monitoring?p=1', body: '{}' })).status).toBe(200)
 
     const [web = ''] = await stack.containers('web')
