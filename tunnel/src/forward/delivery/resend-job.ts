@@ -220,11 +220,9 @@ export class ResendJobs {
     if (capacity === undefined) return { entries: [], isOver: true } // its project is not configured any more
     const { pending, isIdle } = await this.#readPending(order)
     const idleRate = this.#idleRate()
-    // while a breaker is open, one entry is resent, since an upstream for which nothing is pending would not be probed
-    if (capacity === 0 && pending > 0) return waitFor('the upstream takes no envelopes')
+    if (capacity === 0) return waitFor('the upstream takes no envelopes')
     const rate = Math.max(capacity * SHARE, isIdle ? idleRate : 0)
-    const allowed = capacity === 0 ? 1 : this.#allowance(Math.min(MAX_RATE, rate))
-    const batch = Math.min(left, allowed)
+    const batch = Math.min(left, this.#allowance(Math.min(MAX_RATE, rate)))
     if (batch === 0) return { entries: [], isOver: false }
     if (pending >= MAX_PENDING + batch) return waitFor('other envelopes are pending')
     const filter = filterOf(order, job.started - this.#offsetMs())
