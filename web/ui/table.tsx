@@ -48,6 +48,20 @@ export function Table({ label, columns, rows, total, hideHead }: Props) {
   )
 }
 
+/** Table that scrolls when it is wider than the page. `area` names the scrolling area. */
+export function WideTable({ area, ...table }: Props & { area: string }) {
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
+      tabIndex={0}
+      aria-label={area}
+      className="mt-0 overflow-x-auto"
+    >
+      <Table {...table} />
+    </section>
+  )
+}
+
 function Cells({ columns, row: { cells, title } }: { columns: readonly Column[]; row: TableRow }) {
   return cells.map((cell, index) => {
     const className = `py-1 pr-4 last:pr-0 ${columns[index]?.className ?? ''}`

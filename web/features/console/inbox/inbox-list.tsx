@@ -4,6 +4,7 @@ import type { InboxEntry, InboxGroup } from 'contract/inbox'
 import type { ReactNode } from 'react'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Choice } from '../../../ui/choice.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
@@ -139,8 +140,6 @@ function Kinds({ query }: { query: InboxQuery }) {
   )
 }
 
-const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
-
 type FilterProps = { query: InboxQuery; releases: readonly string[]; environments: readonly string[] }
 
 function FilterForm({ query, releases, environments }: FilterProps) {
@@ -163,7 +162,7 @@ function FilterForm({ query, releases, environments }: FilterProps) {
             maxLength={200}
             defaultValue={search ?? ''}
             placeholder="Message, type, release, URL, event ID"
-            className={CONTROL}
+            className="field"
           />
         </label>
         <Choice name="release" label="Release" values={releases} chosen={release} />
@@ -178,25 +177,6 @@ function FilterForm({ query, releases, environments }: FilterProps) {
         </span>
       </form>
     </search>
-  )
-}
-
-type ChoiceProps = { name: string; label: string; values: readonly string[]; chosen: string | undefined }
-
-function Choice({ name, label, values, chosen }: ChoiceProps) {
-  const all = chosen !== undefined && !values.includes(chosen) ? [chosen, ...values] : values
-  return (
-    <label className="grid min-w-0 grid-cols-1 gap-1 text-quiet">
-      {label}
-      <select name={name} defaultValue={chosen ?? ''} className={CONTROL}>
-        <option value="">all</option>
-        {all.map((value) => (
-          <option key={value} value={value}>
-            {value}
-          </option>
-        ))}
-      </select>
-    </label>
   )
 }
 

@@ -3,10 +3,11 @@
 
 import type { Receipt } from 'contract/admin-api'
 import { useSearchParams } from 'next/navigation'
-import { memo, useMemo, useRef, useState } from 'react'
+import { type ChangeEvent, memo, useMemo, useRef, useState } from 'react'
 import { useNow } from '../../../lib/browser-state.ts'
 import { formatCount, formatDateTime, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Choice } from '../../../ui/choice.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { stateLabel } from '../../../ui/states.ts'
 import { LiveIndicator, type StreamState, useEventStream } from '../live-data.tsx'
@@ -201,14 +202,15 @@ type FormProps = { filter: FeedFilter; options: FilterOptions; onChange: (filter
 
 const OUTCOME_NAMES = [...new Set<string>([...OUTCOMES, ...FINAL_OUTCOMES])]
 
-const CONTROL = 'min-h-10 w-full rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
-
 const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange }: FormProps) {
   const [isShown, setShown] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
   const { from: _, to: __, ...named } = filter
   const set = Object.entries(named).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
-  const common = { filter, onSet }
+  const controlled = (name: FilterName) => ({
+    chosen: filter[name],
+    onChange: ({ target }: ChangeEvent<HTMLSelectElement>) => onSet(name, target.value),
+  })
   return (
     <form
       className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-6"
@@ -222,11 +224,11 @@ const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange 
         </Button>
       </span>
       <div className={`${isShown ? 'contents' : 'hidden'} wide:contents`}>
-        <Choice name="outcome" label="Outcome" values={OUTCOME_NAMES} labelOf={stateLabel} {...common} />
-        <Choice name="reason" label="Reason" values={options.reason} {...common} />
-        <Choice name="project" label="Project" values={options.project} {...common} />
-        <Choice name="type" label="Item" values={options.type} {...common} />
-        <Choice name="sdk" label="SDK" values={options.sdk} {...common} />
+        <Choice label="Outcome" values={OUTCOME_NAMES} labelOf={stateLabel} {...controlled('outcome')} />
+        <Choice label="Reason" values={options.reason} {...controlled('reason')} />
+        <Choice label="Project" values={options.project} {...controlled('project')} />
+        <Choice label="Item" values={options.type} {...controlled('type')} />
+        <Choice label="SDK" values={options.sdk} {...controlled('sdk')} />
         <label className="grid grid-cols-1 gap-1 text-quiet">
           Text
           <input
@@ -234,7 +236,7 @@ const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange 
             defaultValue={filter.text ?? ''}
             onChange={(event) => onSet('text', event.target.value)}
             placeholder="ID, event ID, replica"
-            className={CONTROL}
+            className="field"
           />
         </label>
         {set.length > 0 && (
@@ -248,33 +250,6 @@ const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange 
     </form>
   )
 })
-
-type ChoiceProps = {
-  name: FilterName
-  label: string
-  filter: FeedFilter
-  values: readonly string[]
-  labelOf?: (value: string) => string
-  onSet: (name: FilterName, value: string) => void
-}
-
-function Choice({ name, label, filter, values, labelOf = (value) => value, onSet }: ChoiceProps) {
-  const chosen = filter[name] ?? ''
-  const all = chosen && !values.includes(chosen) ? [chosen, ...values] : values
-  return (
-    <label className="grid grid-cols-1 gap-1 text-quiet">
-      {label}
-      <select value={chosen} onChange={(event) => onSet(name, event.target.value)} className={CONTROL}>
-        <option value="">all</option>
-        {all.map((value) => (
-          <option key={value} value={value}>
-            {labelOf(value)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
 
 type TimeProps = { filter: FeedFilter; rows: readonly Row[]; onChange: (filter: FeedFilter) => void }
 

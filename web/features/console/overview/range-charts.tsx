@@ -215,7 +215,7 @@ function RangePicker({ range }: { range: Range }) {
           href={each.key === RECENT.key ? CONSOLE : `${CONSOLE}?range=${each.key}`}
           onClick={pick}
           aria-current={each.key === range.key ? 'true' : undefined}
-          className="inline-flex min-h-9 items-center rounded-part border border-quiet/45 px-3 text-ink no-underline hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent aria-[current]:text-on-accent"
+          className="link-tab"
         >
           {each.label}
         </a>

@@ -8,7 +8,7 @@ import { CodeBlock, Copyable } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge, OutcomeLabel } from '../../../ui/status-badge.tsx'
-import { Table } from '../../../ui/table.tsx'
+import { WideTable } from '../../../ui/table.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { SETUP, withQuery } from '../routes.ts'
 import { remedyOfStatus } from '../upstream-errors.ts'
@@ -224,19 +224,13 @@ function Traffic({ project: { name, outcomes, traffic, totals } }: { project: Pr
     cells: [categoryLabel(category), ...cellsOf(amounts)],
   }))
   return (
-    <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
-      tabIndex={0}
-      aria-label={`Traffic of ${name}`}
-      className="mt-0 overflow-x-auto"
-    >
-      <Table
-        label={`Envelopes of ${name} by category and outcome`}
-        columns={[{ name: 'Category', className: 'align-top' }, ...columns]}
-        rows={rows}
-        total={['all', ...cellsOf(totals)]}
-      />
-    </section>
+    <WideTable
+      area={`Traffic of ${name}`}
+      label={`Envelopes of ${name} by category and outcome`}
+      columns={[{ name: 'Category', className: 'align-top' }, ...columns]}
+      rows={rows}
+      total={['all', ...cellsOf(totals)]}
+    />
   )
 }
 

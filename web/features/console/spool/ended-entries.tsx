@@ -7,7 +7,7 @@ import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
-import { Table } from '../../../ui/table.tsx'
+import { WideTable } from '../../../ui/table.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { findPath, withQuery } from '../routes.ts'
 import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
@@ -219,14 +219,12 @@ function Entries({ spool, state, query, entries, canResend }: EntriesProps) {
     ...(canResend ? [{ name: 'Action', className: 'wide:whitespace-nowrap' }] : []),
   ]
   return (
-    <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
-      tabIndex={0}
-      aria-label="Entries, the last one first"
-      className="mt-0 overflow-x-auto"
-    >
-      <Table label={`${ENDED_LABELS[state]} entries`} columns={columns} rows={rows} />
-    </section>
+    <WideTable
+      area="Entries, the last one first"
+      label={`${ENDED_LABELS[state]} entries`}
+      columns={columns}
+      rows={rows}
+    />
   )
 }
 

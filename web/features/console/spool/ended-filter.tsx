@@ -4,6 +4,7 @@
 import { useState } from 'react'
 import { useHydrated } from '../../../lib/browser-state.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Choice } from '../../../ui/choice.tsx'
 import { withQuery } from '../routes.ts'
 import { ENDED_LABELS, type EndedState, readTime, SPOOL, type SpoolQuery } from './spool-query.ts'
 
@@ -20,7 +21,7 @@ export function States({ shown }: { shown: EndedState | undefined }) {
           key={name}
           href={withQuery(SPOOL, { state })}
           aria-current={state === shown ? 'page' : undefined}
-          className="inline-flex min-h-9 items-center rounded-part border border-quiet/45 px-3 text-ink no-underline hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent aria-[current]:text-on-accent"
+          className="link-tab"
         >
           {name}
         </a>
@@ -29,13 +30,9 @@ export function States({ shown }: { shown: EndedState | undefined }) {
   )
 }
 
-const CONTROL =
-  'min-h-10 w-full min-w-0 rounded-part border border-quiet/60 bg-surface px-2 text-note text-ink'
-
 type Props = { state: EndedState; query: SpoolQuery; projects: readonly string[] }
 
 export function EndedFilter({ state, query: { project, from, to }, projects }: Props) {
-  const names = project !== undefined && !projects.includes(project) ? [project, ...projects] : projects
   const isSet = project !== undefined || from !== undefined || to !== undefined
   return (
     <form
@@ -44,17 +41,13 @@ export function EndedFilter({ state, query: { project, from, to }, projects }: P
       className="grid grid-cols-2 items-end gap-x-3 gap-y-2 text-note wide:grid-cols-[minmax(0,1fr)_14rem_14rem_auto]"
     >
       <input type="hidden" name="state" value={state} />
-      <label className="col-span-2 grid min-w-0 grid-cols-1 gap-1 text-quiet wide:col-span-1">
-        Project
-        <select name="project" defaultValue={project ?? ''} className={CONTROL}>
-          <option value="">all</option>
-          {names.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        name="project"
+        label="Project"
+        values={projects}
+        chosen={project}
+        className="col-span-2 wide:col-span-1"
+      />
       <TimeField name="from" label="Ended from" given={from} />
       <TimeField name="to" label="Ended until" given={to} />
       <span className="col-span-2 flex items-center gap-3 wide:col-span-1">
@@ -83,7 +76,7 @@ function TimeField({ name, label, given }: { name: string; label: string; given:
         {...(!isHydrated && { name })}
         defaultValue={chosen === undefined ? '' : new Date(chosen - offsetMs).toISOString().slice(0, 16)}
         onChange={({ target }) => setChosen(target.value === '' ? undefined : Date.parse(target.value))}
-        className={CONTROL}
+        className="field"
       />
       {isHydrated && chosen !== undefined && <input type="hidden" name={name} value={chosen} />}
     </label>

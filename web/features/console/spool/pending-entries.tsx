@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts
 import { Empty, Pages, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { Table } from '../../../ui/table.tsx'
+import { WideTable } from '../../../ui/table.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
 import { NoReplica } from '../notices.tsx'
 import { categoryLabel } from '../outcomes.ts'
@@ -255,16 +255,7 @@ function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] 
       <NextAttempt key="next" entry={entry} />,
     ],
   }))
-  return (
-    <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard
-      tabIndex={0}
-      aria-label="Pending envelopes"
-      className="mt-0 overflow-x-auto"
-    >
-      <Table label="Spool entries" columns={COLUMNS} rows={rows} />
-    </section>
-  )
+  return <WideTable area="Pending envelopes" label="Spool entries" columns={COLUMNS} rows={rows} />
 }
 
 function NextAttempt({ entry: { leased, due } }: { entry: SpoolListEntry }) {
