@@ -10,7 +10,7 @@ export const NGINX = {
       'is not a port or an address with one; write it like 8080 or [::1]:8080, several separated by spaces or commas',
     ),
     ['8080'],
-    "Ports or addresses on which nginx listens. `8443/tls` is for HTTPS, with `TLS_FOLDER`. `127.0.0.1:8081/inner`, which is the default, accepts the error reports of web's server, or of your app's server, inside the container network or on this machine. These requests have no client address and no limits, so never publish it to others. It answers 404 on the paths of web and the app.",
+    "Ports or addresses on which nginx listens. `8443/tls` is for HTTPS, with `TLS_FOLDER`, and `8080/redirect` sends visitors there. `[::]:8080` beside `8080` has no effect on a machine without IPv6. `127.0.0.1:8081/inner`, which is the default, accepts the error reports of web's server, or of your app's server, inside the container network or on this machine. These requests have no client address and no limits, so never publish it to others. It answers 404 on the paths of web and the app.",
   ),
   TUNNELS: setting(
     is.authorities('tunnel:9090'),
@@ -25,5 +25,5 @@ export const NGINX = {
 }
 
 function isListenAddress(word: string): boolean {
-  return /^((\[[\da-f:.]+\]|[\w.*-]+):)?\d{1,5}(\/tls|\/inner)?$/i.test(word)
+  return /^((\[[\da-f:.]+\]|[\w.*-]+):)?\d{1,5}(\/tls|\/inner|\/redirect)?$/i.test(word)
 }

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { getServers } from 'node:dns'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
 import { CATEGORY_NAMES } from 'contract/categories'
@@ -66,7 +67,7 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   if (config.listenTls.length > 0 && !config.tlsFolder)
     problems.push('LISTEN: HTTPS needs a certificate; set TLS_FOLDER, too')
   problems.push(...addressProblems(config))
-  problems.push(...findOwnDsns(dsns, [...config.listen, ...config.listenTls, config.innerListen]))
+  problems.push(...findOwnDsns(dsns, [...config.listen, ...config.listenTls, ...config.innerListen]))
   return config
 }
 
@@ -76,22 +77,30 @@ function readListeners(settings: SettingsReader) {
   const given = settings.read('LISTEN')
   const ending = (end: string) =>
     given.filter((address) => address.endsWith(end)).map((address) => address.slice(0, -end.length))
-  const [innerListen = DEFAULT_INNER, ...more] = ending('/inner')
-  if (more.length > 0)
-    settings.problems.push(`LISTEN: "${more[0]}/inner" is a second inner listener; write only one`)
-  return { listen: given.filter((address) => !address.includes('/')), innerListen, listenTls: ending('/tls') }
+  const inner = ending('/inner')
+  const innerListen = inner.length > 0 ? inner : [DEFAULT_INNER]
+  const second = innerListen.find((address) => portOf(address) !== portOf(innerListen[0] ?? ''))
+  if (second)
+    settings.problems.push(`LISTEN: "${second}/inner" is a second inner listener; write only one port`)
+  return {
+    listen: given.filter((address) => !address.includes('/')),
+    innerListen,
+    listenTls: ending('/tls'),
+    /** Listeners that send visitors to HTTPS. */
+    listenRedirect: ending('/redirect'),
+  }
 }
 
 /** Returns the problems with addresses that exclude each other. */
-function addressProblems({ app, innerListen, listen, listenTls }: NginxConfig): string[] {
+function addressProblems({ app, innerListen, listen, listenTls, listenRedirect }: NginxConfig): string[] {
   const problems: string[] = []
-  const innerPort = portOf(innerListen)
-  const published = [...listen, ...listenTls]
-  if (published.some((address) => portOf(address) === innerPort))
+  const [inner = ''] = innerListen
+  const published = [...listen, ...listenTls, ...listenRedirect]
+  if (published.some((address) => portOf(address) === portOf(inner)))
     problems.push(
-      `LISTEN: the port of ${innerListen}/inner is that of another listener; requests on it have no client address, so choose another`,
+      `LISTEN: the port of ${inner}/inner is that of another listener; requests on it have no client address, so choose another`,
     )
-  if (app && [...published, innerListen].some((address) => leadsTo(app, address)))
+  if (app && [...published, ...innerListen].some((address) => leadsTo(app, address)))
     problems.push(
       `APP_URL: nginx itself listens at http://${app}; write the address of your app, or choose another port for nginx`,
     )
@@ -167,6 +176,8 @@ type Values = { readonly [name: string]: readonly string[] }
 function valuesOf(config: NginxConfig): Values {
   const addressRate = config.addressRate * LIMIT_FACTOR
   const server = (authority: string) => (config.resolver ? `${authority} resolve` : authority)
+  /** With a name server, nginx is 1.27.4 or newer. */
+  const isNew = config.resolver !== undefined && config.listenTls.length > 0
   return {
     TUNNEL_PATHS: [
       [
@@ -181,12 +192,18 @@ function valuesOf(config: NginxConfig): Values {
     ADDRESS_RATE: addressRate > 0 ? [String(addressRate)] : [],
     ADDRESS_BURST: addressRate > 0 ? [String(addressRate * BURST_SECONDS)] : [],
     LISTEN: config.listen,
-    INNER_LISTEN: [config.innerListen],
-    INNER_PORT: [String(portOf(config.innerListen))],
+    INNER_LISTEN: config.innerListen,
+    INNER_PORT: [String(portOf(config.innerListen[0] ?? ''))],
     LISTEN_TLS: config.listenTls,
+    LISTEN_REDIRECT: config.listenRedirect,
+    HAS_REDIRECT: config.listenRedirect.length > 0 ? ['on'] : [],
     // Without HTTPS, nginx would load the certificates all the same, and not start without them.
-    TLS_FOLDER: config.listenTls.length > 0 ? listOf(config.tlsFolder) : [],
-    HTTP2: config.resolver && config.listenTls.length > 0 ? ['on'] : [],
+    TLS_FOLDER:
+      config.listenTls.length > 0
+        ? listOf(config.tlsFolder && `${config.tlsFolder}${isNew ? '$renewed' : ''}`)
+        : [],
+    HTTP2: isNew ? ['on'] : [],
+    HAS_RENEWAL: isNew ? ['on'] : [],
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
     // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
@@ -265,7 +282,25 @@ function readWithIncludes(path: string): string {
 export function renderNginxFor(env: Environment, problems: string[]): string {
   const config = readNginxConfig(env, problems)
   if (problems.length > 0) return ''
-  return renderNginx(readNginxTemplate(), { ...config, user: workerUser() })
+  const hasIpv6 = Object.values(networkInterfaces()).some((list) =>
+    list?.some(({ family }) => family === 'IPv6'),
+  )
+  return renderNginx(readNginxTemplate(), { ...config, ...listenersFor(config, hasIpv6), user: workerUser() })
+}
+
+/** Returns the listeners of a machine. Without IPv6 nginx could not listen on `[::]:8080`, and `8080` beside it is enough. */
+export function listenersFor(
+  { listen, innerListen, listenTls, listenRedirect }: NginxConfig,
+  hasIpv6: boolean,
+) {
+  const available = (list: string[]) =>
+    list.filter((address) => hasIpv6 || !address.startsWith('[::]:') || !list.includes(`${portOf(address)}`))
+  return {
+    listen: available(listen),
+    innerListen: available(innerListen),
+    listenTls: available(listenTls),
+    listenRedirect: available(listenRedirect),
+  }
 }
 
 /** Renders the template into a file for nginx. Returns the problems with the settings; with any, the file stays as it is. */

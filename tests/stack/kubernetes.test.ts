@@ -157,10 +157,9 @@ async function startCluster() {
     const options = [
       '-p',
       `127.0.0.1:${port}:4222`,
-      ...Object.entries({ ...environmentOf(nats, SECRETS), POD_NAME: name }).flatMap(([key, value]) => [
-        '-e',
-        `${key}=${value}`,
-      ]),
+      ...Object.entries({ ...environmentOf(nats, SECRETS), POD_NAME: name, ADDRESS: '"0.0.0.0"' }).flatMap(
+        ([key, value]) => ['-e', `${key}=${value}`],
+      ),
       '-v',
       `${config}:/culvert/nats.conf:ro`,
       '--tmpfs',

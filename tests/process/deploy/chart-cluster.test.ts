@@ -58,6 +58,22 @@ describe('An installation', CLUSTER, () => {
     }, 60_000)
   })
 
+  it('of the small size has one pod of each component, and keeps its volume', async () => {
+    await using namespace = await makeNamespace()
+    await namespace.deploy({ size: 'small', spool: { storageGiB: 2 } })
+    await until(async () => (await namespace.list('pods')).length === 3, 60_000)
+    const tooSmall = await namespace.helm(['upgrade', 'culvert', CHART], {
+      size: 'small',
+      spool: { storageGiB: 1 },
+    })
+    expect(tooSmall.stderr).toMatch(/storageGiB/)
+    await namespace.uninstall()
+    expect((await namespace.list('persistentvolumeclaims')).map(({ metadata }) => metadata.name)).toEqual([
+      'culvert-spool',
+    ])
+    await namespace.deploy({ size: 'small', spool: { storageGiB: 2 } })
+  })
+
   it('needs no rights outside of its namespace', async () => {
     await using namespace = await makeNamespace()
     const user = `admin-of-${namespace.name}`

@@ -236,7 +236,9 @@ describe('The manifests of the chart', requires('helm'), () => {
       const known = new Set([
         ...Object.keys(compose.services[name === 'nginx' ? 'nginx-config' : name]?.environment ?? {}),
         ...Object.keys(compose.services.tunnel?.environment ?? {}),
+        'HOST',
         'HOSTNAME',
+        'TLS_FOLDER',
         'NATS_USER', // parts of SPOOL_URL
         'NATS_PASSWORD',
       ])
@@ -276,7 +278,12 @@ describe('The manifests of the chart', requires('helm'), () => {
 
   it('give tunnel and web settings with which they start', () => {
     const tunnel = readConfig(environmentOf(workload('tunnel'), SECRETS))
-    expect(tunnel).toMatchObject({ forward: true, adminHost: '0.0.0.0', adminToken: expect.any(String) })
+    expect(tunnel).toMatchObject({
+      forward: true,
+      host: '::',
+      adminHost: '::',
+      adminToken: expect.any(String),
+    })
     const problems: string[] = []
     readWebConfig(environmentOf(workload('web'), SECRETS), problems)
     expect(problems).toEqual([])

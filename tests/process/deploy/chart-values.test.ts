@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import type { ISecret } from 'kubernetes-models/v1'
+import type { IPersistentVolumeClaim, ISecret } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readNginxConfig } from '../../../deploy/nginx/render.ts'
@@ -25,6 +25,7 @@ import {
   componentOf,
   containersOf,
   environmentOf,
+  initContainersOf,
   labelsOf,
   type Manifest,
   matches,
@@ -378,8 +379,92 @@ describe('Values of the chart', requires('helm'), () => {
     expect(spec?.tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }])
     expect(metadata).toMatchObject({ annotations: { 'nginx.ingress.kubernetes.io/proxy-body-size': '100m' } })
     expect(named(servicesOf(all), 'culvert').spec).toMatchObject({ type: 'ClusterIP' })
-    const plain = named(servicesOf(renderChart()), 'culvert').spec
-    expect(plain).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+  })
+
+  it('serve HTTPS with the certificate of a Secret, and redirect HTTP to it', () => {
+    const all = renderChart({ nginx: { tlsSecret: 'shop-tls' }, service: { nodePorts: { https: 30443 } } })
+    const { spec } = named(servicesOf(all), 'culvert')
+    expect(spec).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+    expect(spec?.ports).toEqual([
+      { name: 'http', port: 80, targetPort: 'http' },
+      { name: 'https', port: 443, targetPort: 'https', nodePort: 30443 },
+    ])
+    const nginx = componentIn(workloadsOf(all), 'nginx')
+    const problems: string[] = []
+    const config = readNginxConfig(environmentOf(nginx, SECRETS), problems)
+    expect([config, problems]).toMatchObject([
+      {
+        listen: [],
+        listenTls: ['8443', '[::]:8443'],
+        listenRedirect: ['8080', '[::]:8080'],
+        innerListen: ['8081', '[::]:8081'],
+        tlsFolder: '/culvert/tls',
+      },
+      [],
+    ])
+    const [container] = containersOf(nginx)
+    expect(container?.volumeMounts).toContainEqual({ name: 'tls', mountPath: '/culvert/tls', readOnly: true })
+    const files = podOf(nginx).volumes?.find(({ name }) => name === 'tls')?.secret?.items
+    expect(files?.map(({ path }) => path)).toEqual(['fullchain.pem', 'privkey.pem'])
+    const ports = policyOf(all, 'nginx').spec?.ingress?.[0]?.ports
+    expect(ports).toEqual([{ port: 'http' }, { port: 'https' }])
+  })
+
+  it('publish the console over plain HTTP only behind a proxy that is named', () => {
+    expect(named(servicesOf(renderChart()), 'culvert').spec?.type).toBe('ClusterIP')
+    for (const type of ['LoadBalancer', 'NodePort']) {
+      expect(renderProblem({ service: { type } })).toContain('Set nginx.tlsSecret')
+      const settings = { TRUSTED_PROXIES: '203.0.113.0/24' }
+      expect(named(servicesOf(renderChart({ service: { type }, settings })), 'culvert').spec?.type).toBe(type)
+    }
+    const ingress = { enabled: true, hosts: ['shop.example'] }
+    expect(renderProblem({ ingress, nginx: { tlsSecret: 'shop-tls' } })).toContain('Set ingress.tls')
+  })
+
+  it('fit a small installation on one node: 0.5 CPU, 512 MiB, one volume', () => {
+    const all = renderChart({ size: 'small' })
+    const workloads = workloadsOf(all)
+    expect(workloads.map((each) => [componentOf(each), each.spec?.replicas])).toEqual([
+      ['nginx', 1],
+      ['tunnel', 1],
+      ['web', 1],
+    ])
+    expect(ofKind(all, 'HorizontalPodAutoscaler')).toEqual([])
+    const requested = (resource: 'cpu' | 'memory') =>
+      workloads.flatMap((each) => {
+        const amounts = [...initContainersOf(each), ...containersOf(each)].map(({ resources }) =>
+          Number.parseInt(String(resources?.requests?.[resource]), 10),
+        )
+        return Math.max(...amounts)
+      })
+    const sum = (amounts: number[]) => amounts.reduce((a, b) => a + b)
+    expect([sum(requested('cpu')), sum(requested('memory'))]).toEqual([500, 512])
+    const tunnel = componentIn(workloads, 'tunnel')
+    expect(readConfig(environmentOf(tunnel, SECRETS)).spool.place).toEqual({ file: '/spool/spool.db' })
+    const [claim] = ofKind<IPersistentVolumeClaim>(all, 'PersistentVolumeClaim')
+    expect(claim?.metadata).toMatchObject({ annotations: { 'helm.sh/resource-policy': 'keep' } })
+    expect(
+      podOf(tunnel).volumes?.map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName),
+    ).toEqual([claim?.metadata.name])
+    const [beside] = podOf(tunnel).affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+    expect(matches(beside?.labelSelector?.matchLabels, labelsOf(tunnel))).toBe(true) // the volume is on one node
+  })
+
+  it('listen on IPv6, too', () => {
+    const all = renderChart()
+    const workload = (name: string) => componentIn(workloadsOf(all), name)
+    const { listen, innerListen } = readNginxConfig(environmentOf(workload('nginx'), SECRETS), [])
+    expect([listen, innerListen]).toEqual([
+      ['8080', '[::]:8080'],
+      ['8081', '[::]:8081'],
+    ])
+    expect(readConfig(environmentOf(workload('tunnel'), SECRETS))).toMatchObject({
+      host: '::',
+      adminHost: '::',
+    })
+    const address = { valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }
+    expect(containersOf(workload('web'))[0]?.env).toContainEqual({ name: 'HOSTNAME', ...address })
+    expect(containersOf(workload('nats'))[0]?.env).toContainEqual({ name: 'POD_IP', ...address })
   })
 
   it('route a Gateway to nginx, or to tunnels and console without it', () => {
@@ -547,7 +632,8 @@ describe('Values of the chart', requires('helm'), () => {
     await using cluster = await startApiServer(renderChart(), {})
     const output = await helmInCluster(cluster.url, ['install', 'culvert', CHART, '--dry-run=client'])
     const notes = output.slice(output.indexOf('\nNOTES:'))
-    expect(notes).toContain('kubectl -n culvert get service culvert')
+    expect(notes).toContain('Nothing reaches it from outside yet.')
+    expect(notes).toContain('helm test culvert')
     expect(notes).toContain('npm run doctor')
   })
 

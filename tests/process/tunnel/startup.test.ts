@@ -7,6 +7,14 @@ import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 
+describe('A tunnel with HOST=::', () => {
+  it.each(['127.0.0.1', '[::1]'])('answers at %s', async (host) => {
+    await using tunnel = await startTunnel({ env: { HOST: '::' } })
+    const { status } = await fetch(`http://${host}:${tunnel.port}/monitoring`)
+    expect(status).toBe(405)
+  })
+})
+
 describe('A tunnel with invalid settings', () => {
   it('exits with 1 and prints each problem on its own line', async () => {
     const env = { PORT: '-1', TUNNEL_PATHS: '/lab', SENTRY_DSN: 'hello' }

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { derivedPaths, INBOX_DSN, parseDsn } from '../../../contract/dsn.ts'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from '../../../contract/rejections.ts'
 import {
+  listenersFor,
   readNginxConfig,
   readNginxTemplate,
   renderNginx,
@@ -169,6 +170,29 @@ describe('The limits per client address', () => {
   })
 })
 
+describe('LISTEN with /redirect', () => {
+  it('sends visitors to HTTPS', () => {
+    const env = { ...TLS, LISTEN: `80/redirect ${TLS.LISTEN}` }
+    expect(lines(env, 'listen 80')).toEqual(['listen 80;'])
+    expect(lines(env, 'return 308')).toHaveLength(1)
+    expect(lines(TLS, 'return 308')).toEqual([])
+  })
+})
+
+describe('LISTEN on a machine without IPv6', () => {
+  it('has no listeners on [::] that others stand beside', () => {
+    const LISTEN = '8080 [::]:8080 8443/tls [::]:8443/tls 8081/inner [::]:8081/inner [::]:80/redirect'
+    const config = readNginxConfig({ ...TLS, LISTEN }, [])
+    expect(listenersFor(config, false)).toEqual({
+      listen: ['8080'],
+      innerListen: ['8081'],
+      listenTls: ['8443'],
+      listenRedirect: ['[::]:80'],
+    })
+    expect(listenersFor(config, true)).toMatchObject({ listen: ['8080', '[::]:8080'] })
+  })
+})
+
 describe('LISTEN with /tls', () => {
   it('adds listeners with the certificate', () => {
     expect(lines({ ...TLS, LISTEN: `80 [::]:80 8081/inner ${TLS.LISTEN}` }, 'listen ')).toEqual([
@@ -198,6 +222,12 @@ describe('LISTEN with /tls', () => {
   it('has HTTP/2 where names say that nginx is new enough', () => {
     expect(lines(TLS, 'http2')).toEqual([])
     expect(lines({ ...TLS, WEB: 'web:3000' }, 'http2')).toEqual(['http2 on;'])
+  })
+
+  it('reads a renewed certificate where names say that nginx is new enough', () => {
+    const path = 'ssl_certificate "/tls$renewed/fullchain.pem";'
+    expect(lines({ ...TLS, WEB: 'web:3000' }, 'ssl_certificate "')).toEqual([path])
+    expect(lines({ ...TLS, WEB: 'web:3000' }, 'map "" $renewed')).toHaveLength(1)
   })
 })
 
@@ -283,7 +313,11 @@ describe('Host names of tunnels and web', () => {
 describe('readNginxConfig', () => {
   it.each([
     ['LISTEN', '8080;', 'LISTEN: "8080;" is not a port or an address with one'],
-    ['LISTEN', '8081/inner 8082/inner', 'LISTEN: "8082/inner" is a second inner listener; write only one'],
+    [
+      'LISTEN',
+      '8081/inner 8082/inner',
+      'LISTEN: "8082/inner" is a second inner listener; write only one port',
+    ],
     ['TUNNELS', 'tunnel', 'TUNNELS: "tunnel" is not a host with a port; write one like tunnel:9090'],
     ['WEB', 'web:3000/', 'WEB: "web:3000/" is not a host with a port; write one like web:3000'],
   ])('reports a problem with %s %j', (name, value, problem) => {

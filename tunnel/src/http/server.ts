@@ -14,9 +14,12 @@ export function nameReplica(): string {
   return `${hostname()}-${randomBytes(3).toString('hex')}`
 }
 
-/** Resolves with the port, which the system chooses for port 0. Rejects with the system's error when the address is not available. */
+/**
+ * Resolves with the port, which the system chooses for port 0. Rejects with the system's error when the address is not available. With the
+ * host `::`, Node accepts IPv4 as well, and only IPv4 where the system has no IPv6.
+ */
 export async function listen(server: ServerType, host: string, port: number): Promise<number> {
-  server.listen(port, host)
+  server.listen({ port, ...(host !== '::' && { host }) })
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }

@@ -76,11 +76,13 @@ labels:
 {{- divf (mulf (float64 $number) (get $units (trimPrefix $number .) | default 1)) 1073741824 | floor | int -}}
 {{- end -}}
 
-{{/* Volumes of the NATS servers in the cluster, as JSON: an empty list at the first installation, and without access to a cluster. */}}
+{{/* Volumes of the spool in the cluster, as JSON: an empty list at the first installation, and without access to a cluster. */}}
 {{- define "culvert.claims" -}}
+{{- $name := include "culvert.fullname" . -}}
+{{- $names := ternary (list "data-%s-nats-0" "data-%s-nats-1" "data-%s-nats-2") (list "%s-spool") (eq .Values.size "standard") -}}
 {{- $claims := list -}}
-{{- range until 3 -}}
-{{- $claims = append $claims (lookup "v1" "PersistentVolumeClaim" $.Release.Namespace (printf "data-%s-nats-%d" (include "culvert.fullname" $) .)) -}}
+{{- range $names -}}
+{{- $claims = append $claims (lookup "v1" "PersistentVolumeClaim" $.Release.Namespace (printf . $name)) -}}
 {{- end -}}
 {{- dict "claims" (compact $claims) | toJson -}}
 {{- end -}}
@@ -96,6 +98,23 @@ labels:
 {{- sub $gib 1 }}GB
 {{- end -}}
 
+{{/* Replicas, resources and options of a component by the value "size", as JSON. Argument: list of the root and the component. */}}
+{{- define "culvert.sized" -}}
+{{- $root := index . 0 -}}
+{{- index ($root.Files.Get "files/sizes.yaml" | fromYaml) $root.Values.size (index . 1) | toJson -}}
+{{- end -}}
+
+{{/* "true" where NATS is the spool, and where a file on a volume is. Otherwise spool.url is. */}}
+{{- define "culvert.hasNats" -}}
+{{- if and .Values.nats.enabled (eq .Values.size "standard") }}true{{ end -}}
+{{- end -}}
+{{- define "culvert.hasFile" -}}
+{{- if and (eq .Values.size "small") (not .Values.spool.url) }}true{{ end -}}
+{{- end -}}
+{{- define "culvert.isScaled" -}}
+{{- if and .Values.tunnel.autoscaling.enabled (eq .Values.size "standard") }}true{{ end -}}
+{{- end -}}
+
 {{/*
 Fields of a pod or container, each from the value of a component, or of all pods where the component has none. Maps are merged.
 Argument: list of the root, the component and the keys of the values by field.
@@ -103,10 +122,11 @@ Argument: list of the root, the component and the keys of the values by field.
 {{- define "culvert.fields" -}}
 {{- $values := (index . 0).Values -}}
 {{- $own := get $values (index . 1) -}}
+{{- $all := merge (pick (include "culvert.sized" . | fromJson) "resources") $values -}}
 {{- range $field, $key := index . 2 }}
-{{- $value := get $own $key | default (get $values $key) }}
-{{- if kindIs "map" (get $values $key) }}
-{{- $value = mergeOverwrite (deepCopy (get $values $key)) (get $own $key | default dict) }}
+{{- $value := get $own $key | default (get $all $key) }}
+{{- if kindIs "map" (get $all $key) }}
+{{- $value = mergeOverwrite (deepCopy (get $all $key)) (get $own $key | default dict) }}
 {{- end }}
 {{- with $value }}
 {{ $field }}: {{ toJson . }}
@@ -197,7 +217,7 @@ imagePullPolicy: {{ . }}
 - name: {{ . }}
   valueFrom: { secretKeyRef: { name: {{ include "culvert.secretName" $root }}, key: {{ . }}, optional: true } }
 {{- end }}
-{{- with index $root.Values (index . 1) "nodeOptions" }}
+{{- with index $root.Values (index . 1) "nodeOptions" | default (include "culvert.sized" . | fromJson).nodeOptions }}
 - { name: NODE_OPTIONS, value: {{ . | quote }} }
 {{- end }}
 {{- if $root.Values.caFile }}
@@ -230,6 +250,6 @@ imagePullPolicy: {{ . }}
 {{- end -}}
 
 {{- define "culvert.serviceType" -}}
-{{- $isInner := or .Values.ingress.enabled .Values.httpRoute.enabled (not .Values.nginx.enabled) -}}
+{{- $isInner := or .Values.ingress.enabled .Values.httpRoute.enabled (not .Values.nginx.enabled) (not .Values.nginx.tlsSecret) -}}
 {{- .Values.service.type | default (ternary "ClusterIP" "LoadBalancer" $isInner) -}}
 {{- end -}}
