@@ -5,7 +5,8 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../contract/admin-api.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { readCursor, streamFeed } from '../../../web/features/console/live-feed/feed.ts'
+import { readCursor } from '../../../web/features/console/live-feed/cursor.ts'
+import { streamFeed } from '../../../web/features/console/live-feed/feed.ts'
 import {
   type FeedEvent,
   type FeedNotice,

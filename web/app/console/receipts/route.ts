@@ -1,7 +1,7 @@
 /** Streams the receipts of all replicas as server-sent events. */
 
 import { getConsoleData } from '../../../features/console/data-access/data-access.ts'
-import { readCursor } from '../../../features/console/live-feed/feed.ts'
+import { readCursor } from '../../../features/console/live-feed/cursor.ts'
 import { events, notSignedIn } from '../../../features/console/responses.ts'
 
 /** Starts after `Last-Event-ID` or `?after=`; without either, with the most recent receipts. */

@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { type Cursor, writeCursor } from './cursor.ts'
 import { type FeedEvent, type FeedNotice, MAX_ROWS } from './feed-rows.ts'
 
 type FeedDeps = {
@@ -233,20 +234,4 @@ class Feed {
     this.#pieces.push({ notice: { kind, replica, time: this.#deps.now() } })
     this.#wakeReader()
   }
-}
-
-export type Cursor = ReadonlyMap<string, number>
-
-const MAX_REPLICAS = 100
-
-export function readCursor(text: string | null | undefined): Cursor {
-  const entries = (text ?? '').split(',').flatMap((part): [string, number][] => {
-    const [, name, number] = /^([\w.:-]{1,300}):(\d{1,15})$/.exec(part.trim()) ?? []
-    return name === undefined ? [] : [[name, Number(number)]]
-  })
-  return new Map(entries.slice(0, MAX_REPLICAS))
-}
-
-function writeCursor(cursor: Cursor): string {
-  return [...cursor].map(([name, number]) => `${name}:${number}`).join()
 }
