@@ -244,6 +244,32 @@ imagePullPolicy: {{ . }}
 {{- end }}
 {{- end -}}
 
+{{/* Service that has the addresses of all pods, up to its ports. Argument: as of metadata. */}}
+{{- define "culvert.headless" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "culvert.metadata" . | nindent 2 }}
+spec:
+  clusterIP: None
+  selector: {{ include "culvert.selector" . }}
+  ports:
+{{- end -}}
+
+{{/* NetworkPolicy of a component, up to its rules, and below the peers that the pods of one are. Argument: list of the root and the component. */}}
+{{- define "culvert.networkPolicy" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "culvert.metadata" . | nindent 2 }}
+spec:
+  podSelector: { matchLabels: {{ include "culvert.selector" . }} }
+  policyTypes: [Ingress, Egress]
+{{- end -}}
+{{- define "culvert.peer" -}}
+[{ podSelector: { matchLabels: {{ include "culvert.selector" . }} } }]
+{{- end -}}
+
 {{/* Component that visitors, or the proxy in front, reach. */}}
 {{- define "culvert.entry" -}}
 {{- ternary "nginx" "tunnel" .Values.nginx.enabled -}}
