@@ -94,6 +94,7 @@ describe('The chart', requires('helm'), () => {
     ['replicas', { tunnel: { replicas: 0 } }],
     ['existingSecret is the name', { existingSecret: 'culvert' }],
     ['existingSecret is the name', { nats: { existingSecret: 'culvert-nats' } }],
+    ['Set settings.SPOOL_BYTES', { spool: { storageGiB: 6 } }],
     ['minReplicas is above', { tunnel: { autoscaling: { minReplicas: 5, maxReplicas: 4 } } }],
   ])('is refused by helm with "%s"', (problem, values) => {
     expect(renderProblem(values)).toContain(problem)
