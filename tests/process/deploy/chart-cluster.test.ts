@@ -7,7 +7,7 @@ import type { IDeployment, IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IPersistentVolumeClaim, IPod, ISecret, IService } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { CHART, renderChart } from '../../support/kubernetes/chart.ts'
+import { CHART, renderChart, type Values } from '../../support/kubernetes/chart.ts'
 import { create, kubectl, makeNamespace, type Namespace } from '../../support/kubernetes/cluster.ts'
 import { componentOf, type Manifest } from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
@@ -152,6 +152,18 @@ describe('Upgrades', CLUSTER, () => {
     expect(JSON.stringify(spec?.containers)).toContain('"works"')
     const named = JSON.stringify(spec).match(/"configMap(Ref|KeyRef)?":\{[^}]*\}/g) ?? []
     expect(named).toEqual([])
+  })
+})
+
+describe('A switch to another spool', CLUSTER, () => {
+  it('is refused while the former one may hold envelopes', async () => {
+    await using namespace = await makeNamespace()
+    const upgrade = (values: Values) => namespace.helm(['upgrade', 'culvert', CHART], values)
+    await namespace.deploy()
+    expect((await upgrade({ size: 'small' })).stderr).toContain('delete the StatefulSet culvert-nats')
+    await namespace.kubectl('delete', 'statefulset', 'culvert-nats')
+    await namespace.deploy({ size: 'small' })
+    expect((await upgrade({})).stderr).toContain('delete the PersistentVolumeClaim culvert-spool')
   })
 })
 

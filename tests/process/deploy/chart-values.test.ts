@@ -341,13 +341,22 @@ describe('Fields of the pods', requires('helm'), () => {
     })
   })
 
-  it('take more environment and other spread constraints', () => {
+  it('take more environment, other spread constraints, and other pauses before a stop', () => {
     const spread = { maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }
     const all = render({
       extraEnv: [{ name: 'TZ', value: 'UTC' }],
       web: { extraEnv: [{ name: 'TZ', value: 'Europe/Berlin' }], envFrom: [{ secretRef: { name: 'more' } }] },
-      nginx: { topologySpreadConstraints: [spread] },
+      nginx: {
+        topologySpreadConstraints: [spread],
+        lifecycle: { preStop: { exec: { command: ['sleep', '60'] } } },
+        terminationGracePeriodSeconds: 90,
+      },
     })
+    expect(containersOf(componentIn(all, 'nginx'))[0]?.lifecycle?.preStop?.exec?.command).toEqual([
+      'sleep',
+      '60',
+    ])
+    expect(podIn(all, 'nginx').terminationGracePeriodSeconds).toBe(90)
     const containerOf = (name: string) => containersOf(componentIn(all, name))[0]
     for (const name of ['nginx', 'tunnel', 'nats'])
       expect(containerOf(name)?.env, name).toContainEqual({ name: 'TZ', value: 'UTC' })

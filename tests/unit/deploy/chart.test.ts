@@ -1,6 +1,6 @@
 /** Values of the Helm chart: schema, documentation and version. */
 
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
@@ -117,6 +117,15 @@ describe('readValues', () => {
       { path: 'a.c', default: 'many', help: 'Second.' },
       { path: 'e', default: '`""`', help: 'Third.' },
     ])
+  })
+})
+
+describe('The folder of the chart', () => {
+  it('has no symbolic links, which some tools drop', () => {
+    const folder = join(ROOT, 'deploy/helm/culvert')
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+    expect(entries.length).toBeGreaterThan(10)
+    expect(entries.filter((entry) => entry.isSymbolicLink())).toEqual([])
   })
 })
 
