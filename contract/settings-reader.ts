@@ -63,10 +63,9 @@ export type SharedSettings = {
 
 /** Reads the settings that nginx, web and the tunnel share. */
 export function readSharedSettings(settings: SettingsReader): SharedSettings {
-  const { paths, derived } = settings.read('TUNNEL_PATHS')
   return {
-    tunnelPaths: paths,
-    derivedPaths: derived,
+    tunnelPaths: settings.read('TUNNEL_PATHS'),
+    derivedPaths: settings.read('DERIVED_PATHS'),
     trustedProxies: settings.read('TRUSTED_PROXIES'),
     maxEnvelopeBytes: settings.read('MAX_ENVELOPE_BYTES'),
   }

@@ -11,7 +11,7 @@ const TIMEOUT_MS = 3_000
 /** Returns a warning for each DSN that leads to a Culvert. Servers that do not respond, and those of this machine, are left out. */
 export async function findLoops(env: Environment, request: typeof fetch = fetch): Promise<string[]> {
   const settings = new SettingsReader(env, [])
-  const [path = '/'] = settings.read('TUNNEL_PATHS').paths
+  const [path = '/'] = settings.read('TUNNEL_PATHS')
   const all = [
     ...settings.read('SENTRY_DSN').map((dsn) => ({ dsn, setting: 'SENTRY_DSN' as const })),
     ...settings.read('MIRROR_DSN').map(({ target }) => ({ dsn: target, setting: 'MIRROR_DSN' as const })),

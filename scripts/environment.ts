@@ -138,7 +138,7 @@ export function readConfig(env: Environment): Config {
     httpHost: settings.read('HTTP_HOST'),
     httpPort,
     tunnelOriginPort: httpPort + 1,
-    tunnelPath: settings.read('TUNNEL_PATHS').paths[0] ?? '',
+    tunnelPath: settings.read('TUNNEL_PATHS')[0] ?? '',
     ...readPageSettings(settings),
     env,
   }

@@ -29,7 +29,6 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
 /** Word in TUNNEL_PATHS that stands for the paths that SDKs derive. */
-const DERIVED = 'derived'
 
 /** Segments may have dots, but `.` and `..` are none: browsers resolve them. */
 const TUNNEL_PATH = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.~-]+)+$/
@@ -187,40 +186,33 @@ export const appUrl: Kind<string> = {
   },
 }
 
-/** Paths that accept envelopes. */
-export type TunnelPaths = {
-  /** The one for new pages first, with a leading slash and no trailing one. */
-  paths: string[]
-  /** Also the paths that v11 SDKs derive from a DSN. */
-  derived: boolean
-}
-
-export const tunnelPaths: Kind<TunnelPaths> = {
-  format: ({ paths, derived }) => [...paths, ...(derived ? [DERIVED] : [])].join('|'),
+/** Paths that accept envelopes: the one for new pages first, with a leading slash and no trailing one. */
+export const tunnelPaths: Kind<string[]> = {
+  format: (paths) => paths.join('|'),
   parse(given, name, problems) {
-    const words = given.split('|')
-    const paths = words.filter((word) => word !== DERIVED)
-    const derived = paths.length < words.length
+    const paths = given.split('|')
     for (const path of paths) {
       if (!TUNNEL_PATH.test(path))
         problems.push(
-          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes) or derived, several separated by |`,
+          `${name}: "${path}" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes), several separated by |`,
         )
       else if (WEB_PATH.test(path))
         problems.push(
           `${name}: "${path}" is served by the web app; choose one outside /_next, /console, /healthz and /lab`,
         )
     }
-    return { paths: paths.length > 0 ? [...new Set(paths)] : ['/monitoring'], derived }
+    return [...new Set(paths)]
   },
 }
 
-/** Filters that FILTERS names, beside those with values. */
-export type FilterChoice = {
-  on: ReadonlySet<string>
-  messages: readonly string[]
-  releases: readonly string[]
-  addresses: readonly string[]
+/** Values one per line, or separated by `|`: they may hold spaces and commas. */
+export const lines: Kind<string[]> = {
+  format: (values) => values.join('|'),
+  parse: (given) =>
+    given
+      .split(/[\n|]/)
+      .map((value) => value.trim())
+      .filter(Boolean),
 }
 
 const FILTER_NAMES = [
@@ -228,43 +220,29 @@ const FILTER_NAMES = [
   ...CSP_FILTERS.map((name) => `csp-${name}`),
   ...REPORT_TYPES.map((type) => `report-${type}`),
 ]
-const DEFAULT_ON = new Set(FILTER_NAMES.filter((name) => /^csp-(?!localhost)/.test(name)))
 
-export const DEFAULT_FILTERS: FilterChoice = { on: DEFAULT_ON, messages: [], releases: [], addresses: [] }
+export const DEFAULT_FILTERS: ReadonlySet<string> = new Set(
+  FILTER_NAMES.filter((name) => /^csp-(?!localhost)/.test(name)),
+)
 
-export const filters: Kind<FilterChoice> = {
-  values: FILTER_NAMES.map((name) => `\`${name}\`${DEFAULT_ON.has(name) ? ' (on)' : ''}`).join(', '),
-  format: ({ on, messages, releases, addresses }) =>
+/** Names of the filters that are on. A word adds one; with a hyphen, it removes one that is on by default. */
+export const filters: Kind<ReadonlySet<string>> = {
+  values: FILTER_NAMES.map((name) => `\`${name}\`${DEFAULT_FILTERS.has(name) ? ' (on)' : ''}`).join(', '),
+  format: (on) =>
     [
-      [
-        ...[...on].filter((name) => !DEFAULT_ON.has(name)),
-        ...[...DEFAULT_ON].filter((name) => !on.has(name)).map((name) => `-${name}`),
-      ].join(' '),
-      ...messages.map((glob) => `message: ${glob}`),
-      ...releases.map((glob) => `release: ${glob}`),
-      addresses.length > 0 ? `address: ${addresses.join(' ')}` : '',
-    ]
-      .filter(Boolean)
-      .join(' | '),
+      ...[...on].filter((name) => !DEFAULT_FILTERS.has(name)),
+      ...[...DEFAULT_FILTERS].filter((name) => !on.has(name)).map((name) => `-${name}`),
+    ].join(' '),
   parse(given, name, problems) {
-    const on = new Set(DEFAULT_ON)
-    const lists = { message: [] as string[], release: [] as string[], address: [] as string[] }
-    for (const entry of given.split(/[\n|]/)) {
-      const [, list, value = ''] = /^\s*(message|release|address):\s*(.*?)\s*$/.exec(entry) ?? []
-      if (list === 'address') lists.address.push(...(networks.parse(value, name, problems) ?? []))
-      else if (list === 'message' || list === 'release') lists[list].push(value)
-      else
-        for (const word of splitList(entry)) {
-          const filter = word.replace(/^-/, '')
-          if (!FILTER_NAMES.includes(filter))
-            problems.push(
-              `${name}: "${word}" is not known; write some of ${FILTER_NAMES.join(', ')}, and after a | message:, release: or address: with a value`,
-            )
-          else if (word.startsWith('-')) on.delete(filter)
-          else on.add(filter)
-        }
+    const on = new Set(DEFAULT_FILTERS)
+    for (const word of splitList(given)) {
+      const filter = word.replace(/^-/, '')
+      if (!FILTER_NAMES.includes(filter))
+        problems.push(`${name}: "${word}" is not known; write some of ${FILTER_NAMES.join(', ')}`)
+      else if (word.startsWith('-')) on.delete(filter)
+      else on.add(filter)
     }
-    return { on, messages: lists.message, releases: lists.release, addresses: lists.address }
+    return on
   },
 }
 

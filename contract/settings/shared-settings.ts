@@ -22,8 +22,8 @@ export const SHARED = {
     ),
     TUNNEL_PATHS: setting(
       is.tunnelPaths,
-      { paths: ['/monitoring'], derived: false },
-      "Paths that accept envelopes, separated by `|`. Culvert's own pages use the first one; the others stay available. `/monitoring|derived` also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.",
+      ['/monitoring'],
+      "Paths that accept envelopes, separated by `|`. Culvert's own pages use the first one; the others stay available.",
     ),
     TRUSTED_PROXIES: setting(
       is.networks,
@@ -34,6 +34,13 @@ export const SHARED = {
       bytes(KIB, GIB),
       100 * MIB,
       'Maximum size of an envelope. It applies to the body as sent and to the decompressed body. Above the default, for a server of your own that accepts larger items, an item may be as large as an envelope, and filters and scrubbing read up to 16 MiB.',
+    ),
+  }),
+  ...section(PROJECTS, ['nginx', 'tunnel'], {
+    DERIVED_PATHS: setting(
+      is.onOff,
+      false,
+      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.',
     ),
   }),
   ...section(PROJECTS, ['tunnel'], {

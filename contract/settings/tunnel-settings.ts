@@ -42,7 +42,22 @@ export const TUNNEL = {
     FILTERS: setting(
       is.filters,
       is.DEFAULT_FILTERS,
-      'Items and CSP reports to drop, and types of [browser reports](browser-reports.md). Words separated by spaces or commas add a filter, and with a hyphen remove one that is on: `web-crawlers -csp-blob`. Error messages and releases to drop are globs, addresses are networks of clients, each after a `|` or a line break: `web-crawlers | message: *ChunkLoadError* | release: shop@1.* | address: 198.51.100.0/24`. See [filters](filters.md).',
+      'Items and CSP reports to drop, and types of [browser reports](browser-reports.md). Words separated by spaces or commas add a [filter](filters.md), and with a hyphen remove one that is on: `web-crawlers -csp-blob`.',
+    ),
+    FILTER_ADDRESSES: setting(
+      is.networks,
+      [],
+      'Client addresses and networks like `198.51.100.0/24` whose items are dropped, separated by spaces or commas.',
+    ),
+    FILTER_ERROR_MESSAGES: setting(
+      is.lines,
+      [],
+      'Globs of error messages to drop, such as `*ChunkLoadError*`, separated by `|` or line breaks.',
+    ),
+    FILTER_RELEASES: setting(
+      is.lines,
+      [],
+      'Globs of releases to drop, such as `shop@1.*`, separated by `|` or line breaks.',
     ),
   }),
   ...section(PRIVACY, ['tunnel'], {

@@ -60,7 +60,7 @@ export function readConfig(
   problems: string[],
   settings = new SettingsReader(env, problems),
 ): Config {
-  const [tunnelPath = ''] = settings.read('TUNNEL_PATHS').paths
+  const [tunnelPath = ''] = settings.read('TUNNEL_PATHS')
   const [configured] = settings.read('SENTRY_DSN')
   const dsn = configured ?? INBOX
   // nginx and the tunnel read these; Next's standalone server reads PORT, and takes 3000 where it cannot. A bad value is reported by all.

@@ -80,11 +80,11 @@ describe('The chart', requires('helm'), () => {
     ['Set settings.TRUSTED_PROXIES', { nginx: { enabled: false } }],
     ['Set networkPolicy.ingressFrom', WITHOUT_NGINX],
     [
-      'derived in settings.TUNNEL_PATHS needs nginx.enabled',
+      'settings.DERIVED_PATHS needs nginx.enabled',
       {
         ...TUNNEL_ONLY,
         ingress: { enabled: true, hosts: ['a.example'] },
-        settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/monitoring|derived' },
+        settings: { ...WITHOUT_NGINX.settings, DERIVED_PATHS: 'on' },
       },
     ],
     ['Set app.podLabels', { app: { url: 'http://shop:3000' } }],

@@ -21,7 +21,8 @@ describe('nginx with ALLOWED_HOSTS', requires('nginx'), () => {
         web: web.address,
         env: {
           ALLOWED_HOSTS: 'shop.example *.eu.shop.example',
-          TUNNEL_PATHS: '/monitoring|/.tunnel|derived',
+          TUNNEL_PATHS: '/monitoring|/.tunnel',
+          DERIVED_PATHS: 'on',
           SENTRY_DSN: 'https://public@o1.ingest.us.sentry.io/2',
         },
       }),

@@ -20,7 +20,8 @@ const TLS = {
   TLS_FOLDER: join(ROOT, 'tests/fixtures/tls'),
 }
 const LISTS = {
-  TUNNEL_PATHS: '/monitoring|/errors/in-here|derived',
+  TUNNEL_PATHS: '/monitoring|/errors/in-here',
+  DERIVED_PATHS: 'on',
   TRUSTED_PROXIES: '10.0.0.0/8 172.16.0.1 2001:db8::/32 ::ffff:192.0.2.0/120',
   TUNNELS: '127.0.0.1:9090 127.0.0.1:9190',
 }

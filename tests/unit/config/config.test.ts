@@ -135,20 +135,28 @@ describe('The configuration', () => {
   it.each([
     ['', '–'],
     ['localhost, web-crawlers -csp-blob', 'localhost web-crawlers -csp-blob'],
-    [
-      'report-crash | message: a, b c |release:x\naddress: 10.0.0.0/8, ::1 | localhost',
-      'report-crash localhost | message: a, b c | release: x | address: 10.0.0.0/8 ::1',
-    ],
-  ])('reads filters from one setting: %j', (FILTERS, shown) => {
+    ['report-crash\nlocalhost', 'report-crash localhost'],
+  ])('reads the names of filters: %j', (FILTERS, shown) => {
     const config = readConfig({ FILTERS })
     expect(config.shown.FILTERS).toBe(shown)
     expect(readConfig({ FILTERS: shown.replace('–', '') }).filters).toEqual(config.filters)
   })
 
+  it('reads globs with spaces and commas, one a line or separated by bars', () => {
+    const env = {
+      FILTER_ERROR_MESSAGES: 'a, b c | *d*',
+      FILTER_RELEASES: 'x\ny@1.*',
+      FILTER_ADDRESSES: '::1',
+    }
+    expect(readConfig(env).filters).toMatchObject({
+      ...{ messages: ['a, b c', '*d*'], releases: ['x', 'y@1.*'], addresses: ['::1'] },
+    })
+  })
+
   it.each([
     ['FILTERS', 'spiders', 'FILTERS: "spiders" is not known; write some of browser-extensions,'],
     ['FILTERS', '-message', 'FILTERS: "-message" is not known'],
-    ['FILTERS', 'address: here', 'FILTERS: "here" is not a network'],
+    ['FILTER_ADDRESSES', 'here', 'FILTER_ADDRESSES: "here" is not a network'],
     ['SCRUB', 'observe', 'SCRUB: "observe" is not known; write off, or default or strict, followed by'],
     ['SCRUB', 'strict enforce', 'SCRUB: "strict enforce" is not known'],
     ['STORM_LIMIT', 'enforce', 'STORM_LIMIT: "enforce" is not a number of identical errors a minute'],

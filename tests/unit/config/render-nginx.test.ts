@@ -72,9 +72,9 @@ describe('LAB', () => {
   })
 })
 
-describe('TUNNEL_PATHS with derived', () => {
+describe('DERIVED_PATHS', () => {
   const BASE = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
-  const location = (env: Env) => lines({ TUNNEL_PATHS: '/monitoring|derived', ...env }, 'location ~ ^(')[0]
+  const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
 
   it.each([
     'https://public@o1.ingest.us.sentry.io/2',

@@ -25,8 +25,7 @@ describe('The shared settings', () => {
     [{ TUNNEL_PATHS: '/a|/b_c/d-e|/a' }, { tunnelPaths: ['/a', '/b_c/d-e'] }],
     [{ TUNNEL_PATHS: '/.tunnel|/v1.0/~t' }, { tunnelPaths: ['/.tunnel', '/v1.0/~t'] }],
     [{ TUNNEL_PATHS: '/labs|/consoles' }, { tunnelPaths: ['/labs', '/consoles'] }],
-    [{ TUNNEL_PATHS: 'derived' }, { tunnelPaths: ['/monitoring'], derivedPaths: true }],
-    [{ TUNNEL_PATHS: '/a|derived' }, { tunnelPaths: ['/a'], derivedPaths: true }],
+    [{ DERIVED_PATHS: 'on' }, { tunnelPaths: ['/monitoring'], derivedPaths: true }],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1\n2001:db8::/32' },
       { trustedProxies: ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'] },

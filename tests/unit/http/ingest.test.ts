@@ -6,7 +6,6 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
-import { DEFAULT_FILTERS } from '../../../contract/settings/parsers.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
 import { Bodies } from '../../../tunnel/src/envelope/body/bodies.ts'
 import { MemoryBudget } from '../../../tunnel/src/envelope/body/memory-budget.ts'
@@ -60,7 +59,7 @@ async function createIngest(folder: string) {
   const memory = new MemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
   const bugs: unknown[] = []
-  const filters = new Filters({ ...DEFAULT_FILTERS, nextNoise: true, on: new Set() })
+  const filters = new Filters({ nextNoise: true, on: new Set(), messages: [], releases: [], addresses: [] })
   const oneEnvelope = { addressRate: 1e-9, addressBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
   const bodies = new Bodies(limits, memory)

@@ -29,7 +29,11 @@ describe('The size of an item', () => {
 
   it('of an event that filters read grows with MAX_ENVELOPE_BYTES', async () => {
     await using sentry = await startSentry()
-    const env = { SENTRY_DSN: sentry.dsn(), MAX_ENVELOPE_BYTES: '209715200', FILTERS: 'message: *noise*' }
+    const env = {
+      SENTRY_DSN: sentry.dsn(),
+      MAX_ENVELOPE_BYTES: '209715200',
+      FILTER_ERROR_MESSAGES: '*noise*',
+    }
     await using tunnel = await openTunnel({ env })
     const event = JSON.stringify({ message: 'noise', extra: 'x'.repeat(4_000_000) })
     await post(tunnel.url, {

@@ -27,7 +27,8 @@ describe('The tunnel', () => {
     sentry = started.use(await startSentry({ projects: { 456: KEY, [LIMITED]: KEY } }))
     const env = {
       SENTRY_DSN: [sentry.dsn(), sentry.dsn(LIMITED), ...Object.keys(VECTORS)].join(' '),
-      TUNNEL_PATHS: '/monitoring|/other/path|derived',
+      TUNNEL_PATHS: '/monitoring|/other/path',
+      DERIVED_PATHS: 'on',
       ALLOWED_ORIGINS: FRIEND,
     }
     tunnel = started.use(await openTunnel({ env }))

@@ -2,14 +2,13 @@
 
 import { describe, expect, it } from 'vitest'
 import { CSP_FILTERS, type FilterReason } from '../../../contract/admin-api.ts'
-import { DEFAULT_FILTERS } from '../../../contract/settings/parsers.ts'
 import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
 import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf, type Part } from '../../support/envelopes.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
 
-const OFF: FilterSettings = { ...DEFAULT_FILTERS, nextNoise: false, on: new Set() }
+const OFF: FilterSettings = { nextNoise: false, on: new Set(), messages: [], releases: [], addresses: [] }
 const ALL = ['browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks']
 const CSP = CSP_FILTERS.map((name) => `csp-${name}`)
 const ON: FilterSettings = {

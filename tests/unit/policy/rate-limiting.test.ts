@@ -298,8 +298,9 @@ describe('A filtered envelope', () => {
     sentry = started.use(await startSentry())
     const env = {
       SENTRY_DSN: sentry.dsn(),
-      FILTERS:
-        'browser-extensions,web-crawlers,localhost,health-checks|message: ChunkLoadError: *|message:*ResizeObserver*|release: old@*',
+      FILTERS: 'browser-extensions,web-crawlers,localhost,health-checks',
+      FILTER_ERROR_MESSAGES: 'ChunkLoadError: *|*ResizeObserver*',
+      FILTER_RELEASES: 'old@*',
     }
     tunnel = started.use(await openTunnel({ env }))
   })

@@ -2,7 +2,6 @@
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { DEFAULT_FILTERS } from '../../../contract/settings/parsers.ts'
 import { Filters } from '../../../tunnel/src/policy/filters.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
@@ -15,7 +14,7 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 const DSN = 'https://0123456789abcdef0123456789abcdef@sentry.example/456'
 
-const NEXT_NOISE = { ...DEFAULT_FILTERS, nextNoise: true, on: new Set<string>() }
+const NEXT_NOISE = { nextNoise: true, on: new Set<string>(), messages: [], releases: [], addresses: [] }
 
 type Span = { span_id: string; attributes: Record<string, { value: unknown }> }
 

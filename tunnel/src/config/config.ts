@@ -9,7 +9,6 @@ import { findOwnDsns } from 'contract/own-dsns'
 import { BURST_SECONDS } from 'contract/rate-limits'
 import { REPORT_TYPES, type ReportSettings } from 'contract/report-types'
 import type { Environment } from 'contract/settings'
-import type { FilterChoice } from 'contract/settings/parsers'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
@@ -53,7 +52,7 @@ export function readConfig(env: Environment) {
   const host = settings.read('HOST')
   const shared = readSharedSettings(settings)
   const upstreamEncoding = settings.read('UPSTREAM_ENCODING')
-  const filters = settings.read('FILTERS')
+  const filters = readFilters(settings)
   const spool = readSpool(settings)
   const config = {
     ...shared,
@@ -80,7 +79,7 @@ export function readConfig(env: Environment) {
     /** Settings of the SDK that browsers get from the tunnel. */
     sdk: readSdkSettings(settings, forward),
     browserReports: readReportSettings(settings, filters),
-    filters: readFilters(settings, filters),
+    filters,
     /** Absent: payloads are forwarded unmodified. */
     scrub: readScrub(settings),
     clientAddress: settings.read('CLIENT_ADDRESS'),
@@ -247,7 +246,7 @@ function readSdkSettings(settings: SettingsReader, forward: boolean): SdkSetting
   }
 }
 
-function readReportSettings(settings: SettingsReader, { on }: FilterChoice): ReportSettings {
+function readReportSettings(settings: SettingsReader, { on }: FilterSettings): ReportSettings {
   return {
     types: new Set(REPORT_TYPES.filter((type) => !on.has(`report-${type}`))),
     release: settings.read('SENTRY_RELEASE'),
@@ -255,11 +254,22 @@ function readReportSettings(settings: SettingsReader, { on }: FilterChoice): Rep
   }
 }
 
-function readFilters(settings: SettingsReader, choice: FilterChoice): FilterSettings {
-  for (const glob of [...choice.messages, ...choice.releases])
+function readFilters(settings: SettingsReader): FilterSettings {
+  return {
+    nextNoise: settings.read('DROP_NEXT_NOISE'),
+    on: settings.read('FILTERS'),
+    messages: readGlobs(settings, 'FILTER_ERROR_MESSAGES'),
+    releases: readGlobs(settings, 'FILTER_RELEASES'),
+    addresses: settings.read('FILTER_ADDRESSES'),
+  }
+}
+
+function readGlobs(settings: SettingsReader, name: 'FILTER_ERROR_MESSAGES' | 'FILTER_RELEASES'): string[] {
+  const globs = settings.read(name)
+  for (const glob of globs)
     if (!compiles(glob))
-      settings.problems.push(`FILTERS: "${glob}" is not a glob; write one like *ChunkLoadError*`)
-  return { ...choice, nextNoise: settings.read('DROP_NEXT_NOISE') }
+      settings.problems.push(`${name}: "${glob}" is not a glob; write one like *ChunkLoadError*`)
+  return globs
 }
 
 function compiles(glob: string): boolean {

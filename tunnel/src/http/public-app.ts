@@ -100,7 +100,7 @@ export function servedPaths(deps: Parameters<typeof tunnelPathsOf>[0]): string[]
   return tunnelPathsOf(deps).flatMap((path) => [path, `${path}/`])
 }
 
-/** Lists the configured tunnel paths, and with `derived` among them those of the projects. */
+/** Lists the configured tunnel paths, and with `DERIVED_PATHS` those of the projects. */
 export function tunnelPathsOf({
   tunnelPaths,
   ...deps

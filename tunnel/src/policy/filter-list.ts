@@ -1,7 +1,6 @@
 /** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
 
 import { CSP_FILTERS, type CspFilterName, type FilterReason } from 'contract/admin-api'
-import type { FilterChoice } from 'contract/settings/parsers'
 import type { EnvelopeHeader } from '../envelope/headers.ts'
 import { isCspNoise } from './csp-noise.ts'
 import {
@@ -16,8 +15,17 @@ import type { Filterable } from './filterable.ts'
 import { compileGlobs, type Matcher } from './glob.ts'
 import { isLegacyBrowser } from './legacy-browsers.ts'
 
-/** Names and values of `FILTERS`, and the not-found and incomplete transactions and redirect signals of Next.js. */
-export type FilterSettings = FilterChoice & { nextNoise: boolean }
+export type FilterSettings = {
+  /** Not-found and incomplete transactions, and redirect signals, of Next.js. */
+  nextNoise: boolean
+  /** Names of `FILTERS` that are on. */
+  on: ReadonlySet<string>
+  /** Globs. */
+  messages: readonly string[]
+  releases: readonly string[]
+  /** Client addresses and networks. */
+  addresses: readonly string[]
+}
 
 export type Filter = {
   reason: FilterReason

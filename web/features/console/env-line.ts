@@ -38,18 +38,15 @@ export function envLine({ reason, sample, settings }: Rejected): string | undefi
       : undefined
   }
   if (reason === 'next-noise') return 'DROP_NEXT_NOISE=off'
-  if (filter) return filterLine(filter, settings.find(({ name }) => name === 'FILTERS')?.value ?? '')
+  if (filter) return filterLine(filter, valuesOf('FILTERS', settings))
   const limit = settings.find(({ name, value }) => LIMITS.includes(name) && NUMBER.test(value))
   return limit && raisedLimit(limit)
 }
 
-/** Returns the line that switches a filter off. `value` is the present one, in the format of `filters` in `contract/settings/parsers.ts`. */
-function filterLine(filter: string, value: string): string {
-  const entries = value.split(' | ').filter((entry) => entry !== '' && entry !== '–')
-  const lists = entries.filter((entry) => /^\w+: /.test(entry))
-  const words = entries.filter((entry) => !lists.includes(entry)).flatMap((entry) => entry.split(' '))
+/** Returns the line that switches a filter off, which one of `words` switches on, or which is on by default. */
+function filterLine(filter: string, words: readonly string[]): string {
   const others = words.includes(filter) ? words.filter((word) => word !== filter) : [...words, `-${filter}`]
-  return `FILTERS=${[others.join(' '), ...lists].filter(Boolean).join(' | ')}`
+  return `FILTERS=${others.join(' ')}`
 }
 
 export function headerOf(name: string, sample: RejectionSample | undefined): string | undefined {

@@ -73,8 +73,8 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Remove legacy-browsers from FILTERS to receive such events.',
   },
   'ip-address': {
-    sentence: 'Its client address is in FILTERS.',
-    fix: 'Remove the address or network from FILTERS to receive such events.',
+    sentence: 'Its client address is in FILTER_ADDRESSES.',
+    fix: 'Remove the address or network from FILTER_ADDRESSES to receive such events.',
   },
   localhost: {
     sentence: 'It was sent from a page on localhost.',
@@ -85,11 +85,11 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     fix: 'Remove health-checks from FILTERS to receive such transactions.',
   },
   'error-message': {
-    sentence: 'Its message matches a pattern in FILTERS.',
+    sentence: 'Its message matches a pattern in FILTER_ERROR_MESSAGES.',
     fix: 'Narrow the patterns if they match too much.',
   },
   'release-version': {
-    sentence: 'Its release matches a pattern in FILTERS.',
+    sentence: 'Its release matches a pattern in FILTER_RELEASES.',
     fix: 'Narrow the patterns if they match too much.',
   },
   storm: {

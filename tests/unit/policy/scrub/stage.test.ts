@@ -177,7 +177,7 @@ describe('Scrubbing with other settings', () => {
   })
 
   it('scrubs what a filter has left of a container', async () => {
-    const { send, arrived } = await open({ FILTERS: 'release: old' })
+    const { send, arrived } = await open({ FILTER_RELEASES: 'old' })
     const log = (release: string) => ({
       body: SECRET,
       attributes: { 'sentry.release': { value: release, type: 'string' } },
