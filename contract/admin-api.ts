@@ -1,4 +1,4 @@
-/** Types and closed sets of the admin API, which web shares. `exports` of `tunnel/package.json` lists everything that web imports. */
+/** Types and closed sets of the admin API, which web shares. */
 
 import type { SimulatedOutageStatus } from './inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './policies.ts'

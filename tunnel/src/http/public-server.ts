@@ -36,7 +36,7 @@ type PublicServerDeps = {
 type PublicServerOptions = ServerOptions & { maxConnections: number }
 
 const IDLE_MS = 75_000 // longer than the minute for which proxies reuse an idle connection
-const HEADERS_MS = 10_000 // as in nginx.conf
+const HEADERS_MS = 10_000 // as in deploy/nginx/limits.conf
 const SLACK_MS = 5_000 // the pipeline rejects a late body itself, with a receipt
 const CHECK_MS = 2_000
 const MAX_CONNECTIONS = 4_096 // as one worker of nginx
