@@ -50,10 +50,9 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     ])
   })
 
-  it('serves a renewed certificate after a reload', async ({ stack, port, folder }) => {
+  it('serves a renewed certificate without a reload', async ({ stack: _, port, folder }) => {
     expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry')
     copyFileSync(join(FIXTURES, 'renewed.pem'), join(folder, 'fullchain.pem'))
-    await stack.compose('kill', '--signal', 'HUP', 'nginx')
     await vi.waitFor(async () => {
       expect((await certificateOf(port)).subject.CN).toBe('Culvert test Sentry, renewed')
     }, 60_000)
