@@ -97,7 +97,7 @@ function writeWithRemarks(root: unknown, changes: readonly Change[], maxBytes: n
 
 /** Returns `_meta` with the remarks added, at the paths of the values (relay-protocol/src/meta.rs). */
 function withRemarks(meta: unknown, changes: readonly Change[]): Tree {
-  const root: Tree = isObject(meta) ? JSON.parse(JSON.stringify(meta)) : {}
+  const root = isObject(meta) ? (parse(JSON.stringify(meta)) as Tree) : {}
   for (const { path, remarks, before } of changes) {
     let tree = root
     for (const part of [...path, '']) tree = childOf(tree, String(part))
