@@ -40,7 +40,7 @@ describe('helm test', requires('helm'), () => {
     const urlOf = (values: Values) => containerOf(values).env.find(({ name }) => name === 'URL')?.value
     const inner = 'http://culvert-nginx-inner.culvert.svc.cluster.local:8081'
     expect(urlOf({ nginx: { tlsSecret: 'tls' } })).toBe(`${inner}/monitoring`)
-    expect(urlOf({ settings: { TUNNEL_PATHS: 'derived|/errors' } })).toBe(`${inner}/errors`)
+    expect(urlOf({ settings: { TUNNEL_PATHS: '/errors|/monitoring' } })).toBe(`${inner}/errors`)
     expect(
       urlOf({
         nginx: { enabled: false },
