@@ -13,7 +13,7 @@ import { NODE } from '../../support/node.ts'
 import { startProgram } from '../../support/program.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
+import { LARGE_BYTES, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
 import { bytesOf, inPieces, keysOf, plain, putOne, store, takeAll } from '../../support/spool/operations.ts'
 import { PreviousRelease } from '../../support/spool/previous-release.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
@@ -180,6 +180,15 @@ describe('Ended entries in a SQLite file', () => {
     const [other, flood] = networks
     expect(other?.many).toBe(4)
     expect(Number(flood?.many) * 200_000).toBeLessThan(divideSpace(64 * MIB, folder).entryBytes / 20)
+  })
+
+  it('leave no file of a body for which their space has no room', async () => {
+    const spool = await open({ bytes: 64 * MIB, addressShare: 0.05 })
+    const body = Buffer.alloc(4 * MIB, 'a')
+    const entry = await spoolEntryOf(body, { network: '198.51.100.9' })
+    expect(await spool.entries.keep(entry, inPieces(body), DECLINED)).toBe('too-large')
+    expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key: entry.key, isStored: false }])
+    expect(endedFiles()).toEqual([])
   })
 
   it('keep their files across restarts, and lose them to pending entries that need the room', async () => {

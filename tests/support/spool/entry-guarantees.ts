@@ -130,6 +130,15 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(stored.filter((each) => each.network === other)).toHaveLength(4)
       })
 
+      it('leave their line when they are larger than a share', async () => {
+        await using small = await open(SMALL)
+        const here = await small.spool()
+        const body = randomBytes(4 * MIB)
+        const entry = await spoolEntryOf(body, { network: '198.51.100.9' })
+        expect(await here.entries.keep(entry, inOne(body), DECLINED)).toBe('too-large')
+        expect(await here.entries.list({}, PAGE)).toMatchObject([{ key: entry.key, isStored: false }])
+      })
+
       it('leave their line when they were evicted for want of space', async () => {
         await using small = await open({ ...SMALL, bytes: 16 * MIB, addressShare: 1 })
         const here = await small.spool()

@@ -158,7 +158,10 @@ export type Resent = {
  * same share of both as of pending entries, and pending entries come first: these give way.
  */
 export type Entries = {
-  /** Stores an envelope that was never pending. `too-large`: it exceeds a share, or the bytes for kept entries. Rejects when the disk or the server fails. */
+  /**
+   * Stores an envelope that was never pending. `too-large`: it exceeds a share, or the bytes for kept entries, and only the line of a dead
+   * letter stays. Rejects when the disk or the server fails.
+   */
   keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'>
   list(filter: EndedFilter, page: EndedPage): Promise<EndedEntry[]>
   /** Counts the entries that match and have a body, and the bytes of their bodies. With `limit`, the oldest of one state. */

@@ -127,7 +127,7 @@ export class EndedStream {
     const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
       counted.id = this.#idOf(await this.#publish(this.#subjectOf(line), stored, this.kind === KEPT))
-      return 'stored'
+      return hasRoom ? 'stored' : 'too-large'
     } catch (error) {
       if (codeOf(error) !== WRONG_SEQUENCE) throw error
       return (await this.find(line))?.body === stored.body ? 'stored' : 'known' // the first response was lost

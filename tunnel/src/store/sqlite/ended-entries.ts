@@ -141,7 +141,7 @@ export class EndedEntries {
     )
     if (summary) this.#summaries.add(lastInsertRowid, entry, summary)
     this.#usage.countEnded(kind, network, bytes, 1)
-    return 'stored'
+    return isStored ? 'stored' : 'too-large'
   }
 
   listEnded(filter: EndedFilter, { limit, after = NEWEST }: EndedPage): EndedEntry[] {
