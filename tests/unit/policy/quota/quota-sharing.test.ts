@@ -133,6 +133,18 @@ describe('QuotaSharing', () => {
     expect(values.value).not.toContain('"a"')
   })
 
+  it('begins anew with the day and the hour before the next exchange', async () => {
+    const [a, b] = [open('a'), open('b')]
+    a.count(3)
+    a.count(2, 'session')
+    for (const each of [a, b]) await each.exchange()
+    expect([b.use(), b.use('hour')]).toEqual([3, 2])
+    time += HOUR
+    expect([b.use(), b.use('hour')]).toEqual([3, 0])
+    time += 11 * HOUR
+    expect([b.use(), b.use('hour')]).toEqual([0, 0])
+  })
+
   it('keeps the use of today when the clock of a replica is days ahead', async () => {
     const [a, b] = [open('a'), open('b', { aheadMs: 3 * DAY })]
     for (let i = 0; i < 3; i++)

@@ -61,16 +61,20 @@ export class QuotaSharing {
 
   /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
   exchange(): Promise<void> {
-    this.#exchanging ??= this.#map
-      .merge(this.#own())
-      .then(
-        (all) => this.#learn(all),
-        (err) => this.#noteFailure(err),
-      )
-      .finally(() => {
-        this.#exchanging = undefined
-      })
+    this.#exchanging ??= this.#exchange().finally(() => {
+      this.#exchanging = undefined
+    })
     return this.#exchanging
+  }
+
+  async #exchange(): Promise<void> {
+    const { quotas } = this.#deps
+    const starts = { day: quotas.startOf('day'), hour: quotas.startOf('hour') } // a period may end meanwhile
+    try {
+      this.#learn(await this.#map.merge(this.#own()), starts)
+    } catch (err) {
+      this.#noteFailure(err)
+    }
   }
 
   #own(): Map<string, SharedEntry<ReplicaUse>> {
@@ -85,14 +89,17 @@ export class QuotaSharing {
     return new Map(entries.filter(([, { value }]) => Object.keys(value.used).length > 0))
   }
 
-  #learn(all: ReadonlyMap<string, SharedEntry<ReplicaUse>>): void {
+  #learn(
+    all: ReadonlyMap<string, SharedEntry<ReplicaUse>>,
+    starts: Readonly<Record<QuotaPeriod, number>>,
+  ): void {
     const { quotas, replica, logger } = this.#deps
     const uses = Array.from(all.values(), ({ value }) => value).filter((use) => use.replica !== replica)
     for (const period of PERIODS) {
       const sums = new Map<string, number>()
       for (const { used } of uses.filter((use) => use.period === period))
         for (const [name, amount] of Object.entries(used)) sums.set(name, (sums.get(name) ?? 0) + amount)
-      quotas.learn(period, sums)
+      quotas.learn(period, { start: starts[period], sums })
     }
     if (this.#isFailing) logger.info('the use of quotas is shared again')
     this.#isFailing = false

@@ -63,8 +63,10 @@ export const PERIODS = ['day', 'hour'] as const
 const MAX_ANNOUNCED_SECONDS = 60
 const MAX_COUNTERS = 5_000 // pairs of project and category
 
-/** Use of a period, in which `others` has that by other replicas. */
-type Use = { own: LimitCounters; others: ReadonlyMap<string, number> }
+/** Use by other replicas in the period that begins at `start`. It says nothing of the next one. */
+export type OthersUse = { start: number; sums: ReadonlyMap<string, number> }
+
+type Use = { own: LimitCounters; others: OthersUse }
 
 export class Quotas {
   readonly mode: PolicyMode
@@ -80,7 +82,7 @@ export class Quotas {
     this.#deps = deps
     const useOf = (windowMs: number): Use => ({
       own: new LimitCounters({ now: deps.now, windowMs, keys: MAX_COUNTERS }),
-      others: new Map(),
+      others: { start: 0, sums: new Map() },
     })
     this.#uses = { day: useOf(PERIOD_MS.day), hour: useOf(PERIOD_MS.hour) }
   }
@@ -128,8 +130,8 @@ export class Quotas {
     return Object.fromEntries(this.#uses[period].own.entries())
   }
 
-  /** Learns what the other replicas have counted in the current period. */
-  learn(period: QuotaPeriod, others: ReadonlyMap<string, number>): void {
+  /** Learns what the other replicas have counted. */
+  learn(period: QuotaPeriod, others: OthersUse): void {
     this.#uses[period].others = others
   }
 
@@ -160,7 +162,8 @@ export class Quotas {
   #used({ project, category, period }: Pick<Charge, 'project' | 'category' | 'period'>): number {
     const { own, others } = this.#uses[period]
     const name = `${project} ${category}`
-    return (own.read(name) ?? 0) + (others.get(name) ?? 0)
+    const byOthers = others.start === this.startOf(period) ? others.sums.get(name) : undefined
+    return (own.read(name) ?? 0) + (byOthers ?? 0)
   }
 
   #limitsOf(project: string): Readonly<Record<QuotaPeriod, ReadonlyMap<string, number>>> {
