@@ -238,8 +238,8 @@ describe('npm run doctor', requires('nginx'), () => {
       'a proxy that removes Origin and Sec-Fetch-Site',
       async () => ({
         change: (config) =>
-          config.replace(
-            'proxy_set_header Forwarded "";',
+          config.replaceAll(
+            'proxy_set_header Forwarded "";', // once for tunnels and once for web
             'proxy_set_header Origin ""; proxy_set_header Sec-Fetch-Site "";',
           ),
       }),
