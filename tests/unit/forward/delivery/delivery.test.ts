@@ -141,7 +141,8 @@ describe('Deliverer', () => {
     else if (upstreamErrorOf(delivery)) {
       const { status, message } = delivery
       const isRefused = status !== undefined && status >= 400 && status < 500
-      breaker.note(isRefused ? 'refused' : 'failed', its, isRefused ? { status, message } : undefined)
+      const refusing = isRefused ? { status, message } : undefined
+      breaker.note(isRefused ? 'refused' : 'failed', its, { refusing })
     }
     return delivery
   }

@@ -152,6 +152,53 @@ describe('Breaker', () => {
     expect(isOpen()).toBe(false)
   })
 
+  describe('counts a request that hangs once:', () => {
+    const hang = (sender: Sender = SENDER) => {
+      breaker.note('late', sender)
+      time += 8_000
+      breaker.note('failed', sender, { after: 'late' })
+    }
+
+    it('a project and the upstream fail after five', () => {
+      for (let i = 0; i < 4; i++) hang()
+      expect([isOpen(), breaker.failures.isFailing('a')]).toEqual([false, false])
+      hang()
+      expect([isOpen(), breaker.failures.isFailing('a')]).toEqual([true, true])
+    })
+
+    it('an entry fails alone after three, and has as many failures as attempts', () => {
+      const poison = { ...SENDER, entry: 'x' }
+      const countOwn = () => {
+        breaker.note('prompt', { project: 'a', network: '1' })
+        return [breaker.failures.isOwn(poison), breaker.failures.ownFailures('x', 'a')]
+      }
+      for (let i = 0; i < 2; i++) hang(poison)
+      expect(countOwn()).toEqual([false, 2])
+      hang(poison)
+      expect(countOwn()).toEqual([true, 3])
+    })
+
+    it('as late, so that it does not lower their share', () => {
+      note('prompt', 4)
+      for (let i = 0; i < 5; i++) {
+        note('late')
+        breaker.note('failed', SENDER, { after: 'late' })
+      }
+      expect(isOpen()).toBe(false)
+      note('late')
+      expect(isOpen()).toBe(true)
+    })
+
+    it('with the response that came after all', () => {
+      const poison = { ...SENDER, entry: 'x' }
+      for (let i = 0; i < 2; i++) {
+        breaker.note('late', poison)
+        breaker.note('refused', poison, { refusing: { status: 403 }, after: 'late' })
+      }
+      expect(breaker.failures.refusal('x')).toMatchObject({ status: 403, count: 2 })
+    })
+  })
+
   describe('with several senders', () => {
     const from = (network: string, project = 'a'): Sender => ({ project, network })
     const noteFrom = (sender: Sender, result: RequestResult, times = 1) => {

@@ -300,6 +300,16 @@ describe('UpstreamClient', () => {
     expect(sentry.requests.length).toBeLessThanOrEqual(10)
   })
 
+  it('counts a request that was late and then failed once', async () => {
+    sentry.answer('silent')
+    const place = open(sentry.dsn(), { lateMs: 20, answerMs: 40 })
+    const { upstreams, project } = place
+    await Promise.all(Array.from({ length: 4 }, () => send(place).final))
+    expect(upstreams.mayDeliver(project)).toBe(true)
+    await send(place).final
+    expect(upstreams.mayDeliver(project)).toBe(false)
+  })
+
   it.each([200, 429, 400, 503])('learns rate limits from a response with status %i', async (status) => {
     sentry.once({ status, headers: { 'x-sentry-rate-limits': '60:error:key' } })
     const place = open()

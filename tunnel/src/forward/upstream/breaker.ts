@@ -8,6 +8,14 @@ import { Failures, type RefusingResponse, type Sender, TRY_MS } from './failures
  */
 export type RequestResult = 'prompt' | 'slow' | 'late' | 'refused' | 'unreachable' | 'failed'
 
+/** Parts of a failure that not each has. */
+export type FailureDetails = {
+  /** Response that refuses the envelope. */
+  refusing?: RefusingResponse | undefined
+  /** The request was noted as late before, and counts once. */
+  after?: 'late' | undefined
+}
+
 export type BreakerState = { open: boolean; since: number; nextProbe: number }
 
 const WINDOW_MS = 10_000
@@ -75,14 +83,15 @@ export class Breaker {
     return true
   }
 
-  note(result: RequestResult, sender: Sender, refusing?: RefusingResponse): void {
+  note(result: RequestResult, sender: Sender, { refusing, after }: FailureDetails = {}): void {
     if (result === 'prompt' || result === 'slow') this.#decide(result, sender)
-    else if (result === 'unreachable') this.#fail(result, sender)
+    else if (result === 'unreachable') this.#fail(result, sender, after)
     else {
-      this.failures.add(sender, refusing)
+      if (after === undefined) this.failures.add(sender)
+      if (result !== 'late') this.failures.noteRefusal(sender, refusing)
       if (result === 'refused')
         this.#close() // a host that responds with a complete 4xx is not away
-      else if (!this.failures.isOwn(sender)) this.#fail(result, sender)
+      else if (!this.failures.isOwn(sender)) this.#fail(result, sender, after)
     }
   }
 
@@ -101,7 +110,11 @@ export class Breaker {
     this.#count(result)
   }
 
-  #fail(result: 'late' | 'unreachable' | 'failed', { project, network }: Sender): void {
+  #fail(
+    result: 'late' | 'unreachable' | 'failed',
+    { project, network }: Sender,
+    after: 'late' | undefined,
+  ): void {
     this.#isUnreachable = result === 'unreachable'
     const networks = this.#suspects.get(project) ?? new Set()
     if (networks.size < MANY) networks.add(network)
@@ -111,7 +124,7 @@ export class Breaker {
       if (result !== 'late') this.#isDeciding = false
       return
     }
-    this.#count(result)
+    if (after === undefined) this.#count(result)
     const hasPassed = this.#clock() - this.#lastPass < WINDOW_MS
     const isFailing = this.#failuresInRow >= FAILURES_IN_A_ROW && (this.#isUnreachable || !hasPassed)
     if (isFailing || this.#isSlow()) this.#open()

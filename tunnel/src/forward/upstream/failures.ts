@@ -49,7 +49,7 @@ export class Failures {
     if (this.#rows.size > 0) for (const name of namesOf(sender)) this.#rows.delete(name)
   }
 
-  add(sender: Sender, refusing?: RefusingResponse): void {
+  add(sender: Sender): void {
     const now = this.#clock()
     for (const name of namesOf(sender)) {
       const known = this.#rows.get(name)
@@ -57,8 +57,15 @@ export class Failures {
       const row = isInRow ? known : this.#begin()
       row.failures++
       row.last = now
-      row.refusal = refusing && continueRefusal(row.refusal, refusing, now)
       this.#rows.set(name, row)
+    }
+  }
+
+  /** Notes the response of a failure that was added, or that it had none which refuses. */
+  noteRefusal(sender: Sender, refusing: RefusingResponse | undefined): void {
+    for (const name of namesOf(sender)) {
+      const row = this.#rows.get(name)
+      if (row) row.refusal = refusing && continueRefusal(row.refusal, refusing, this.#clock())
     }
   }
 

@@ -287,21 +287,25 @@ export class UpstreamClient {
   #listen(project: Project, { network, entry }: EnvelopeSender, release: () => void): RequestListener {
     const { breaker, errors } = this.#find(project.origin)
     const sender = { project: project.key, network, entry }
-    const note = (result: RequestResult, ended?: DeliveryResult) => {
+    let after: 'late' | undefined
+    const note = (result: RequestResult, refusing?: RefusingResponse) => {
       const wasOpen = breaker.isOpen()
-      breaker.note(result, sender, ended && refusalIn(ended))
+      breaker.note(result, sender, { refusing, after })
       const isOpen = breaker.isOpen()
       if (isOpen === wasOpen) return
       const error = result === 'late' ? undefined : errors.last
       this.#onBreakerChange({ upstream: project.origin, isOpen, error })
     }
     return {
-      onLate: () => note('late'),
+      onLate: () => {
+        note('late')
+        after = 'late'
+      },
       onEnd: (result, timing) => {
         errors.note(result)
         this.#limits.learn(project, rateLimitHeadersOf(result))
         if (result.kind === 'answered') note(timing)
-        else if (upstreamErrorOf(result)) note(failureOf(result), result)
+        else if (upstreamErrorOf(result)) note(failureOf(result), refusalIn(result))
         release()
       },
     }
