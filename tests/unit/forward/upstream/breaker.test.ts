@@ -246,6 +246,18 @@ describe('Breaker', () => {
       expect(breaker.failures.isOwn(from('1'))).toBe(false)
     })
 
+    it('counts the refusals of an entry on for half an hour, since other replicas attempt it meanwhile', () => {
+      const poison = { ...from('1'), entry: 'x' }
+      const refuse = () => breaker.note('refused', poison, { refusing: { status: 403 } })
+      refuse()
+      time += 30 * 60_000
+      refuse()
+      expect(breaker.failures.refusal('x')).toMatchObject({ count: 2, first: 100_000, last: time })
+      time += 30 * 60_000 + 1
+      refuse()
+      expect(breaker.failures.refusal('x')).toMatchObject({ count: 1 })
+    })
+
     it('tries a project of which all envelopes fail once in 5 s, until one is decided on', () => {
       noteFrom(from('1'), 'refused', 5)
       const mayTry = () => breaker.failures.mayTry('a')

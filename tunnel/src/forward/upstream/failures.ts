@@ -26,8 +26,10 @@ const OWN_FAILURES = 3
 /** Failures after which all further envelopes are expected to fail. */
 const MANY = 5
 const MAX_ROWS = 50_000
-/** Failures further apart are not in a row: the server may have been away meanwhile. Longer than an entry is put off. */
+/** Failures further apart are not in a row: the server may have been away meanwhile. */
 const MAX_GAP_MS = 10 * 60_000
+/** Longer for an entry: it is put off for up to 2 min, and one of 20 replicas sees few of its attempts. */
+const MAX_ENTRY_GAP_MS = 30 * 60_000
 
 /** Time between two attempts where all are expected to fail. */
 export const TRY_MS = 5_000
@@ -53,7 +55,8 @@ export class Failures {
     const now = this.#clock()
     for (const name of namesOf(sender)) {
       const known = this.#rows.get(name)
-      const isInRow = known !== undefined && now - known.last <= MAX_GAP_MS
+      const maxGapMs = name === sender.entry ? MAX_ENTRY_GAP_MS : MAX_GAP_MS
+      const isInRow = known !== undefined && now - known.last <= maxGapMs
       const row = isInRow ? known : this.#begin()
       row.failures++
       row.last = now
