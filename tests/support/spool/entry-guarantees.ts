@@ -130,6 +130,16 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(stored.filter((each) => each.network === other)).toHaveLength(4)
       })
 
+      it('of one project may use all of their space', async () => {
+        await using small = await open({ ...SMALL, addressShare: 1, projectShare: 0.5 })
+        const here = await small.spool()
+        for (let n = 0; n < 5; n++) {
+          await store(here, { bytes: MIB })
+          await end(here, DECLINED)
+        }
+        expect(await here.entries.count({})).toMatchObject({ entries: 5 })
+      })
+
       it('leave their line when they are larger than a share', async () => {
         await using small = await open(SMALL)
         const here = await small.spool()
@@ -137,6 +147,24 @@ export function entryPromises(name: string, open: OpenStore): void {
         const entry = await spoolEntryOf(body, { network: '198.51.100.9' })
         expect(await here.entries.keep(entry, inOne(body), DECLINED)).toBe('too-large')
         expect(await here.entries.list({}, PAGE)).toMatchObject([{ key: entry.key, isStored: false }])
+      })
+
+      it('of one network push out no lines of another one', async () => {
+        await using small = await open({ bytes: 16 * MIB, addressShare: 0.05, projectShare: 1 })
+        const here = await small.spool()
+        const keepLines = async (network: string, many: number) => {
+          for (let n = 0; n < many; n++) {
+            const body = randomBytes(120_000) // larger than the share
+            await here.entries.keep(await spoolEntryOf(body, { network }), inOne(body), DECLINED)
+          }
+        }
+        await keepLines('198.51.100.9', 10)
+        await keepLines('203.0.113.1', 450) // more than all lines
+        await here.expire(0)
+        const found = await here.entries.list({}, { limit: 1_000 })
+        expect(found.filter(({ network }) => network === '198.51.100.9')).toHaveLength(10)
+        expect(found.length).toBeLessThan(40)
+        expect(found.some(({ isStored }) => isStored)).toBe(false)
       })
 
       it('leave their line when they were evicted for want of space', async () => {

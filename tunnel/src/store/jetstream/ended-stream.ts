@@ -15,7 +15,7 @@ import { BodyGone, WrongSize } from '../body-errors.ts'
 import type { Summary } from '../entry-summary.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
-import { type Counted, type Limits, NetworkUsage, type Shares } from './network-usage.ts'
+import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
 import { type Range, readBackwards, readForwards } from './stream-reader.ts'
 import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
@@ -71,7 +71,8 @@ type EndedDeps = {
   server: Server
   clock: ServerClock
   kind: Kind
-  shares: Shares
+  /** Share of the limits that one client address may fill. */
+  addressShare: number
   /** Number of entries, and bytes of their bodies. */
   limits: () => Limits
   /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
@@ -110,7 +111,7 @@ export class EndedStream {
     this.#deps = deps
     this.#server = deps.server
     this.kind = deps.kind
-    this.#usage = new NetworkUsage(deps.limits, deps.shares)
+    this.#usage = new NetworkUsage(deps.limits, deps.addressShare)
   }
 
   /**
@@ -121,8 +122,8 @@ export class EndedStream {
     if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
     const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
     if (!hasRoom && this.kind === KEPT) return 'too-large'
-    const { key, network, project } = line
-    const counted = { key, network, project, bytes: hasRoom ? line.bytes : 0, id: NOT_STORED }
+    const { key, network } = line
+    const counted = { key, network, bytes: hasRoom ? line.bytes : 0, id: NOT_STORED }
     await this.#makeRoom(counted)
     const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
@@ -288,12 +289,12 @@ export class EndedStream {
     const began = performance.now()
     const found = await Array.fromAsync(this.oldest({}))
     this.#usage.clear()
-    for (const { key, network, project, bytes, isStored, id } of found)
-      this.#usage.add({ id, key, network, project, bytes: isStored ? bytes : 0 })
+    for (const { key, network, bytes, isStored, id } of found)
+      this.#usage.add({ id, key, network, bytes: isStored ? bytes : 0 })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
-  /** Counts a new entry, and removes the oldest ones of its network and its project beyond their shares. */
+  /** Counts a new entry, and removes the oldest ones of its networks beyond their shares. */
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []

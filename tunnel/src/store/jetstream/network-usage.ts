@@ -1,30 +1,27 @@
-/** Entries that are not pending by network and project, as this replica knows them, so that none takes more than its share. */
+/** Entries that are not pending by network, as this replica knows them, so that none takes more than its share. */
 
-import { shareOf } from '../../pipeline/projects.ts'
-import type { EntryRef, SpoolBounds } from '../../pipeline/spool.ts'
+import type { EntryRef } from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
 
 /** Entry, and the bytes of its body if it is there. */
 export type Counted = Owner & EntryRef & { bytes: number }
 
-type Owner = { network: string; project: string }
-/** Shares of the limits that one client address and one project, or all mirrors, may fill. */
-export type Shares = Pick<SpoolBounds, 'addressShare' | 'projectShare'>
+type Owner = { network: string }
 
-/** Entries of a network or a project by key, the oldest first. */
+/** Entries of a network by key, the oldest first. */
 type Usage = { bytes: number; lines: Map<string, Counted> }
 
 export type Limits = { bytes: number; lines: number }
 
 export class NetworkUsage {
   readonly #limits: () => Limits
-  readonly #shares: Shares
+  readonly #addressShare: number
   readonly #counted = new Map<string, Counted>()
   readonly #usages = new Map<string, Usage>()
 
-  constructor(limits: () => Limits, shares: Shares) {
+  constructor(limits: () => Limits, addressShare: number) {
     this.#limits = limits
-    this.#shares = shares
+    this.#addressShare = addressShare
   }
 
   clear(): void {
@@ -36,7 +33,7 @@ export class NetworkUsage {
     const { key, bytes } = counted
     this.forget(key)
     this.#counted.set(key, counted)
-    for (const { name } of this.#groupsOf(counted)) {
+    for (const { name } of this.#networksOf(counted)) {
       const usage = this.#usages.get(name) ?? { bytes: 0, lines: new Map() }
       usage.bytes += bytes
       usage.lines.set(key, counted)
@@ -48,7 +45,7 @@ export class NetworkUsage {
     this.forgetBody(key)
     const counted = this.#counted.get(key)
     this.#counted.delete(key)
-    for (const { name, usage } of counted ? this.#groupsOf(counted) : []) {
+    for (const { name, usage } of counted ? this.#networksOf(counted) : []) {
       usage?.lines.delete(key)
       if (usage?.lines.size === 0) this.#usages.delete(name)
     }
@@ -57,23 +54,23 @@ export class NetworkUsage {
   forgetBody(key: string): void {
     const counted = this.#counted.get(key)
     if (!counted) return
-    for (const { usage } of this.#groupsOf(counted)) if (usage) usage.bytes -= counted.bytes
+    for (const { usage } of this.#networksOf(counted)) if (usage) usage.bytes -= counted.bytes
     counted.bytes = 0
   }
 
   /** Returns the bytes that one entry may have. */
   maxBytes(owner: Owner): number {
     const { bytes } = this.#limits()
-    return Math.min(bytes, ...this.#groupsOf(owner).map(({ share }) => share * bytes))
+    return Math.min(bytes, ...this.#networksOf(owner).map(({ share }) => share * bytes))
   }
 
   /**
-   * Yields the oldest entries while their network or project exceeds its share: whole ones beyond that of the lines, and those with a body
+   * Yields the oldest entries while their network exceeds its share: whole ones beyond that of the lines, and those with a body
    * beyond that of the bytes. The caller forgets each, or its body.
    */
   *beyond(owner: Owner): Generator<{ counted: Counted; isWhole: boolean }> {
     const { bytes, lines } = this.#limits()
-    for (const { usage, share } of this.#groupsOf(owner))
+    for (const { usage, share } of this.#networksOf(owner))
       for (const counted of usage?.lines.values() ?? []) {
         const isWhole = usage !== undefined && usage.lines.size > Math.max(1, share * lines)
         if (!isWhole && (usage?.bytes ?? 0) <= share * bytes) break
@@ -81,10 +78,9 @@ export class NetworkUsage {
       }
   }
 
-  #groupsOf({ network, project }: Owner): { name: string; share: number; usage: Usage | undefined }[] {
-    const { addressShare, projectShare } = this.#shares
-    const groups = networkShares(network, addressShare)
-    if (projectShare < 1) groups.push({ name: `project ${shareOf(project)}`, share: projectShare })
-    return groups.map(({ name, share }) => ({ name, share, usage: this.#usages.get(name) }))
+  #networksOf({ network }: Owner): { name: string; share: number; usage: Usage | undefined }[] {
+    return networkShares(network, this.#addressShare).map(({ name, share }) => ({
+      ...{ name, share, usage: this.#usages.get(name) },
+    }))
   }
 }

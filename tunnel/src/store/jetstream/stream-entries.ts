@@ -23,7 +23,7 @@ import type { Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
 import { openBody } from './stream-reader.ts'
 
-type Deps = Pick<SpoolBounds, 'addressShare' | 'projectShare' | 'kept'> & {
+type Deps = Pick<SpoolBounds, 'addressShare' | 'kept'> & {
   server: Server
   clock: ServerClock
   /** Copies of each stream. */
@@ -55,14 +55,13 @@ export class StreamEntries implements Entries {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    const { server, clock, replicas, addressShare, projectShare, kept, maxBytes } = deps
-    const shared = { server, clock, replicas }
+    const { server, clock, replicas, addressShare, kept, maxBytes } = deps
+    const shared = { server, clock, replicas, addressShare }
     this.#dead = new EndedStream({
-      ...{ ...shared, kind: DEAD, shares: { addressShare, projectShare }, ageMs: DEAD_LETTER_MS },
-      limits: () => deadLetterLimits(maxBytes()),
+      ...{ ...shared, kind: DEAD, ageMs: DEAD_LETTER_MS, limits: () => deadLetterLimits(maxBytes()) },
     })
     this.kept = new EndedStream({
-      ...{ ...shared, kind: KEPT, shares: { addressShare, projectShare: 1 }, ageMs: kept?.ageMs },
+      ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
       limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
     })
     this.kept.onRemoved = (id) => {

@@ -48,7 +48,8 @@ CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL
 CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept';
-CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0`
+CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0;
+CREATE INDEX IF NOT EXISTS entries_lines_network ON entries (network, ended) WHERE state <> 'kept' AND stored = 0`
 
 export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'kept'> & { entryBytes: number }
 
@@ -132,6 +133,7 @@ export class EndedEntries {
     const isStored = state !== 'evicted' && this.#makeRoom(kind, network, whole)
     const bytes = isStored ? whole : LINE_BYTES + (answer?.length ?? 0)
     if (!isStored && (kind === 'kept' || !this.#makeRoom(kind, network, bytes))) return 'too-large'
+    if (!isStored) this.#makeRoomForLine(network)
     if (isStored && file !== undefined && pathOf === this.#files.pathOfPending) this.#files.keep(file)
     const { lastInsertRowid } = this.#statements.insert.run(
       ...[state, Date.now(), kind === 'dead' ? (entry.resent ?? null) : null, status, answer],
@@ -270,6 +272,16 @@ export class EndedEntries {
     return true
   }
 
+  /** Removes the oldest lines of a network beyond its share, so that it pushes out none of others. */
+  #makeRoomForLine(network: string): void {
+    for (const { name, share } of networkShares(network, this.#addressShare)) {
+      const others = Math.max(1, Math.floor(this.#maxLines * share)) - 1
+      if (this.#usage.of('dead-network', name).envelopes < others) continue // with or without a body
+      for (const row of this.#statements.linesBeyond.all(...within(name), PRUNED_FOR_ONE, others))
+        this.#removeRow(row)
+    }
+  }
+
   /** Removes the oldest entries of a kind and a network until the rest takes `maxBytes`. */
   #shrink(kind: EndedKind, maxBytes: number, network = EVERY_NETWORK): void {
     for (let rows: Row[] = []; this.#usage.bytesOfEnded(kind, network) > Math.max(0, maxBytes); ) {
@@ -402,6 +414,9 @@ function prepare(db: DatabaseSync) {
       dead: lines('entries_dead', `${isDead} AND ended < ?`),
     },
     oldLines: lines('entries_lines', `${isLine} AND ended <= ?`),
+    linesBeyond: db.prepare(
+      `${LINE} INDEXED BY entries_lines_network WHERE ${isLine} ${ofNetwork} ORDER BY ended DESC LIMIT ? OFFSET ?`,
+    ),
     lineAfter: db.prepare(
       `SELECT ended FROM entries INDEXED BY entries_lines WHERE ${isLine} ORDER BY ended DESC LIMIT 1 OFFSET ?`,
     ),
