@@ -94,6 +94,8 @@ export type SharedMapDeps<Value> = {
   merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>
   /** An entry that would last longer was written by a wrong clock, and is ignored. */
   maxMs: number
+  /** Is called when entries were left out of what is written, since there are too many. */
+  onLeftOut?: () => void
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -112,16 +114,28 @@ export class SharedMap<Value> {
 
   /** Merges own entries into those of all replicas, and returns the result. Writes only a change. */
   async merge(own: ReadonlyMap<string, SharedEntry<Value>>): Promise<Map<string, SharedEntry<Value>>> {
-    const { state, key, merge = (_, entry) => entry } = this.#deps
+    const { merge = (_, entry) => entry } = this.#deps
+    return this.update((entries) => {
+      for (const [name, entry] of own) {
+        const known = entries.get(name)
+        entries.set(name, known ? merge(known, entry) : entry)
+      }
+    })
+  }
+
+  /** Changes the entries of all replicas, again when another one has changed them meanwhile. Returns the result. Writes only a change. */
+  async update(
+    change: (entries: Map<string, SharedEntry<Value>>) => void,
+  ): Promise<Map<string, SharedEntry<Value>>> {
+    const { state, key } = this.#deps
     let entries = new Map<string, SharedEntry<Value>>()
     await changeShared(state, key, (value) => {
       const stored = this.#parse(value)
       entries = new Map(stored)
-      for (const [name, entry] of own) {
-        const known = stored.get(name)
-        entries.set(name, known ? merge(known, entry) : entry)
-      }
-      const isChanged = own.keys().some((name) => !isSame(stored.get(name), entries.get(name)))
+      change(entries)
+      const isChanged =
+        entries.size !== stored.size ||
+        entries.keys().some((name) => !isSame(stored.get(name), entries.get(name)))
       return isChanged ? this.#format(entries) : undefined
     })
     return entries
@@ -134,11 +148,12 @@ export class SharedMap<Value> {
     const texts = [...entries]
       .sort(([, a], [, b]) => b.until - a.until)
       .map(([name, { value, until }]) => JSON.stringify([name, value, until + offsetMs]))
-      .filter((text) => {
-        bytes += text.length + 1
-        return bytes < MAX_BYTES
-      })
-    return `[${texts.join(',')}]`
+    const kept = texts.filter((text) => {
+      bytes += text.length + 1
+      return bytes < MAX_BYTES
+    })
+    if (kept.length < texts.length) this.#deps.onLeftOut?.()
+    return `[${kept.join(',')}]`
   }
 
   /** Leaves out entries that have ended, or are of another form. */

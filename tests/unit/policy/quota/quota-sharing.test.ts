@@ -10,6 +10,8 @@ const HOUR = 60 * 60_000
 const DAY = 24 * HOUR
 const NOON = Date.UTC(2026, 10, 23, 12)
 const PROJECT = 'sentry.example/1'
+const MANY = 400 // projects, of which 30 processes have more counts than fit
+const MINUTE = 60_000
 const QUOTA = { category: 'error', limit: 1_000_000 }
 
 describe('QuotaSharing', () => {
@@ -28,17 +30,20 @@ describe('QuotaSharing', () => {
     const limits = { day: [QUOTA], hour: [{ ...QUOTA, category: 'session' }] }
     const quotas = new Quotas({ limits, mode: 'enforce' }, { now, onRemoved: () => {} })
     const logger = {
-      warn: (_: unknown, message?: string) => void logged.push(`warn ${message}`),
+      warn: (first: unknown, message = first) => void logged.push(`warn ${message}`),
       info: (message: unknown) => void logged.push(`info ${message}`),
     }
     const sharing = new QuotaSharing({ state: values, quotas, replica, now, logger })
     return {
       /** Returns a function that takes back what was counted. */
-      count(number: number, type = 'event') {
-        const all = Array.from({ length: number }, () => quotas.charge(PROJECT, envelopeWith(type)).charges)
+      count(number: number, type = 'event', project = PROJECT) {
+        const all = Array.from({ length: number }, () => quotas.charge(project, envelopeWith(type)).charges)
         return () => {
           for (const charges of all) for (const its of charges.values()) quotas.takeBack(its)
         }
+      },
+      countOfMany() {
+        for (let n = 0; n < MANY; n++) this.count(1, 'event', `sentry.example/${n}`)
       },
       exchange: () => sharing.exchange(),
       stop: () => sharing.stop(),
@@ -170,6 +175,99 @@ describe('QuotaSharing', () => {
       expect([a.use(), other.use()]).toEqual([5, 5])
     },
   )
+
+  it('knows the use of all processes of a day, however many there were', async () => {
+    for (let n = 0; n < 60; n++) {
+      const replica = open(`r${n}`)
+      replica.countOfMany()
+      await replica.stop()
+      time += 2 * MINUTE
+    }
+    const next = open('next')
+    await next.exchange()
+    expect(next.use()).toBe(60)
+    expect(logged).toEqual([])
+  })
+
+  it('counts the use of a replica once that was away while others ended', async () => {
+    const a = open('a')
+    let expected = 0
+    const takeBack = a.count(1)
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 3; n++) {
+        a.countOfMany()
+        await a.exchange()
+        time += 2 * MINUTE
+        const ended = open(`${round} ${n}`)
+        ended.countOfMany()
+        await ended.exchange()
+        expected += 2
+        a.count(3)
+        values.failure = n === 0 ? 'after' : 'none'
+        await a.exchange()
+        await a.exchange()
+        expected += 3
+        const b = open('b')
+        await b.exchange()
+        expect([a.use(), b.use()]).toEqual([expected + 1, expected + 1])
+      }
+    }
+    time += 2 * MINUTE
+    const b = open('b')
+    b.count(1)
+    await b.exchange()
+    takeBack()
+    for (const each of [a, b]) await each.exchange()
+    expect([a.use(), b.use()]).toEqual([expected + 1, expected + 1])
+  })
+
+  it('counts once what several replicas find when others have ended', async () => {
+    const ended = Array.from({ length: 5 }, (_, n) => open(`ended ${n}`))
+    for (const each of ended) {
+      each.countOfMany()
+      await each.exchange()
+    }
+    time += 2 * MINUTE
+    for (const each of ended.slice(2)) each.count(1)
+    const others = [...ended.slice(2), open('b'), open('c')]
+    await Promise.all(others.map(({ exchange }) => exchange()))
+    for (const each of [...ended, ...others]) await each.exchange()
+    expect([...ended, ...others].map(({ use }) => use())).toEqual(Array(10).fill(8))
+  })
+
+  it('leaves the use that a replica of the former release has counted to that one', async () => {
+    const until = Date.UTC(2026, 10, 24)
+    const entry = ['day old', { replica: 'old', period: 'day', used: { [`${PROJECT} error`]: 4 } }, until]
+    values.value = JSON.stringify([entry])
+    time += HOUR
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const each = open(name)
+      each.countOfMany()
+      await each.exchange()
+      time += 2 * MINUTE
+    }
+    expect(JSON.parse(values.value ?? '')).toContainEqual(entry)
+    const b = open('b')
+    await b.exchange()
+    expect(b.use()).toBe(8)
+  })
+
+  it('logs once that the use of running replicas is too much to share', async () => {
+    const replicas = Array.from({ length: 30 }, (_, n) => open(`r${n}`))
+    for (const replica of replicas) {
+      replica.countOfMany()
+      await replica.exchange()
+    }
+    logged = []
+    const last = open('last')
+    for (let n = 0; n < 3; n++) {
+      last.countOfMany()
+      await last.exchange()
+    }
+    expect(logged).toEqual([
+      'warn replicas count too many projects and categories to share the use of all quotas',
+    ])
+  })
 
   it('logs once that the store fails, and once that it works again', async () => {
     const a = open('a')
