@@ -56,6 +56,24 @@ describe('Poisoned envelopes of the same private network as the others', () => {
   })
 })
 
+describe('Five poisoned envelopes of a private network on a site where nothing has passed for 10 s', () => {
+  it('delay the next envelope of this network until one probe 5 s later', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    sentry.answer((received) => (isPoison(received) ? { status: 502, headers: HTML, body: '<h1>' } : {}))
+    const send = (note: Record<string, unknown>) => post(tunnel.url, { body: errorOf(sentry.dsn(), note) })
+    for (let n = 0; n < 4; n++) await send({ poison: n })
+    expect((await send({ honest: 1 })).outcome).toBeUndefined()
+    for (let n = 0; n < 5; n++) await send({ poison: n })
+    expect((await send({ honest: 2 })).outcome).toBeUndefined() // another has passed
+    tunnel.advanceClock(11_000)
+    for (let n = 5; n < 10; n++) await send({ poison: n })
+    expect((await send({ honest: 3 })).outcome).toBe('spooled')
+    tunnel.advanceClock(5_000)
+    await expect.poll(() => sentry.requests.some(({ body }) => body.includes('"honest":3'))).toBe(true)
+  })
+})
+
 describe('A page with 400 for every post, as of Django for a host that it does not know', () => {
   it('is no outage, and declines nothing', async () => {
     await using sentry = await startSentry()
