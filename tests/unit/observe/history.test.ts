@@ -356,6 +356,22 @@ describe('History', () => {
     expect(turns).toBeGreaterThan(5)
   })
 
+  it.each([
+    '{"outcomes":{"del',
+    '',
+    'null',
+    '[]',
+    '{"outcomes":null}',
+    '{"last":"x"}',
+    '{"upstreams":{"x":null}}',
+  ])('leaves out a row that is %s', async (data) => {
+    const tunnel = open()
+    tunnel.count()
+    await tunnel.history.record()
+    await store.add([{ step: MINUTE, time: START, replica: 'r-2', data }])
+    expect(await tunnel.points()).toMatchObject([{ received: 1, replicas: 1 }])
+  })
+
   it('rejects when the store fails', async () => {
     store.isFailing = true
     await expect(open().points()).rejects.toThrow('disk full')

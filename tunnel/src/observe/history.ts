@@ -2,8 +2,14 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { addCounts, type FigureCounts, type Figures, noCounts, type UpstreamCounts } from 'contract/figures'
+import { isObject, object } from 'contract/json'
 import type { Logger } from 'pino'
-import { SNAPSHOT_STEPS, type SnapshotRow, type SnapshotStore } from '../pipeline/shared-state.ts'
+import {
+  parseShared,
+  SNAPSHOT_STEPS,
+  type SnapshotRow,
+  type SnapshotStore,
+} from '../pipeline/shared-state.ts'
 import type { Counters } from './counters.ts'
 import { type FiguresRange, type Snapshot, type SnapshotContent, sumFigures, sumOf } from './history-sums.ts'
 
@@ -108,15 +114,19 @@ export class History {
       this.#askPending(),
     ])
     const snapshots = new Map<string, Snapshot>()
+    const learn = (row: SnapshotRow) => {
+      const snapshot = parseRow(row)
+      if (snapshot) snapshots.set(keyOf(row), snapshot)
+    }
     for (const [index, row] of rows.entries()) {
       if (index % ROWS_IN_TURN === ROWS_IN_TURN - 1) await nextTurn()
-      snapshots.set(keyOf(row), parseRow(row))
+      learn(row)
     }
     const counted = this.#count()
     const state = { last: now(), settled: false, pending: totals?.envelopes }
     const running = this.#current.map((row) => countInto(row, counted, state))
     for (const row of [...this.#unsaved.values(), ...running].filter((each) => each.step === step))
-      snapshots.set(keyOf(row), parseRow(serialize(row)))
+      learn(serialize(row))
     return sumFigures([...snapshots.values()], range, step)
   }
 
@@ -218,15 +228,27 @@ function withoutZeros(value: object): object {
   )
 }
 
-/** Reads a row, also one of another release, which may lack counts. */
-function parseRow({ time, replica, data }: SnapshotRow): Snapshot {
-  const content: Partial<SnapshotContent> = JSON.parse(data)
+/** Reads a row, also one of another release, which may lack counts. Returns `undefined` for one that is damaged. */
+function parseRow({ time, replica, data }: SnapshotRow): Snapshot | undefined {
+  const content = parseShared(data, isContent)
+  if (!content) return undefined
   const upstreams: FigureCounts['upstreams'] = {}
   for (const [origin, { delivered = 0, durations = {} }] of Object.entries<Partial<UpstreamCounts>>(
     content.upstreams ?? {},
   ))
     upstreams[origin] = { delivered, durations }
   return { time, replica, snapshot: { ...emptyContent(time), ...content, upstreams } }
+}
+
+const FORM = Object.entries({ ...emptyContent(0), pending: 0 })
+
+function isContent(parsed: unknown): parsed is Partial<SnapshotContent> {
+  if (!isObject(parsed)) return false
+  const isOfForm = FORM.every(([name, empty]) => {
+    const { [name]: value = empty } = parsed
+    return typeof value === typeof empty && value !== null
+  })
+  return isOfForm && Object.values(object(parsed.upstreams)).every(isObject)
 }
 
 /** Rejects when there is no result within `ms`. */
