@@ -367,6 +367,7 @@ describe('History', () => {
   ])('leaves out a row that is %s', async (data) => {
     const tunnel = open()
     tunnel.count()
+    clock.at(1)
     await tunnel.history.record()
     await store.add([{ step: MINUTE, time: START, replica: 'r-2', data }])
     expect(await tunnel.points()).toMatchObject([{ received: 1, replicas: 1 }])
