@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { markDamaged } from '../../../tunnel/src/store/sqlite/damaged-files.ts'
 import { OwnerLock } from '../../../tunnel/src/store/sqlite/locks.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
-import { ALL, LARGE_BYTES, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, LARGE_BYTES, OTHER_PROJECT, PLENTY } from '../../support/spool/entries.ts'
 import { store } from '../../support/spool/operations.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -66,6 +66,24 @@ describe('A damaged spool file', () => {
     expect(notices).toHaveLength(1)
   })
 
+  it('still delivers and expires what lies elsewhere', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    for (let n = 0; n < 20; n++) await store(before, { bytes: 3_000, headers: ['x-mark', 'damaged'] })
+    const elsewhere = { bytes: 3_000, project: OTHER_PROJECT, category: 'session' }
+    for (let n = 0; n < 20; n++) await store(before, elsewhere)
+    await before.close()
+    writeAt(file, Buffer.alloc(200, 0xff), pageWith(file, 'damaged'))
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    await expect(spool.take(10, 60_000, ALL)).rejects.toThrow('malformed')
+    const taken = await spool.take(10, 60_000, ALL)
+    expect(taken.map(({ project }) => project)).toEqual(Array(10).fill(OTHER_PROJECT))
+    expect(await Promise.all(taken.map((lease) => spool.finish(lease)))).not.toContain(false)
+    await expect(spool.expire(Date.now())).rejects.toThrow('malformed')
+    expect(await spool.expire(Date.now())).toHaveLength(10)
+  })
+
   it('is not set aside when it was only marked, as after read errors of the disk', async () => {
     rmSync(file)
     const before = await openSqliteSpool(file, PLENTY)
@@ -115,6 +133,15 @@ function writeAt(file: string, bytes: Uint8Array, page: number): void {
   const target = openSync(file, 'r+')
   writeSync(target, bytes, 0, bytes.length, (page - 1) * PAGE)
   closeSync(target)
+}
+
+/** Returns the number of the first page of rows that contains a text. */
+function pageWith(file: string, text: string): number {
+  const all = readFileSync(file)
+  const isLeaf = (page: number) => all[(page - 1) * PAGE] === 0x0d
+  const hasText = (page: number) => all.subarray((page - 1) * PAGE, page * PAGE).includes(text)
+  const pages = Array.from({ length: all.length / PAGE }, (_, n) => n + 1)
+  return pages.find((page) => isLeaf(page) && hasText(page)) ?? 0
 }
 
 /** Returns the number of the first page of a table. */

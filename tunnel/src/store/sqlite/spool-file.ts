@@ -45,7 +45,8 @@ export class SpoolFile {
   /** Returns when all calls are on disk. */
   run(calls: readonly Call[]): Result[] {
     const results = this.#runner.run(calls)
-    if (!this.#runner.fault && results.some(({ error }) => isDamage(error))) {
+    if (results.some(({ error }) => isDamage(error))) this.#store.isDamaged = true
+    if (!this.#runner.fault && this.#store.isDamaged) {
       this.#runner.fault = new DamagedFile(this.#options.file)
       markDamaged(this.#options.file)
     }

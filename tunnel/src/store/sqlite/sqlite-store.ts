@@ -22,6 +22,7 @@ import {
 import { networkShares } from '../bounds.ts'
 import { EntryAdmin } from './admin.ts'
 import { BodyFiles } from './body-files.ts'
+import { isDamage } from './damaged-files.ts'
 import { EndedEntries } from './ended-entries.ts'
 import {
   bodyOf,
@@ -57,6 +58,10 @@ export class SqliteStore {
   readonly summaries: Summaries
   readonly files: BodyFiles
   readonly shared: SharedTables
+  /** Set once a call has met damage. From then on nothing is pruned. */
+  isDamaged = false
+  /** Partitions and priorities whose entries could not be read or leased. */
+  readonly #damaged = new Set<string>()
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -176,14 +181,33 @@ export class SqliteStore {
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
     for (const partition of this.#wanted(demands)) {
       if (leases.length >= limit || room <= 0) break
-      for (const row of this.#due(partition, now, limit - leases.length)) {
-        const entry = readEntry(row)
-        if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
-        if (room < 0 && leases.length > 0) break
-        leases.push(this.#lease(row, until))
-      }
+      this.#passByDamage(`${partition.project} ${partition.category}`, () => {
+        for (const row of this.#due(partition, now, limit - leases.length)) {
+          const entry = readEntry(row)
+          if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
+          if (room < 0 && leases.length > 0) break
+          leases.push(this.#lease(row, until))
+        }
+      })
     }
     return leases
+  }
+
+  /**
+   * Does nothing for a part of the entries that has met damage before, so that others are still delivered, and expire. The first time, the
+   * call fails: SQLite writes nothing more in a transaction that has met damage.
+   */
+  #passByDamage(part: string, work: () => void): void {
+    if (this.#damaged.has(part)) return
+    try {
+      work()
+    } catch (error) {
+      if (isDamage(error)) {
+        this.#damaged.add(part)
+        this.isDamaged = true
+      }
+      throw error
+    }
   }
 
   /** Returns partitions from which entries are wanted, and not paused. */
@@ -238,16 +262,18 @@ export class SqliteStore {
   expire(before: number): StoredEntry[] {
     const expired: StoredEntry[] = []
     let room = this.#bounds.walBytes / 2
-    this.ended.prune()
+    if (!this.isDamaged) this.ended.prune()
     for (const priority of PRIORITIES_DOWN)
-      for (const row of this.#statements.older.all(priority, before)) {
-        const entry = readEntry(row)
-        if (entry.file === undefined) room -= entry.bytes
-        if (room < 0 && expired.length > 0) return expired
-        this.ended.add(entry.id, { state: 'expired' })
-        this.#remove(entry.id)
-        expired.push(entry)
-      }
+      this.#passByDamage(String(priority), () => {
+        for (const row of this.#statements.older.all(priority, before)) {
+          const entry = readEntry(row)
+          if (entry.file === undefined) room -= entry.bytes
+          if (room < 0 && expired.length > 0) break
+          this.ended.add(entry.id, { state: 'expired' })
+          this.#remove(entry.id)
+          expired.push(entry)
+        }
+      })
     return expired
   }
 
