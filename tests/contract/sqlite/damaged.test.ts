@@ -84,6 +84,23 @@ describe('A damaged spool file', () => {
     expect(await spool.expire(Date.now())).toHaveLength(10)
   })
 
+  it('delivers no entry twice that it cannot remove', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    for (let n = 0; n < 3; n++) await store(before)
+    await before.close()
+    writeAt(file, Buffer.alloc(PAGE, 0xff), rootOf(file, 'envelopes_rank'))
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    for (const lease of await spool.take(2, 60_000, ALL)) {
+      await expect(spool.finish(lease)).rejects.toThrow('malformed')
+      await spool.postpone(lease, 0)
+    }
+    const taken = []
+    for (let n = 0; n < 5; n++) taken.push(...(await spool.take(1, 60_000, ALL)))
+    expect(taken).toHaveLength(1)
+  })
+
   it('is not set aside when it was only marked, as after read errors of the disk', async () => {
     rmSync(file)
     const before = await openSqliteSpool(file, PLENTY)

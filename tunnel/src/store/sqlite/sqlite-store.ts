@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { priorityOf } from '../../envelope/priorities.ts'
+import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import {
   type EndedEntry,
@@ -45,6 +46,7 @@ import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
 const MAX_RESENT = 100 // in one transaction
+const MAX_UNREMOVABLE = 100_000
 const COUNTED = 'project, category, network, bytes'
 
 export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
@@ -62,6 +64,8 @@ export class SqliteStore {
   isDamaged = false
   /** Partitions and priorities whose entries could not be read or leased. */
   readonly #damaged = new Set<string>()
+  /** Entries whose delivery has ended, but whose rows could not be removed. */
+  readonly #unremovable = new BoundedMap<number, true>(MAX_UNREMOVABLE)
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
@@ -184,6 +188,10 @@ export class SqliteStore {
       this.#passByDamage(`${partition.project} ${partition.category}`, () => {
         for (const row of this.#due(partition, now, limit - leases.length)) {
           const entry = readEntry(row)
+          if (this.#unremovable.has(entry.id)) {
+            this.#statements.lease.run(now + LONGEST_LEASE_MS, entry.id) // others come first
+            continue
+          }
           if (entry.file === undefined) room -= entry.bytes // a longer number of attempts writes the whole row
           if (room < 0 && leases.length > 0) break
           leases.push(this.#lease(row, until))
@@ -252,10 +260,18 @@ export class SqliteStore {
     this.#statements.postpone.run(due, due, id, until)
   }
 
-  /** Returns `false` when the lease, which ends at `until`, was lost. `bytes` are those of a body that is copied. */
+  /**
+   * Returns `false` when the lease, which ends at `until`, was lost. `bytes` are those of a body that is copied. An entry that damage keeps in
+   * the file is not leased again before a restart: it would be delivered each time.
+   */
   finish(id: number, until: number, ending?: Ending & { bytes: number }): boolean {
-    if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
-    return this.#countRemoved(this.#statements.finish.get(id, until))
+    try {
+      if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
+      return this.#countRemoved(this.#statements.finish.get(id, until))
+    } catch (error) {
+      if (isDamage(error)) this.#unremovable.set(id, true)
+      throw error
+    }
   }
 
   /** Ends up to 500 entries of each priority, and returns them. Fewer large ones: their bodies are copied through the log. */
