@@ -208,6 +208,7 @@ function valuesOf(config: NginxConfig): Values {
     WEB: config.web.map(server),
     // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
     TUNNEL_RETRY: [nameToLookUp(config, config.tunnels) ?? 'tunnel'],
+    WEB_RETRY: [nameToLookUp(config, config.web) ?? 'web'],
     ...pageValues(config, server),
     BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
     REPORTS_URL: listOf(config.reportsUrl),

@@ -146,11 +146,14 @@ describe('A list', () => {
 })
 
 describe('A retry', () => {
-  it('looks the name of the tunnels up again', () => {
+  it('looks the names of the tunnels and of web up again', () => {
     const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
-    expect(lines(env, 'set $replicas')).toEqual(['set $replicas tunnel:9090;'])
-    expect(lines({}, 'set $replicas')).toEqual(['set $replicas tunnel;'])
-    expect(lines({ ...env, TUNNELS: 'a:9090 b:9090' }, 'set $replicas')).toEqual(['set $replicas tunnel;'])
+    const named = ['set $replicas web:3000;', 'set $replicas tunnel:9090;']
+    expect(lines(env, 'set $replicas').sort()).toEqual(named.sort())
+    const upstreams = ['set $replicas tunnel;', 'set $replicas web;']
+    expect(lines({}, 'set $replicas').sort()).toEqual(upstreams)
+    const several = { TUNNELS: 'a:9090 b:9090', WEB: 'a:3000 b:3000' }
+    expect(lines(several, 'set $replicas').sort()).toEqual(upstreams)
   })
 })
 
