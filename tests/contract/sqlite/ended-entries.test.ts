@@ -248,7 +248,7 @@ describe('Ended entries in a SQLite file', () => {
     expect((await spool.totals()).envelopes).toBe(0)
   })
 
-  it('lose nothing to the previous release, which ignores them', async () => {
+  it('lose nothing to the previous release', async () => {
     const spool = await open({ kept: { bytes: 64 * MIB, ageMs: DAY_MS } })
     await decline(spool, LARGE_BYTES)
     await decline(spool, 100)

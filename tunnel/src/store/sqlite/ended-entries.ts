@@ -19,7 +19,7 @@ import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.
 import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { EndedKind, Usage } from './usage.ts'
 
-/** Additive: the previous release ignores the table. */
+/** The previous release reads and writes the table, too: change it by additions only. */
 export const ENTRIES_TABLE = `CREATE TABLE IF NOT EXISTS entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   state TEXT NOT NULL,

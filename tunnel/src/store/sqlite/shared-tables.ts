@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type SharedValue, SNAPSHOT_STEPS, type SnapshotRow } from '../../pipeline/shared-state.ts'
 
-/** Additive: the previous release ignores the tables. */
+/** The previous release reads and writes the tables, too: change them by additions only. */
 export const SHARED_TABLES = `CREATE TABLE IF NOT EXISTS shared_values (
   key TEXT PRIMARY KEY,
   revision INTEGER NOT NULL,

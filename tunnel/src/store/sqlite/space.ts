@@ -19,7 +19,7 @@ import { fileBytes, walFileOf } from './write-ahead-log.ts'
 export type Space = {
   /** Bound of the entries. */
   entryBytes: number
-  /** Length of the log from which writers move it into the file. While another process reads, it may become twice as long. */
+  /** Length of the log from which writers move it into the file. While another process reads, it becomes longer; puts stop at 1.5 times this length. */
   walBytes: number
   reserveBytes: number
   /** Largest body in the file; larger ones are files of their own. */

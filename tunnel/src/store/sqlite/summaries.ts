@@ -15,7 +15,7 @@ const ROW_BYTES = 200 // of a summary, and of its indexes
 /** Older entries are not listed, so that a query takes milliseconds, however many are kept. */
 export const MAX_LISTED = 10_000
 
-/** Additive: the previous release ignores the table. */
+/** The previous release reads and writes the table, too: change it by additions only. */
 export const SUMMARIES_TABLE = `CREATE TABLE IF NOT EXISTS summaries (
   id INTEGER PRIMARY KEY,
   receipt TEXT NOT NULL,
