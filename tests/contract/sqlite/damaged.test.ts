@@ -84,6 +84,18 @@ describe('A damaged spool file', () => {
     expect(await spool.expire(Date.now())).toHaveLength(10)
   })
 
+  it('still expires entries when its dead letters cannot be pruned', async () => {
+    rmSync(file)
+    const before = await openSqliteSpool(file, PLENTY)
+    await store(before)
+    await before.close()
+    writeAt(file, Buffer.alloc(PAGE, 0xff), rootOf(file, 'entries_dead'))
+    const spool = await openSqliteSpool(file, PLENTY)
+    scope.defer(() => spool.close())
+    await expect(spool.expire(Date.now())).rejects.toThrow('malformed')
+    expect(await spool.expire(Date.now())).toHaveLength(1)
+  })
+
   it('delivers no entry twice that it cannot remove', async () => {
     rmSync(file)
     const before = await openSqliteSpool(file, PLENTY)
