@@ -640,7 +640,7 @@ describe('Deliverer', () => {
     const underWay = () => attempts.length - ends.length
     await pass(9 * SECOND)
     expect(attempts).toEqual([])
-    await pass(5 * SECOND)
+    await pass(30 * SECOND)
     expect(underWay()).toBeGreaterThan(16)
     answer = () => wait(10 * SECOND).then(() => undecided(undefined))
     await pass(20 * SECOND)

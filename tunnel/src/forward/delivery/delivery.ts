@@ -130,7 +130,7 @@ export class Deliverer {
 
   /** Settles an entry, put with a lease, by the pending attempt to deliver it. */
   follow(lease: Lease, project: Project, attempt: Promise<DeliveryResult>): void {
-    this.#begin(attempt.then((delivery) => this.#settle(lease, project, delivery)))
+    this.#begin(attempt.then((delivery) => this.#settle(lease, project, delivery, 'slow')))
   }
 
   /** Reports the final outcome of an entry that made room for another one. */
@@ -219,7 +219,7 @@ export class Deliverer {
       return 0
     }
     const spare = upstreams.spareConnections(name, active)
-    const limit = Math.min(pace.allowance(), spare, maxPending - this.#pending.size)
+    const limit = Math.min(pace.allowance(active), spare, maxPending - this.#pending.size)
     if (limit < 1) return 0
     const demands = projects.flatMap((project) => this.#demandsOf(project))
     const leases = await spool.take(limit, LEASE_MS, demands)
@@ -280,11 +280,12 @@ export class Deliverer {
     const neededMs = upstreams.attemptMs(outgoing.bytes) + LEASE_SPARE_MS
     const extended = neededMs > LEASE_MS ? await spool.extend(lease, neededMs) : lease
     const attempt = upstreams.send(project, outgoing, lease.headers, senderOf(lease))
-    if ((await attempt.soon) === 'late') attempt.drop() // its lease ends
+    const timing = (await attempt.soon) === 'late' ? 'slow' : 'prompt'
+    if (timing === 'slow') attempt.drop() // its lease ends
     const delivery = await attempt.final
     const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
     if (isSent) this.#countAttempt(project, resultOf(delivery))
-    await this.#settle(extended, project, delivery)
+    await this.#settle(extended, project, delivery, timing)
     this.#listener.onSettled()
   }
 
@@ -295,9 +296,14 @@ export class Deliverer {
   }
 
   /** Finishes or postpones an entry by the result of an attempt. */
-  async #settle(lease: Lease, project: Project, delivery: DeliveryResult): Promise<void> {
+  async #settle(
+    lease: Lease,
+    project: Project,
+    delivery: DeliveryResult,
+    timing: 'prompt' | 'slow',
+  ): Promise<void> {
     const { spool, limits, now } = this.#deps
-    if (!this.#isOwnFailure(lease, project, delivery)) this.#adaptPace(project, delivery)
+    if (!this.#isOwnFailure(lease, project, delivery)) this.#adaptPace(project, delivery, timing)
     if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
     const { status, body } = delivery.reply
     if (status < 300) return this.#finish(lease, status)
@@ -306,9 +312,9 @@ export class Deliverer {
     return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
   }
 
-  #adaptPace({ origin }: Project, delivery: DeliveryResult): void {
+  #adaptPace({ origin }: Project, delivery: DeliveryResult, timing: 'prompt' | 'slow'): void {
     const pace = this.#origins.get(origin)?.pace
-    if (delivery.kind === 'answered' && delivery.reply.status !== 429) pace?.increase()
+    if (delivery.kind === 'answered' && delivery.reply.status !== 429) pace?.increase(timing)
     else if (delivery.kind === 'answered' || upstreamErrorOf(delivery)) pace?.decrease()
   }
 

@@ -1,11 +1,16 @@
-/** Rate of deliveries from the spool to one upstream. */
+/** Rate and concurrency of deliveries from the spool to one upstream. */
 
 const INITIAL_RATE = 20 // attempts per second
 const MAX_RATE = 10_000
 const DOUBLING_MS = 1_000
 const MAX_SAVED_MS = 250 // unused allowance expires after this
+const MAX_WINDOW = 64 // attempts under way
 
-/** Starts at 20 attempts a second, doubles with each second of good responses, halves with each bad one. */
+/**
+ * Starts at 20 attempts a second, doubles with each second of good responses, halves with each bad one. The window of attempts under way
+ * starts at one, doubles with each round of prompt responses, and grows by one a round once responses are slow, as TCP's does: attempts that an
+ * upstream cannot respond to before their deadline would reach it twice.
+ */
 export class Pace {
   readonly #clock: () => number
   readonly #minRate: number
@@ -14,6 +19,9 @@ export class Pace {
   #saved = 0
   #refilledAt: number
   #doubledAt: number
+  #window = 1
+  /** Window up to which it doubles. */
+  #threshold = MAX_WINDOW
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(clock: () => number, maxRate = MAX_RATE) {
@@ -25,18 +33,20 @@ export class Pace {
     this.#doubledAt = this.#refilledAt
   }
 
-  /** Begins again at the lowest rate, after an outage. */
+  /** Begins again at the lowest rate with a single attempt, after an outage. */
   restart(): void {
     this.#rate = this.#minRate
+    this.#window = 1
+    this.#threshold = MAX_WINDOW
   }
 
-  /** Returns how many attempts may begin now. */
-  allowance(): number {
+  /** Returns how many attempts may begin now, while `active` are under way. */
+  allowance(active: number): number {
     const time = this.#clock()
     const refill = (this.#rate * (time - this.#refilledAt)) / 1000
     this.#saved = Math.min(Math.max(1, (this.#rate * MAX_SAVED_MS) / 1000), this.#saved + refill)
     this.#refilledAt = time
-    return Math.floor(this.#saved)
+    return Math.max(0, Math.min(Math.floor(this.#saved), Math.floor(this.#window) - active))
   }
 
   spend(attempts: number): void {
@@ -44,7 +54,10 @@ export class Pace {
   }
 
   /** Notes a good response. */
-  increase(): void {
+  increase(timing: 'prompt' | 'slow'): void {
+    if (timing === 'slow') this.#threshold = Math.min(this.#threshold, this.#window)
+    const step = this.#window < this.#threshold ? 1 : 1 / this.#window
+    this.#window = Math.min(MAX_WINDOW, this.#window + step)
     const time = this.#clock()
     if (time - this.#doubledAt < DOUBLING_MS) return
     this.#rate = Math.min(this.#maxRate, this.#rate * 2)
@@ -55,6 +68,8 @@ export class Pace {
   decrease(): void {
     this.#rate = Math.max(this.#minRate, this.#rate / 2)
     this.#doubledAt = this.#clock()
+    this.#threshold = Math.max(1, this.#window / 2)
+    this.#window = this.#threshold
   }
 
   perSecond(): number {
