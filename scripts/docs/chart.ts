@@ -17,7 +17,15 @@ const COPIES = {
   'files/dashboard.json': 'deploy/grafana/culvert.json',
 }
 /** Settings that the chart sets from other values. */
-const SET_BY_CHART: string[] = ['APP_URL', 'CA_FILE', 'MIRROR_DSN', 'SCRUB_RULES', 'SENTRY_DSN', 'SPOOL_URL']
+const SET_BY_CHART: string[] = [
+  'APP_URL',
+  'CA_FILE',
+  'MIRROR_DSN',
+  'SCRUB_RULES',
+  'SENTRY_DSN',
+  'SPOOL_URL',
+  'TLS_FOLDER',
+]
 /** Setting of a process that an operator may have to change. */
 const OPEN_OF_PROCESSES: string[] = ['EDGE']
 
@@ -109,6 +117,9 @@ It installs nginx, the tunnels with an autoscaler, web, and three NATS servers t
 that the schema \`values.schema.json\` does not allow, including names of settings that do not exist.
 
 ## Values
+
+Fields of all pods, from \`imagePullSecrets\` to \`containerSecurityContext\`, may also be set for one component: \`tunnel.podAnnotations\`,
+\`nats.tolerations\`. The component's maps are merged with those of all pods, and its lists replace them, so that \`tolerations: []\` undoes the list for one component.
 
 <!-- Generated from values.yaml: npm run config -- --docs -->
 

@@ -320,6 +320,8 @@ describe('The manifests of the chart', requires('helm'), () => {
       replicas: 3,
     })
     expect(nats.spec).toMatchObject({ serviceName: 'culvert-nats', replicas: 3 })
+    const [byNode] = podOf(nats).topologySpreadConstraints ?? []
+    expect(byNode).toMatchObject({ minDomains: count, whenUnsatisfiable: 'DoNotSchedule' }) // never two on a node
     const { CLUSTER_ROUTES = '' } = environmentOf(nats, SECRETS)
     expect(JSON.parse(CLUSTER_ROUTES)).toEqual(names.map((name) => `nats://cluster:20k@${name}:6222`))
     expect(configOf(manifests, 'culvert-nats')['nats.conf']).toMatch(/^ {2}sync_interval: always$/m)

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import type { IPersistentVolumeClaim, ISecret } from 'kubernetes-models/v1'
+import type { IPersistentVolumeClaim, IPod, ISecret } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readNginxConfig } from '../../../deploy/nginx/render.ts'
@@ -94,7 +94,38 @@ describe('The chart', requires('helm'), () => {
     ['replicas', { tunnel: { replicas: 0 } }],
     ['existingSecret is the name', { existingSecret: 'culvert' }],
     ['existingSecret is the name', { nats: { existingSecret: 'culvert-nats' } }],
-    ['Set settings.SPOOL_BYTES', { spool: { storageGiB: 6 } }],
+    ['Set settings.SPOOL_BYTES to at most 5261334937', { spool: { storageGiB: 7 } }],
+    [
+      'Set settings.SPOOL_BYTES to at most 7516192768',
+      { spool: { storageGiB: 10 }, settings: { SPOOL_BYTES: '7516192769' } },
+    ],
+    [
+      'Set settings.SPOOL_BYTES to at most 1503238553',
+      { size: 'small', spool: { storageGiB: 2 }, settings: { SPOOL_BYTES: '1503238554' } },
+    ],
+    ['tunnel.replicas is above 1', { size: 'small', tunnel: { replicas: 2 } }],
+    [
+      'Set the certificate at the listener of your Gateway',
+      { httpRoute: { enabled: true, parentRefs: [{ name: 'shop' }] }, nginx: { tlsSecret: 'shop-tls' } },
+    ],
+    [
+      'Set either settings.HTTPS_PROXY or secrets.HTTPS_PROXY',
+      {
+        settings: { HTTPS_PROXY: 'http://proxy.example:3128' },
+        secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, HTTPS_PROXY: 'http://user:password@proxy.example:3128' },
+      },
+    ],
+    ['TUNNEL_PATHS of tunnel is set twice', { extraEnv: [{ name: 'TUNNEL_PATHS', value: '/a' }] }],
+    ['SPOOL_URL of tunnel is set twice', { tunnel: { extraEnv: [{ name: 'SPOOL_URL', value: 'a' }] } }],
+    ['POD_IP of nats is set twice', { nats: { extraEnv: [{ name: 'POD_IP', value: '::1' }] } }],
+    [
+      'tunnel.resources: the request of memory is 384Mi, above the limit of 256Mi',
+      { tunnel: { resources: { limits: { memory: '256Mi' } } } },
+    ],
+    [
+      'web.resources: the request of cpu is 2, above the limit of 1',
+      { web: { resources: { requests: { cpu: 2 } } } },
+    ],
     ['minReplicas is above', { tunnel: { autoscaling: { minReplicas: 5, maxReplicas: 4 } } }],
   ])('is refused by helm with "%s"', (problem, values) => {
     expect(renderProblem(values)).toContain(problem)
@@ -247,7 +278,7 @@ describe('Tunnels only', requires('helm'), () => {
     const manifests = renderChart({
       ...WITHOUT_NGINX,
       ingress: { enabled: true, hosts: ['a.example'] },
-      settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '/a|/b' },
+      settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '| /a || /b|' },
       networkPolicy: { ingressFrom: [INGRESS_PODS] },
     })
     expect(pathsOf(manifests)).toEqual([
@@ -366,6 +397,45 @@ describe('Fields of the pods', requires('helm'), () => {
     expect(podIn(all, 'tunnel').topologySpreadConstraints).toHaveLength(2)
   })
 
+  it('leave out lists and amounts that a component empties, and replace hooks', () => {
+    const lists = { tolerations: [{ operator: 'Exists' }], extraEnv: [{ name: 'TZ', value: 'UTC' }] }
+    const { status, stdout } = helm(['template', 'culvert', CHART], {
+      ...lists,
+      nats: { tolerations: [], extraEnv: [] },
+      tunnel: {
+        resources: { limits: JSON.parse('{"cpu":null}') },
+        lifecycle: { preStop: { sleep: { seconds: 35 } } },
+      },
+    })
+    expect(status).toBe(0)
+    const all = workloadsOf(parseDocuments(stdout))
+    expect(podIn(all, 'tunnel').tolerations).toEqual(lists.tolerations)
+    expect(podIn(all, 'nats')).not.toHaveProperty('tolerations')
+    const [nats] = containersOf(componentIn(all, 'nats'))
+    expect(nats?.env?.map(({ name }) => name)).not.toContain('TZ')
+    expect(nats?.lifecycle?.preStop).toMatchObject({ exec: { command: expect.any(Array) } })
+    const [tunnel] = containersOf(componentIn(all, 'tunnel'))
+    expect(Object.keys(tunnel?.resources?.limits ?? {}).sort()).toEqual(['ephemeral-storage', 'memory'])
+    expect(tunnel?.lifecycle).toEqual({ preStop: { sleep: { seconds: 35 } } })
+  })
+
+  it('keep the labels of the chart, and name each once', () => {
+    const labels = { 'app.kubernetes.io/name': 'other', 'helm.sh/chart': 'other', team: 'payments' }
+    const all = renderChart({
+      commonLabels: labels,
+      service: { labels: { ...labels, team: 'web' } },
+      monitoring: { labels, serviceMonitor: { enabled: true }, dashboard: { enabled: true } },
+    }) // two keys of one name are no YAML
+    for (const { metadata } of all)
+      expect(metadata.labels).toMatchObject({
+        'app.kubernetes.io/name': 'culvert',
+        'helm.sh/chart': expect.stringContaining('culvert-'),
+        team: expect.stringMatching(/payments|web/),
+      })
+    expect(named(servicesOf(all), 'culvert').metadata.labels?.team).toBe('web')
+    expect(named(all, 'culvert-dashboard').metadata.labels).toMatchObject({ grafana_dashboard: '1' })
+  })
+
   it('have no user on OpenShift, which chooses one', () => {
     const file = readFileSync(resolve(ROOT, 'deploy/helm/values/openshift.yaml'), 'utf8')
     for (const each of render(parse(file)))
@@ -420,12 +490,15 @@ describe('Values of the chart', requires('helm'), () => {
     expect(ports).toEqual([{ port: 'http' }, { port: 'https' }])
   })
 
-  it('publish the console over plain HTTP only behind a proxy that is named', () => {
+  it('publish the console without TLS only on port 443 behind a proxy that is named', () => {
     expect(named(servicesOf(renderChart()), 'culvert').spec?.type).toBe('ClusterIP')
     for (const type of ['LoadBalancer', 'NodePort']) {
       expect(renderProblem({ service: { type } })).toContain('Set nginx.tlsSecret')
       const settings = { TRUSTED_PROXIES: '203.0.113.0/24' }
-      expect(named(servicesOf(renderChart({ service: { type }, settings })), 'culvert').spec?.type).toBe(type)
+      expect(renderProblem({ service: { type }, settings })).toContain('Set nginx.tlsSecret')
+      const service = { type, ports: { http: 443 } }
+      expect(renderProblem({ service })).toContain('Set nginx.tlsSecret')
+      expect(named(servicesOf(renderChart({ service, settings })), 'culvert').spec?.type).toBe(type)
     }
     const ingress = { enabled: true, hosts: ['shop.example'] }
     expect(renderProblem({ ingress, nginx: { tlsSecret: 'shop-tls' } })).toContain('Set ingress.tls')
@@ -458,6 +531,16 @@ describe('Values of the chart', requires('helm'), () => {
     ).toEqual([claim?.metadata.name])
     const [beside] = podOf(tunnel).affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
     expect(matches(beside?.labelSelector?.matchLabels, labelsOf(tunnel))).toBe(true) // the volume is on one node
+    const other = { topologyKey: 'zone', labelSelector: { matchLabels: { app: 'shop' } } }
+    const affinity = {
+      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [other] },
+      nodeAffinity: {},
+    }
+    const own = componentIn(workloadsOf(renderChart({ size: 'small', affinity })), 'tunnel')
+    expect(podOf(own).affinity).toEqual({
+      nodeAffinity: {},
+      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [other, beside] },
+    })
   })
 
   it('listen on IPv6, too', () => {
@@ -527,7 +610,10 @@ describe('Values of the chart', requires('helm'), () => {
       'mirror.example/team/culvert-tunnel',
       'mirror.example/team/culvert-web',
     ])
-    for (const { imagePullPolicy } of containers) expect(imagePullPolicy).toBe('Always')
+    const [test] = ofKind<IPod>(mirrored, 'Pod')
+    const others = [...workloadsOf(mirrored).flatMap(initContainersOf), ...(test?.spec?.containers ?? [])]
+    expect(others).toHaveLength(2)
+    for (const { imagePullPolicy } of [...containers, ...others]) expect(imagePullPolicy).toBe('Always')
   })
 
   it('use a NATS of the operator', () => {
@@ -655,6 +741,9 @@ describe('Values of the chart', requires('helm'), () => {
         ...['--set', 'ingress.hosts={shop.example}', ...values],
       ])
     expect(await notesFor()).toContain('- Open http://shop.example/.')
+    const alone = ['--set', 'nginx.enabled=false,web.enabled=false,settings.TRUSTED_PROXIES=10.0.0.0/8']
+    const notes = await notesFor(...alone)
+    expect(notes).toContain('- Culvert accepts envelopes at https://shop.example/monitoring.') // the app's certificate
     expect(await notesFor('--set', 'ingress.tls[0].secretName=tls')).toContain(
       '- Open https://shop.example/.',
     )

@@ -58,6 +58,13 @@ describe('The schema of the values', () => {
     ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.300/32', port: 9000 }] } }],
     ['/networkPolicy/egress/0/cidr', { networkPolicy: { egress: [{ cidr: '10.1.2.3/33', port: 9000 }] } }],
     ['/networkPolicy/privateNetworks/0', { networkPolicy: { privateNetworks: ['2001:db8::/129'] } }],
+    ['/networkPolicy/privateNetworks/0', { networkPolicy: { privateNetworks: [':::::::/64'] } }],
+    ['/service/loadBalancerSourceRanges/0', { service: { loadBalancerSourceRanges: ['1:2:3/64'] } }],
+    [
+      '/networkPolicy/ingressFrom/0/ipBlock/cidr',
+      { networkPolicy: { ingressFrom: [{ ipBlock: { cidr: '10.1.2.3' } }] } },
+    ],
+    ['/settings', { settings: { TLS_FOLDER: '/tls' } }],
     ['/tunnel/resources/limits/memory', { tunnel: { resources: { limits: { memory: '384 MB' } } } }],
     ['/nats/resources/requests/cpu', { nats: { resources: { requests: { cpu: 'one' } } } }],
     ['/web', { web: { podAnotations: {} } }],
@@ -83,6 +90,12 @@ describe('The schema of the values', () => {
     { settings: { HTTPS_PROXY: 'http://proxy.example:3128' } },
     { secrets: { HTTPS_PROXY: 'http://user:password@proxy.example:3128' } },
     { networkPolicy: { egress: [{ cidr: 'fd00::1/128', port: 9000 }] } },
+    {
+      networkPolicy: {
+        privateNetworks: ['::/0', '1:2:3:4:5:6:7:8/128', '2001:db8::/32', '::1/128', '1:2:3:4:5:6:7::/112'],
+      },
+    },
+    { tunnel: { resources: { limits: { cpu: null } } } },
   ])('accepts %j', (values) => {
     expect([validate(values), validate.errors]).toEqual([true, null])
   })

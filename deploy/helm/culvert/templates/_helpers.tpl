@@ -21,19 +21,18 @@
 {{- dict "app.kubernetes.io/name" (include "culvert.name" $root) "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/component" (index . 1) | toJson -}}
 {{- end -}}
 
-{{/* Metadata of an object. Argument: list of the root, the component and optionally the suffix of the name, which is the component otherwise. */}}
+{{/*
+Metadata of an object. Argument: list of the root, the component and optionally the suffix of the name, which is the component otherwise, and more labels.
+No label replaces one of the chart: selectors and Helm need those.
+*/}}
 {{- define "culvert.metadata" -}}
 {{- $root := index . 0 -}}
-name: {{ include "culvert.fullname" $root }}{{ with last . }}-{{ . }}{{ end }}
+{{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" -}}
+{{- $labels := dict "app.kubernetes.io/version" $root.Chart.AppVersion "app.kubernetes.io/managed-by" $root.Release.Service "helm.sh/chart" $chart -}}
+{{- $more := slice . (min 3 (len .)) | first | default dict -}}
+name: {{ include "culvert.fullname" $root }}{{ with slice . 0 (min 3 (len .)) | last }}-{{ . }}{{ end }}
 namespace: {{ $root.Release.Namespace }}
-labels:
-  {{- include "culvert.selector" . | fromJson | toYaml | nindent 2 }}
-  app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-  app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-  helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
-  {{- with $root.Values.commonLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+labels: {{ merge $labels (include "culvert.selector" . | fromJson) $more $root.Values.commonLabels | toJson }}
 {{- end -}}
 
 {{/* Image of a component with registry, tag and digest. Argument: list of the root and the component. */}}
@@ -69,11 +68,22 @@ labels:
 {{- .Values.serviceAccount.name | default (ternary (include "culvert.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
-{{/* Quantity of bytes, such as 10Gi, in whole GiB. */}}
+{{/* Quantity, such as 10Gi or 500m, as a number. */}}
+{{- define "culvert.quantity" -}}
+{{- $units := dict "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 -}}
+{{- $text := toString . -}}
+{{- $number := regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" $text -}}
+{{- mulf (float64 $number) (get $units (trimPrefix $number $text) | default 1) -}}
+{{- end -}}
+
+{{/* Quantity of bytes in whole GiB. */}}
 {{- define "culvert.gib" -}}
-{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
-{{- $number := regexFind "^[0-9.]+" . -}}
-{{- divf (mulf (float64 $number) (get $units (trimPrefix $number .) | default 1)) 1073741824 | floor | int -}}
+{{- divf (include "culvert.quantity" . | float64) 1073741824 | floor | int -}}
+{{- end -}}
+
+{{/* Paths that accept envelopes, as a JSON array. */}}
+{{- define "culvert.tunnelPaths" -}}
+{{- regexSplit "\\s*\\|[\\s|]*" (.Values.settings.TUNNEL_PATHS | default "" | trimAll "| " | default "/monitoring") -1 | toJson -}}
 {{- end -}}
 
 {{/* Volumes of the spool in the cluster, as JSON: an empty list at the first installation, and without access to a cluster. */}}
@@ -116,7 +126,7 @@ labels:
 {{- end -}}
 
 {{/*
-Fields of a pod or container, each from the value of a component, or of all pods where the component has none. Maps are merged.
+Fields of a pod or container, each from the value of a component, or of all pods where the component has none. Maps are merged; a null in resources removes an amount.
 Argument: list of the root, the component and the keys of the values by field.
 */}}
 {{- define "culvert.fields" -}}
@@ -124,9 +134,16 @@ Argument: list of the root, the component and the keys of the values by field.
 {{- $own := get $values (index . 1) -}}
 {{- $all := merge (pick (include "culvert.sized" . | fromJson) "resources") $values -}}
 {{- range $field, $key := index . 2 }}
-{{- $value := get $own $key | default (get $all $key) }}
+{{- $value := ternary (get $own $key) (get $all $key) (hasKey $own $key) }}
 {{- if kindIs "map" (get $all $key) }}
 {{- $value = mergeOverwrite (deepCopy (get $all $key)) (get $own $key | default dict) }}
+{{- end }}
+{{- if eq $key "resources" }}
+{{- range $kind, $amounts := $own.resources }}
+{{- range $name, $amount := $amounts }}
+{{- if kindIs "invalid" $amount }}{{ $_ := unset (get $value $kind) $name }}{{ end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- with $value }}
 {{ $field }}: {{ toJson . }}
@@ -154,15 +171,27 @@ template:
     {{- range list "affinity" "imagePullSecrets" "nodeSelector" "priorityClassName" "terminationGracePeriodSeconds" "tolerations" "topologySpreadConstraints" }}
     {{- $_ := set $keys . . }}
     {{- end }}
-    {{- $fields := include "culvert.fields" (list $root $component $keys) }}
-    {{- $fields | trim | nindent 4 }}
-    {{- if and $root.Values.priorityClass.create (ne $component "web") (not (fromYaml $fields).priorityClassName) }}
+    {{- $fields := include "culvert.fields" (list $root $component $keys) | fromYaml }}
+    {{- if and (eq $component "tunnel") (include "culvert.hasFile" $root) }}
+    {{- /* A volume can be used on one node: the next pod starts beside the one that it replaces. */}}
+    {{- $beside := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (fromJson $selector)) }}
+    {{- $rules := append (dig "affinity" "podAffinity" "requiredDuringSchedulingIgnoredDuringExecution" list $fields) $beside }}
+    {{- $affinity := dict "podAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" $rules) }}
+    {{- $_ := set $fields "affinity" (mergeOverwrite ($fields.affinity | default dict) $affinity) }}
+    {{- end }}
+    {{- range $field, $value := $fields }}
+    {{ $field }}: {{ toJson $value }}
+    {{- end }}
+    {{- if and $root.Values.priorityClass.create (ne $component "web") (not $fields.priorityClassName) }}
     priorityClassName: {{ include "culvert.priorityClass" $root }}
     {{- end }}
-    {{- if not (fromYaml $fields).topologySpreadConstraints }}
+    {{- if not $fields.topologySpreadConstraints }}
     topologySpreadConstraints:
       - maxSkew: 1
         topologyKey: kubernetes.io/hostname
+        {{- if eq $component "nats" }}
+        minDomains: 3 # as many as servers: on fewer nodes, one waits instead of sharing a node
+        {{- end }}
         whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (eq $component "nats") }}
         labelSelector: { matchLabels: {{ $selector }} }
       - maxSkew: 1
@@ -172,13 +201,22 @@ template:
     {{- end }}
 {{- end -}}
 
-{{/* Fields of a container, except for its environment, ports and probes. Argument: list of the root and the component. */}}
-{{- define "culvert.container" -}}
+{{/* Image of a container and its pull policy. Argument: list of the root and the component. */}}
+{{- define "culvert.imageFields" -}}
 image: {{ include "culvert.image" . }}
 {{- with (index . 0).Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
-{{- $keys := dict "envFrom" "envFrom" "lifecycle" "lifecycle" "resources" "resources" "securityContext" "containerSecurityContext" }}
+{{- end -}}
+
+{{/* Fields of a container, except for its environment, ports and probes. A hook of the values takes the place of that of the chart: merged, it would have two actions. Argument: list of the root and the component. */}}
+{{- define "culvert.container" -}}
+{{- $commands := dict "nginx" (list "sleep" "15") "tunnel" (list "sleep" "35") "web" (list "sleep" "35") "nats" (list "nats-server" "--signal" "ldm=/run/nats/nats.pid") -}}
+{{- $lifecycle := dict "preStop" (dict "exec" (dict "command" (get $commands (index . 1)))) -}}
+{{- range $hook, $action := (index (index . 0).Values (index . 1)).lifecycle }}{{ $_ := set $lifecycle $hook $action }}{{ end -}}
+{{- include "culvert.imageFields" . }}
+lifecycle: {{ toJson $lifecycle }}
+{{- $keys := dict "envFrom" "envFrom" "resources" "resources" "securityContext" "containerSecurityContext" }}
 {{- include "culvert.fields" (append . $keys) }}
 {{- end -}}
 
