@@ -52,7 +52,7 @@ describe('An envelope of a project with a mirror', () => {
   }
 
   it('is delivered to both without removed items and with scrubbed payloads', async () => {
-    const tunnel = await open({ SCRUB: 'default', FILTERS: 'message: noise*' })
+    const tunnel = await open({ SCRUB: 'default', FILTER_ERROR_MESSAGES: 'noise*' })
     const parts = [event({ message: 'mail to jane@mail.example' }), session()]
     const body = envelopeOf({ event_id: idOf(1), dsn: sentry.dsn() }, parts)
     await post(tunnel.url, { body: gzipSync(body), headers: { 'content-encoding': 'gzip', ...ADDRESS } })
@@ -92,7 +92,7 @@ describe('An envelope of a project with a mirror', () => {
   })
 
   it.each<[string, Record<string, string>, Buffer]>([
-    ['filtered', { FILTERS: 'message: hello*' }, Buffer.from('')],
+    ['filtered', { FILTER_ERROR_MESSAGES: 'hello*' }, Buffer.from('')],
     ['rejected', {}, Buffer.from('no envelope')],
   ])('is not put into the spool if it is %s', async (_, env, body) => {
     const tunnel = await open(env)
