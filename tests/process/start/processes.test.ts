@@ -217,7 +217,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       expect(site.output()).toBe(
         [
           'culvert: cannot start, 3 problem(s):',
-          'TUNNEL_PATHS: "monitoring" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes) or derived, several separated by |',
+          'TUNNEL_PATHS: "monitoring" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes), several separated by |',
           'TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces',
           'LAB: "yes" is neither on nor off; write one of the two',
           '',

@@ -17,7 +17,7 @@ const tunnelled = captures().filter(({ dsn }) => dsn !== undefined)
 const it = base
   .extend('sentryOptions', perFile, () => ({ projects: { [PROJECT]: KEY }, tls: readCertificate() }))
   .extend('tunnelOptions', perFile, ({ sentry }) => ({
-    env: { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, TUNNEL_PATHS: 'derived' },
+    env: { SENTRY_DSN: `https://${KEY}@${HOST}/${PROJECT}`, DERIVED_PATHS: 'on' },
     reroute: { [`${HOST}:443`]: `127.0.0.1:${sentry.port}` },
   }))
 describe('The captured request', () => {

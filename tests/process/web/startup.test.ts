@@ -15,7 +15,7 @@ describe('A web server with invalid settings', () => {
     })
     expect(exit.code).toBe(1)
     expect(exit.stderr).toBe(`culvert web: cannot start, 7 problem(s):
-TUNNEL_PATHS: "/monitoring/" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes) or derived, several separated by |
+TUNNEL_PATHS: "/monitoring/" is not a path; write one like /monitoring (letters, digits, -, _, . and ~ between slashes), several separated by |
 TUNNEL_PATHS: "/_next/reports" is served by the web app; choose one outside /_next, /console, /healthz and /lab
 SENTRY_DSN: "https://abc:…@sentry.example" is not a DSN; write it as Sentry shows it, like https://key@o1.ingest.us.sentry.io/2, several separated by spaces or commas
 TRUSTED_PROXIES: "10.0.0.0/33" is not a network; write addresses or CIDRs like 10.0.0.0/8, separated by commas or spaces
