@@ -6,8 +6,8 @@ export type PolicyMode = 'enforce' | 'observe'
 /** Reason of the outcome `filtered`: one of many identical errors. */
 export type SamplingReason = 'storm'
 
-/** Reason of the outcome `rate_limited`: a quota is used up. */
-export type QuotaReason = 'quota'
+/** Reason of the outcome `rate_limited`: a quota is used up, or the share of it that one client address has. */
+export type QuotaReason = 'quota' | 'quota-address'
 
 /** Period of a quota, in UTC. */
 export type QuotaPeriod = 'day' | 'hour'

@@ -70,7 +70,7 @@ export function valuePromises(current: () => { store: Store; spool: Spool }): vo
       const replicas = await Promise.all(['a', 'b', 'c'].map(open))
       for (let round = 0; round < 5; round++) {
         for (const { quotas } of replicas)
-          for (let n = 0; n < 100; n++) quotas.charge('p/1', envelopeWith('event'))
+          for (let n = 0; n < 100; n++) quotas.charge({ project: 'p/1', network: '' }, envelopeWith('event'))
         await Promise.all(replicas.map(({ sharing }) => sharing.exchange()))
       }
       for (const { sharing } of replicas) await sharing.exchange()

@@ -46,6 +46,7 @@ const SETTINGS: {
   'release-version': ['FILTER_RELEASES'],
   storm: ['STORM_LIMIT'],
   quota: ['QUOTA'],
+  'quota-address': ['QUOTA'],
   unscrubbable: ['SCRUB'],
   'attachments-dropped': ['SCRUB'],
 }

@@ -41,7 +41,7 @@ export function removedItemsStage(
 }
 
 /** The reason of an envelope is the first of those of its items. */
-const RATE_LIMITED: readonly RateLimitedReason[] = ['throttled', 'quota', 'limited']
+const RATE_LIMITED: readonly RateLimitedReason[] = ['throttled', 'quota', 'quota-address', 'limited']
 
 function isRateLimit(reason: string): boolean {
   return RATE_LIMITED.some((each) => each === reason)

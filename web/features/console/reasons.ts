@@ -19,6 +19,10 @@ const REASONS: Record<RateLimitedReason | FilteredReason, Explanation> = {
     sentence: 'A quota of this tunnel for its category was used up.',
     fix: 'Raise QUOTA, or wait for the next period. The page Policies shows the use.',
   },
+  'quota-address': {
+    sentence: 'Its client address had used 5 % of a quota of this tunnel.',
+    fix: 'Look in the live feed for a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES.',
+  },
   empty: {
     sentence: 'It contained no items.',
     fix: 'Nothing is lost. An SDK sends such an envelope when its own filters remove every item.',

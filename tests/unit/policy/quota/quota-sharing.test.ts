@@ -37,7 +37,10 @@ describe('QuotaSharing', () => {
     return {
       /** Returns a function that takes back what was counted. */
       count(number: number, type = 'event', project = PROJECT) {
-        const all = Array.from({ length: number }, () => quotas.charge(project, envelopeWith(type)).charges)
+        const all = Array.from(
+          { length: number },
+          () => quotas.charge({ project, network: '' }, envelopeWith(type)).charges,
+        )
         return () => {
           for (const charges of all) for (const its of charges.values()) quotas.takeBack(its)
         }

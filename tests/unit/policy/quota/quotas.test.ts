@@ -70,6 +70,43 @@ describe('A quota', () => {
     expect(typesOf(test.pass([...items, { type: 'session' }]).remaining().items)).toEqual(['session'])
   })
 
+  it('gives one public address 5 % of it, on each replica', () => {
+    const test = new QuotaTest('error=1000')
+    expect(test.sendMany(60, ERROR, { address: '203.0.113.7' })).toEqual({
+      delivered: 50,
+      'rate_limited quota-address': 10,
+    })
+    expect(test.sendMany(60, ERROR, { address: '10.0.0.1' })).toEqual({ delivered: 60 })
+    expect(test.sendMany(60, ERROR)).toEqual({ delivered: 60 })
+    expect(test.sendMany(1, ERROR, { address: '203.0.113.8' })).toEqual({ delivered: 1 })
+    test.time += DAY
+    expect(test.sendMany(1, ERROR, { address: '203.0.113.7' })).toEqual({ delivered: 1 })
+  })
+
+  it('gives an IPv6 /64 5 % of it, a /56 10 % and a /48 20 %', () => {
+    const test = new QuotaTest('error=1000')
+    const sendFrom = (address: (n: string) => string) => {
+      const sent = Array.from({ length: 256 }, (_, n) =>
+        test.send([ERROR], { address: address(n.toString(16)) }),
+      )
+      return sent.filter(({ outcome }) => outcome === 'delivered').length
+    }
+    expect(sendFrom((n) => `2a00:1:1:1::${n}`)).toBe(50)
+    expect(sendFrom((n) => `2a00:1:2:${n}::1`)).toBe(100)
+    expect(sendFrom((n) => `2a00:1:3:${n}00::1`)).toBe(200)
+  })
+
+  it('lets at least one item of an address pass', () => {
+    const sent = new QuotaTest('error=10').sendMany(2, ERROR, { address: '203.0.113.7' })
+    expect(sent).toEqual({ delivered: 1, 'rate_limited quota-address': 1 })
+  })
+
+  it('takes back from an address what Sentry does not get', () => {
+    const test = new QuotaTest('error=10')
+    test.send([ERROR], { address: '203.0.113.7' }, 'declined')
+    expect(test.sendMany(1, ERROR, { address: '203.0.113.7' })).toEqual({ delivered: 1 })
+  })
+
   it('counts spans and bytes, not items', () => {
     const test = new QuotaTest('span=100,attachment=1000')
     const spans = { type: 'span', item_count: 30, payload: 'x'.repeat(100) }

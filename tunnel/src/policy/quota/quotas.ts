@@ -1,6 +1,7 @@
 /** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
 
 import { object } from 'contract/json'
+import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
 import type { PolicyMode, QuotaPeriod, QuotaReason, QuotaStatus } from 'contract/policies'
 import type { RateLimit } from 'contract/rate-limits'
 import { type Item, quantitiesOf, withDependants } from '../../envelope/items.ts'
@@ -18,9 +19,10 @@ const COUNTED = new Set<string | undefined>(['delivered', 'spooled'])
  */
 export function quotaStage(
   quotas: Quotas,
-): Stage<'project' | 'remaining' | 'removed', 'onOutcome' | 'remove' | 'ownLimits'> {
+): Stage<'client' | 'project' | 'remaining' | 'removed', 'onOutcome' | 'remove' | 'ownLimits'> {
   return function applyQuotas(ctx) {
-    const { removed, limits, charges } = quotas.charge(ctx.project.name, ctx.remaining())
+    const sender = { project: ctx.project.name, network: networkOf(ctx.client.address) }
+    const { removed, limits, charges } = quotas.charge(sender, ctx.remaining())
     ctx.onOutcome(({ outcome }) => {
       for (const [item, its] of charges)
         if (!COUNTED.has(outcome) || ctx.removed.has(item)) quotas.takeBack(its)
@@ -39,9 +41,11 @@ export type QuotaDeps = {
   onRemoved: (mode: PolicyMode, project: string, category: string | undefined) => void
 }
 
+/** Sender of an envelope. `network` is empty for a private or unknown address. */
+export type Sender = { project: string; network: string }
+
 /** Amount that an item adds to the use of a quota, in the period that begins at `start`. */
-type Charge = {
-  project: string
+type Charge = Sender & {
   category: string
   period: QuotaPeriod
   start: number
@@ -62,11 +66,15 @@ export const PERIOD_MS: Readonly<Record<QuotaPeriod, number>> = { day: 24 * HOUR
 export const PERIODS = ['day', 'hour'] as const
 const MAX_ANNOUNCED_SECONDS = 60
 const MAX_COUNTERS = 5_000 // pairs of project and category
+const MAX_NETWORK_COUNTERS = 50_000
+/** Part of a quota that one client address may use of a replica; the /56 and the /48 around an IPv6 address two and four times as much. */
+const NETWORK_SHARE = 0.05
 
 /** Use by other replicas in the period that begins at `start`. It says nothing of the next one. */
 export type OthersUse = { start: number; sums: ReadonlyMap<string, number> }
 
-type Use = { own: LimitCounters; others: OthersUse }
+/** `networks` counts what client networks have used of this replica. */
+type Use = { own: LimitCounters; networks: LimitCounters; others: OthersUse }
 
 export class Quotas {
   readonly mode: PolicyMode
@@ -82,6 +90,7 @@ export class Quotas {
     this.#deps = deps
     const useOf = (windowMs: number): Use => ({
       own: new LimitCounters({ now: deps.now, windowMs, keys: MAX_COUNTERS }),
+      networks: new LimitCounters({ now: deps.now, windowMs, keys: MAX_NETWORK_COUNTERS }),
       others: { start: 0, sums: new Map() },
     })
     this.#uses = { day: useOf(PERIOD_MS.day), hour: useOf(PERIOD_MS.hour) }
@@ -94,24 +103,27 @@ export class Quotas {
   }
 
   /** Finds the items to remove, with their dependants. Counts the others, so that each is judged with those before it. */
-  charge(project: string, { items }: Envelope): Charged {
+  charge(sender: Sender, { items }: Envelope): Charged {
     const exceeding = new Map<Item, QuotaReason>()
     const limits: RateLimit[] = []
     const charges = new Map<Item, readonly Charge[]>()
     for (const item of items) {
-      const its = this.#chargesOf(project, item)
+      const its = this.#chargesOf(sender, item)
       if (its.length === 0) continue
       charges.set(item, its)
-      const exceeded = its.filter((charge) => this.#used(charge) + charge.quantity > charge.limit)
-      for (const charge of exceeded)
-        if (this.#used(charge) + 1 > charge.limit) limits.push(this.#announce(charge))
-      if (exceeded.length > 0) exceeding.set(item, 'quota')
-      if (exceeded.length === 0 || this.mode === 'observe') this.#count(its)
+      const exceeded = its.flatMap((charge) => {
+        const reason = this.#exceeds(charge, charge.quantity)
+        if (reason && this.#exceeds(charge, 1)) limits.push(this.#announce(charge))
+        return reason ?? []
+      })
+      const [first] = exceeded
+      if (first) exceeding.set(item, exceeded.includes('quota') ? 'quota' : first)
+      if (!first || this.mode === 'observe') this.#count(its, 1)
     }
-    const removed = withDependants(items, exceeding)
+    const removed = withDependants(items, exceeding, REASONS)
     for (const item of removed.keys()) {
       const its = charges.get(item) ?? []
-      this.#deps.onRemoved(this.mode, project, its[0]?.category)
+      this.#deps.onRemoved(this.mode, sender.project, its[0]?.category)
       if (this.mode === 'observe') continue
       if (!exceeding.has(item)) this.takeBack(its)
       charges.delete(item)
@@ -121,8 +133,10 @@ export class Quotas {
 
   /** Takes back what was counted for an item that Sentry does not get. What was counted before this period is over. */
   takeBack(charges: readonly Charge[]): void {
-    for (const { project, category, period, start, quantity } of charges)
-      if (start === this.startOf(period)) this.#uses[period].own.add(`${project} ${category}`, -quantity)
+    this.#count(
+      charges.filter(({ period, start }) => start === this.startOf(period)),
+      -1,
+    )
   }
 
   /** Returns what this replica has counted in the current period, by project and category. */
@@ -153,15 +167,28 @@ export class Quotas {
     )
   }
 
-  #count(charges: readonly Charge[]): void {
-    for (const { project, category, period, quantity } of charges)
-      this.#uses[period].own.add(`${project} ${category}`, quantity)
+  #count(charges: readonly Charge[], sign: 1 | -1): void {
+    for (const charge of charges) {
+      const { own, networks } = this.#uses[charge.period]
+      own.add(nameOf(charge), sign * charge.quantity)
+      if (charge.quantity > 0) networks.addToAll(networksOf(charge), sign * charge.quantity)
+    }
+  }
+
+  /** Returns the reason why `quantity` more is too much of a quota, if it is. A later segment of a replay has a quantity of 0. */
+  #exceeds(charge: Charge, quantity: number): QuotaReason | undefined {
+    if (this.#used(charge) + quantity > charge.limit) return 'quota'
+    const share = Math.max(1, charge.limit * NETWORK_SHARE)
+    const { networks } = this.#uses[charge.period]
+    const isTooMuch = quantity > 0 && networks.wouldExceed(networksOf(charge), quantity, share)
+    return isTooMuch ? 'quota-address' : undefined
   }
 
   /** Returns the use by all replicas, as far as it is known. */
-  #used({ project, category, period }: Pick<Charge, 'project' | 'category' | 'period'>): number {
+  #used(quota: Pick<Charge, 'project' | 'category' | 'period'>): number {
+    const { period } = quota
     const { own, others } = this.#uses[period]
-    const name = `${project} ${category}`
+    const name = nameOf(quota)
     const byOthers = others.start === this.startOf(period) ? others.sums.get(name) : undefined
     return (own.read(name) ?? 0) + (byOthers ?? 0)
   }
@@ -176,14 +203,14 @@ export class Quotas {
     return known
   }
 
-  #chargesOf(project: string, item: Item): Charge[] {
-    const limits = this.#limitsOf(project)
+  #chargesOf(sender: Sender, item: Item): Charge[] {
+    const limits = this.#limitsOf(sender.project)
     const charges: Charge[] = []
     for (const { category, quantity } of quotaQuantitiesOf(item))
       for (const period of PERIODS) {
         const limit = limits[period].get(category)
         if (limit !== undefined)
-          charges.push({ project, category, period, start: this.startOf(period), limit, quantity })
+          charges.push({ ...sender, category, period, start: this.startOf(period), limit, quantity })
       }
     return charges
   }
@@ -192,6 +219,18 @@ export class Quotas {
     const left = Math.ceil((start + PERIOD_MS[period] - this.#deps.now()) / 1000)
     return { seconds: Math.min(MAX_ANNOUNCED_SECONDS, Math.max(1, left)), categories: [category] }
   }
+}
+
+/** The stricter first. */
+const REASONS: readonly QuotaReason[] = ['quota', 'quota-address']
+
+function nameOf({ project, category }: Pick<Charge, 'project' | 'category'>): string {
+  return `${project} ${category}`
+}
+
+function networksOf(charge: Charge): CountedNetwork[] {
+  const quota = nameOf(charge)
+  return networksAround(charge.network).map(({ name, factor }) => ({ name: `${name} ${quota}`, factor }))
 }
 
 /** Returns what Sentry counts for an item. A replay counts once: with its first segment. */
