@@ -1,4 +1,4 @@
-/** What only the browser knows: the time of the reader, and whether the scripts run. */
+/** State that only the browser has: the time zone of the reader, and whether scripts run. */
 'use client'
 
 import { useSyncExternalStore } from 'react'

@@ -147,7 +147,7 @@ function clashes({ host, port, adminHost, adminPort }: Config): boolean {
 }
 
 const DEFAULT_KEEP_HOURS = 7 * 24 // without a DSN
-/** Space of kept envelopes: a twentieth of the spool's, and at least what that of its default is. */
+/** Space for kept envelopes: a twentieth of the spool's, and at least a twentieth of the spool's default. */
 const KEEP_DIVISOR = 20
 const MIN_KEEP_BYTES = 256 * 1024 * 1024
 

@@ -129,7 +129,7 @@ export type ForwardServices = {
 /** Request to Sentry: the ranges of the body that do not leave, or are replaced, and the headers. */
 type Departure = { removed: Range[]; headers: string[] }
 
-/** Parts of the context that forwarding reads, and those that it adds to. */
+/** Fields of the context that forwarding reads, and those that it writes. */
 type Forwarded = Parts<
   'incoming' | 'startedAt' | 'receipt' | 'client' | 'project' | 'envelope' | 'body' | 'scrubPage'
 > &
@@ -183,7 +183,7 @@ function isAccepted(result: DeliveryResult | 'late'): boolean {
 
 const NOT_RESENT: DeliveryResult = { kind: 'undecided', reason: NOT_SENT, status: undefined }
 
-/** Leaves an envelope undecided whose encoding may be refused after its sender has left: the spool sends it uncompressed. */
+/** Treats an envelope as undecided if its sender has left and its encoding may be refused. The spool then sends it uncompressed. */
 function withoutRefusals(attempt: DeliveryAttempt, encoding: Encoding): DeliveryAttempt {
   const { soon } = attempt
   return {

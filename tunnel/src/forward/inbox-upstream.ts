@@ -18,7 +18,7 @@ type OutageDeps = {
 }
 
 export const MAX_OUTAGE_SECONDS = 3 * 60
-/** Time after an outage in which none begins: visitors cannot keep one on until the spool is full. */
+/** Pause after an outage, so that visitors cannot repeat it until the spool is full. */
 const PAUSE_MS = 3 * 60_000
 /** Time for which the numbers of an outage can be read. */
 const KEPT_MS = 60 * 60_000

@@ -76,7 +76,7 @@ export class Metrics {
   }
 }
 
-/** Creates the series of losses at 0: the first loss would not be an increase otherwise. */
+/** Creates the series of losses with the value 0. Otherwise Prometheus would not see the first loss as an increase. */
 function initialise({ counters, projects }: MetricsDeps): void {
   for (const project of new Set(projects.all.map(({ name }) => name))) {
     for (const reason of LOSS_REASONS)

@@ -1,4 +1,4 @@
-/** What reports may contain: options of both SDKs, and the effect of a visitor's privacy signal, `Sec-GPC` (Global Privacy Control). */
+/** Privacy of reports: options of both SDKs that bound their contents, and the effect of a visitor's privacy signal, `Sec-GPC` (Global Privacy Control). */
 
 import type { BrowserSettings } from './browser-config.ts'
 

@@ -14,7 +14,7 @@ type ExpiryDeps = {
 }
 
 const EXPIRY_MS = 10_000
-/** Nothing expires so soon after a start: a wrong clock is set meanwhile, and what is pending is tried. */
+/** Time after the start in which nothing expires: a wrong clock may be corrected, and each pending entry is tried. */
 const FIRST_EXPIRY_MS = 10 * 60_000
 
 export class Expiry {
@@ -33,7 +33,7 @@ export class Expiry {
     return this.#deps.clock() >= this.#due
   }
 
-  /** Ends the delivery of entries that are too old, and returns them. Is not due again before it ends. */
+  /** Ends the delivery of entries that are too old, and returns them. Runs once at a time. */
   async expire(): Promise<SpoolEntry[]> {
     const { spool, clock, now, maxAgeMs } = this.#deps
     this.#due = Number.POSITIVE_INFINITY

@@ -20,7 +20,7 @@ const POLL_MS = 1_000
 // Some responses set a minute from now each time. A limit is published again when it lasts longer by a quarter.
 const MIN_GAIN = 1 / 4
 const MIN_GAIN_MS = 1_000
-/** A replica publishes no more than these. */
+/** Maximum number of limits that a replica publishes. */
 const MAX_LIMITS = 500
 const MAX_KEY_LENGTH = 512
 

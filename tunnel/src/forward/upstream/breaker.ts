@@ -8,11 +8,11 @@ import { Failures, type RefusingResponse, type Sender, TRY_MS } from './failures
  */
 export type RequestResult = 'prompt' | 'slow' | 'late' | 'refused' | 'unreachable' | 'failed'
 
-/** Parts of a failure that not each has. */
+/** Optional details of a failure. */
 export type FailureDetails = {
   /** Response that refuses the envelope. */
   refusing?: RefusingResponse | undefined
-  /** The request was noted as late before, and counts once. */
+  /** The request was counted as late before, so its end is not counted again. */
   after?: 'late' | undefined
 }
 

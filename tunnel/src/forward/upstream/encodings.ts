@@ -42,7 +42,7 @@ export function mayRefuseEncoding(result: DeliveryResult, encoding: Encoding): b
 const MIN_BYTES = 1024 // less would save about as much as one header
 const MAX_BYTES = 1024 * 1024
 const MAX_SIZE_LEFT = 0.9 // as a share
-/** Types of items whose payloads are compressed already, or may be needed as they are (`security-reports.ts`). */
+/** Types of items whose payloads are compressed already, or are read again before they are sent (`security-reports.ts`). */
 const COMPRESSED_TYPES = new Set(['attachment', 'replay_recording', 'replay_video', 'raw_security'])
 const POOL_BYTES = 64 * 1024 // smaller bodies take less time than the way to another thread and back, see docs/benchmarks.md
 
@@ -54,7 +54,7 @@ export function isCompressible(bytes: number, items: readonly Item[]): boolean {
   return !items.some(({ type }) => COMPRESSED_TYPES.has(type))
 }
 
-/** Compresses a body in memory with gzip, within the budget. Resolves to `undefined` when it stays about as large, or fails: an envelope must not be lost for it. */
+/** Compresses a body in memory with gzip, within the budget. Resolves to `undefined` if it saves little, or fails. */
 export async function compressBody(pieces: Pieces, memory: MemoryBudget): Promise<Body | undefined> {
   const plain = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
   try {

@@ -64,7 +64,7 @@ export class Failures {
     }
   }
 
-  /** Notes the response of a failure that was added, or that it had none which refuses. */
+  /** Records the refusal of a failure that was added before, or that it was no refusal. */
   noteRefusal(sender: Sender, refusing: RefusingResponse | undefined): void {
     for (const name of namesOf(sender)) {
       const row = this.#rows.get(name)
@@ -103,7 +103,7 @@ export class Failures {
     return this.#rows.get(name)?.refusal
   }
 
-  /** Returns the number of failures of an entry that it has alone: it is refused, or others of its project pass. */
+  /** Returns the number of failures that concern this entry alone: it was refused, or others of its project were accepted. */
   ownFailures(entry: string, project: string): number {
     const row = this.#rows.get(entry)
     if (!row) return 0

@@ -1,4 +1,4 @@
-/** What became of envelopes in the end, and what would have been lost without Culvert. */
+/** Final results of envelopes, and the number that would have been lost without Culvert. */
 
 import type { Outcome } from 'contract/admin-api'
 import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figure-sums.ts'

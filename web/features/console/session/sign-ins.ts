@@ -1,4 +1,4 @@
-/** What this process knows of sign-ins: open sessions, browsers that have signed in before, and failed attempts. */
+/** Sign-ins of this process: open sessions, browsers that have signed in before, and failed attempts. */
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type CountedNetwork, networksAround } from 'contract/networks'
