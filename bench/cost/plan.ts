@@ -31,7 +31,7 @@ const DEFAULT: Plan = {
   subjects: SUBJECT_NAMES,
   bodies: BODY_KINDS,
   rounds: 8,
-  warmUp: { seconds: 2.5, secondsForBody: 0.5 }, // V8 optimizes until about 20,000 envelopes
+  warmUp: { seconds: 5, secondsForBody: 0.5 }, // V8 optimizes until about 20,000 envelopes
   measured: { cpuSeconds: 0.2, seconds: 1, least: 2 },
   projects: [1, 1_000],
   replicas: [1, 2],
