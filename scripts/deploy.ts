@@ -1,4 +1,4 @@
-/** Replaces web and the tunnels without losing requests: starts new containers beside the old, waits until nginx uses them, then stops the old. */
+/** Applies settings and sources without losing requests: starts new containers beside the old, has nginx use them, then stops the old. */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -6,7 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isLocal } from 'contract/addresses'
 import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES, type SettingName } from 'contract/settings'
 import { SettingsReader } from 'contract/settings-reader'
+import { ComposeProject, type Service } from './deploy/compose-project.ts'
 import { buildTag, chooseRollback, currentTag, type Deployed, expiredTags } from './deploy/images.ts'
+import { applyToNginx, nginxServices, RENDERER } from './deploy/nginx-reload.ts'
+import { isSpoolWritable, waitForSpools } from './deploy/spool-check.ts'
 import { engineProblem } from './docker.ts'
 import {
   ROOT,
@@ -19,7 +22,7 @@ import {
   warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
-import { runStep, withLock } from './progress.mjs'
+import { withLock } from './progress.mjs'
 
 const SERVICES = ['tunnel', 'web']
 const HEALTHY_TIMEOUT_S = 120
@@ -28,8 +31,9 @@ const UNKNOWN = 'unknown' // revision of images that were built without Git
 const DISCOVERY_MS = 5_000 // nginx resolves names every 2 s, and waits 2 s for the response
 
 const USAGE = `npm run deploy [-- --rollback]
-Builds the images of web and the tunnel from this work tree, starts new containers beside the old ones, waits until they are healthy
-and nginx uses them, and then stops the old ones. It reads the same settings as npm start, and checks them first.
+Applies all settings, and the sources of this work tree: builds the images of web and the tunnel, starts new containers beside the old ones,
+waits until they are healthy and nginx uses them with its own new configuration, and then stops the old ones. Services that the settings
+need and that do not run, such as NATS, are started. It reads the same settings as npm start, and checks them first.
   --rollback   start the images of the previous deploy instead of building`
 
 type Mode = 'build' | 'rollback'
@@ -40,10 +44,12 @@ type RunningService = { name: string; ids: string[]; repository: string | undefi
 class Deployment {
   readonly #env: Environment
   readonly #stopped: AbortSignal
+  readonly #project: ComposeProject
 
   constructor(env: Environment, stopped: AbortSignal) {
     this.#env = env
     this.#stopped = stopped
+    this.#project = new ComposeProject(env, stopped)
   }
 
   /** Checks the settings and the engine, then replaces the containers, one deployment at a time. */
@@ -60,7 +66,8 @@ class Deployment {
 
   /** Returns the tag of the images that run now. */
   async #replace(mode: Mode): Promise<string> {
-    const old = this.#runningServices()
+    const services = this.#project.services()
+    const old = this.#runningServices(services)
     const oldIds = old.flatMap(({ ids }) => ids)
     if (oldIds.length === 0)
       throw new UserError(
@@ -69,7 +76,10 @@ class Deployment {
     this.#rejectLostSettings(oldIds)
     const tag = mode === 'build' ? await this.#build(old) : chooseRollback(this.#deployed(old))
     try {
+      await this.#startMissing(services)
       await this.#startNew(old, tag)
+      await this.#requireSpool(old)
+      await applyToNginx(this.#project, nginxServices(services), tag)
       this.#moveLatest(old, tag)
     } catch (error) {
       const failure = await this.#removeNew(oldIds, error as Error)
@@ -77,7 +87,7 @@ class Deployment {
       throw failure
     }
     await this.#stopEach('old', oldIds)
-    await runStep('Removing the old containers', ['docker', 'rm', ...oldIds], { env: this.#env })
+    await this.#project.step('Removing the old containers', 'rm', ...oldIds)
     this.#removeTags(old, expiredTags(this.#deployed(old), tag))
     return tag
   }
@@ -88,60 +98,91 @@ class Deployment {
     const [first = ''] = old.flatMap(({ ids }) => ids)
     if (currentTag(deployed) === undefined) {
       const [created = '', label] =
-        this.#read('inspect', '--format', `{{.Created}} ${REVISION_LABEL}`, first)[0]?.split(' ') ?? []
+        this.#project.lines('inspect', '--format', `{{.Created}} ${REVISION_LABEL}`, first)[0]?.split(' ') ??
+        []
       const tag = buildTag(new Date(created), label || UNKNOWN)
       for (const { name, repository } of old)
-        if (repository) this.#docker('image', 'tag', deployed.running[name] ?? '', `${repository}:${tag}`)
+        if (repository)
+          this.#project.docker('image', 'tag', deployed.running[name] ?? '', `${repository}:${tag}`)
     }
     const revision = this.#env.REVISION || readRevision()
     const tag = buildTag(new Date(), revision ?? UNKNOWN)
     const env = { ...(revision && { REVISION: revision }), IMAGE_TAG: tag }
-    await this.#compose('Building the images', env, 'build', ...SERVICES)
+    await this.#project.compose('Building the images', env, 'build', ...SERVICES)
     return tag
   }
 
-  /** Starts as many containers as there are, and waits until they are healthy and nginx knows them. */
+  /** Starts the services that have no container yet: those that a setting has added. */
+  async #startMissing(services: Record<string, Service>): Promise<void> {
+    const present = this.#project.lines('compose', 'ps', '--all', '--format', '{{.Service}}')
+    const missing = Object.keys(services).filter(
+      (name) => !present.includes(name) && !SERVICES.includes(name) && !RENDERER.test(name),
+    )
+    if (missing.length === 0) return
+    const args = ['up', '--detach', '--no-recreate', ...missing]
+    await this.#project.compose(`Starting ${missing.join(', ')}`, {}, ...args)
+  }
+
+  /** Starts new containers, and waits until they are healthy and nginx knows them. TUNNEL_REPLICAS, where set, says how many tunnels. */
   async #startNew(old: RunningService[], tag: string): Promise<void> {
-    const scale = old.flatMap(({ name, ids }) => ['--scale', `${name}=${Math.max(1, ids.length * 2)}`])
+    const replicas = this.#env.TUNNEL_REPLICAS ? Number(this.#env.TUNNEL_REPLICAS) : undefined
+    const wanted = ({ name, ids }: RunningService) =>
+      (name === 'tunnel' ? replicas : undefined) ?? Math.max(1, ids.length)
+    const scale = old.flatMap((each) => ['--scale', `${each.name}=${each.ids.length + wanted(each)}`])
     const wait = ['--wait', '--wait-timeout', String(HEALTHY_TIMEOUT_S)]
     const keepOld = ['--detach', '--no-deps', '--no-recreate', '--no-build']
     const args = ['up', ...keepOld, ...wait, ...scale, ...SERVICES]
-    await this.#compose('Starting new containers', { IMAGE_TAG: tag }, ...args)
+    await this.#project.compose('Starting new containers', { IMAGE_TAG: tag }, ...args)
     await sleep(DISCOVERY_MS, undefined, { signal: this.#stopped })
+  }
+
+  /** Throws a `UserError` when the new tunnels cannot store envelopes, and the old ones can. */
+  async #requireSpool(old: RunningService[]): Promise<void> {
+    const oldIds = old.flatMap(({ ids }) => ids)
+    const tunnels = this.#project.containers('tunnel')
+    const isNew = (id: string) => !oldIds.includes(id)
+    if (await waitForSpools(this.#project, tunnels.filter(isNew), this.#stopped)) return
+    if (!tunnels.some((id) => !isNew(id) && isSpoolWritable(this.#project, id))) return
+    throw new UserError(
+      'the spool at SPOOL_URL does not accept envelopes, so that an outage of Sentry would lose them; the log below says why.',
+    )
   }
 
   /** Has Compose start these images from now on. */
   #moveLatest(services: RunningService[], tag: string): void {
     for (const { repository } of services) {
       if (!repository) continue
-      const { status, stderr } = this.#docker('image', 'tag', `${repository}:${tag}`, `${repository}:latest`)
+      const { status, stderr } = this.#project.docker(
+        'image',
+        'tag',
+        `${repository}:${tag}`,
+        `${repository}:latest`,
+      )
       if (status !== 0) throw new Error(stderr.trim())
     }
   }
 
-  #runningServices(): RunningService[] {
-    const { status, stdout, stderr } = this.#docker('compose', 'config', '--format', 'json')
-    if (status !== 0)
-      throw new UserError('nothing was built or replaced: Compose rejects its files.', stderr.trim())
-    const { services } = JSON.parse(stdout)
+  #runningServices(services: Record<string, Service>): RunningService[] {
     return SERVICES.map((name) => {
       const { build, image } = services[name] ?? {}
-      const repository = build && image ? String(image).replace(/:[^:/]*$/, '') : undefined
-      return { name, ids: this.#read('compose', 'ps', '--quiet', name), repository }
+      const repository = build && image ? image.replace(/:[^:/]*$/, '') : undefined
+      return { name, ids: this.#project.containers(name), repository }
     })
   }
 
   #deployed(services: RunningService[]): Deployed {
     const built = services.filter(({ repository, ids }) => repository && ids.length > 0)
     const images = built.flatMap(({ name, repository = '' }) =>
-      this.#read('image', 'ls', '--no-trunc', '--format', '{{.Tag}} {{.ID}}', repository).map((line) => {
-        const [tag = '', id = ''] = line.split(' ')
-        return { service: name, tag, id }
-      }),
+      this.#project
+        .lines('image', 'ls', '--no-trunc', '--format', '{{.Tag}} {{.ID}}', repository)
+        .map((line) => {
+          const [tag = '', id = ''] = line.split(' ')
+          return { service: name, tag, id }
+        }),
     )
     const running = built.map(({ name, ids: [id = ''] }) => [
       name,
-      this.#read('inspect', '--format', '{{.Image}}', id)[0] ?? '',
+      this.#project.lines('inspect', '--format', '{{.Image}}', id)[0] ?? '',
     ])
     return { images, running: Object.fromEntries(running) }
   }
@@ -149,12 +190,12 @@ class Deployment {
   /** Removes tags, and images that have no other. */
   #removeTags(services: RunningService[], tags: string[]): void {
     for (const { repository } of services)
-      for (const tag of tags) if (repository) this.#docker('image', 'rm', `${repository}:${tag}`)
+      for (const tag of tags) if (repository) this.#project.docker('image', 'rm', `${repository}:${tag}`)
   }
 
   /** Throws a `UserError` when the running containers have settings that are missing here: they came from another shell. */
   #rejectLostSettings(oldIds: string[]): void {
-    const { stdout } = this.#docker('inspect', '--format', '{{json .Config.Env}}', ...oldIds)
+    const { stdout } = this.#project.docker('inspect', '--format', '{{json .Config.Env}}', ...oldIds)
     const held = stdout.split('\n').flatMap((line) => (line ? (JSON.parse(line) as string[]) : []))
     const [lost, ...more] = lostSettings(held, this.#env)
     if (lost !== undefined)
@@ -170,42 +211,26 @@ class Deployment {
   async #stopEach(which: 'old' | 'new', ids: readonly string[]): Promise<void> {
     for (const [index, id] of ids.entries()) {
       const step = `Stopping the ${which} containers, ${index + 1} of ${ids.length}`
-      await runStep(step, ['docker', 'stop', id], { env: this.#env }).catch(() => {})
+      await this.#project.step(step, 'stop', id).catch(() => {})
     }
   }
 
   /** Removes the new containers. Returns an error with their output. */
   async #removeNew(oldIds: string[], error: Error & { output?: string }): Promise<UserError> {
-    const newIds = this.#read('compose', 'ps', '--all', '--quiet', ...SERVICES).filter(
-      (id) => !oldIds.includes(id),
-    )
+    const newIds = this.#project
+      .lines('compose', 'ps', '--all', '--quiet', ...SERVICES)
+      .filter((id) => !oldIds.includes(id))
     const logs = newIds
-      .map((id) => this.#docker('logs', '--tail', '20', id))
+      .map((id) => this.#project.docker('logs', '--tail', '20', id))
       .map(({ stdout, stderr }) => stdout + stderr)
     if (newIds.length > 0) {
       // nginx sends requests to each of them that is healthy; stopping lets them respond.
       await this.#stopEach('new', newIds)
-      await runStep('Removing the new containers', ['docker', 'rm', '--force', ...newIds], { env: this.#env })
+      await this.#project.step('Removing the new containers', 'rm', '--force', ...newIds)
     }
     const reason = this.#stopped.aborted ? 'it was interrupted' : error.message
     const output = [error.output, ...logs].join('\n').trim()
     return new UserError(`nothing was replaced, the old containers still run: ${reason}`, output)
-  }
-
-  /** Returns the lines that a command prints; none when it fails. */
-  #read(...args: string[]): string[] {
-    return this.#docker(...args)
-      .stdout.split('\n')
-      .filter(Boolean)
-  }
-
-  #docker(...args: string[]) {
-    return spawnSync('docker', args, { cwd: ROOT, env: this.#env, encoding: 'utf8' })
-  }
-
-  #compose(title: string, env: Environment, ...args: string[]): Promise<void> {
-    const options = { cwd: ROOT, env: { ...this.#env, ...env }, signal: this.#stopped }
-    return runStep(title, ['docker', 'compose', ...args], options)
   }
 }
 

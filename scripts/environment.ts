@@ -156,9 +156,28 @@ export function rejectWrongSettings(env: Environment, consequence: string): void
     ...findOwnDsns(shared.read('SENTRY_DSN'), published),
     ...findOwnDsns(targets, published, 'MIRROR_DSN'),
   ]
-  problems.push(...new Set([...describeTunnelSettings(env).problems, ...webProblems(env), ...own])) // some settings concern several
+  const all = [
+    ...describeTunnelSettings(env).problems,
+    ...webProblems(env),
+    ...own,
+    ...profileProblems(shared, env),
+  ]
+  problems.push(...new Set(all)) // some settings concern several
   if (problems.length > 0)
     throw new UserError(`${consequence}, ${problems.length} problem(s):\n${problems.join('\n')}`)
+}
+
+/** Service NATS of `docker-compose.yml`, and the profile in which it runs. */
+const [NATS_SERVER, NATS_PROFILE] = ['nats:4222', 'cluster']
+
+function profileProblems(settings: SettingsReader, env: Environment): string[] {
+  const place = settings.read('SPOOL_URL')
+  const profiles = env.COMPOSE_PROFILES?.split(',') ?? []
+  const needsNats = 'nats' in place && place.nats.servers.includes(NATS_SERVER)
+  if (!needsNats || profiles.some((profile) => [NATS_PROFILE, '*'].includes(profile.trim()))) return []
+  return [
+    `SPOOL_URL: the service nats runs only with COMPOSE_PROFILES=${NATS_PROFILE}; add that line to .env, or write the address of your own server`,
+  ]
 }
 
 /** Returns whether only the compose files read a setting: Docker would reject it only after it has built the images. */

@@ -3,7 +3,7 @@
 import { randomBytes, scrypt } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { MIN_PASSWORD_LENGTH } from '../web/lib/password.ts'
+import { MIN_PASSWORD_LENGTH } from 'contract/password'
 import { runCommand, UserError } from './environment.ts'
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }

@@ -23,6 +23,13 @@ export const DEPLOYMENT = {
       'Port of HTTPS. Used only with `deploy/tls.yml`.',
     ),
   }),
+  ...section(COMPOSE, ['compose'], {
+    TUNNEL_REPLICAS: setting(
+      is.integer('number of containers', 1, 100),
+      2,
+      'Tunnels that `docker compose up` and `npm run deploy` start.',
+    ),
+  }),
   ...section(COMPOSE, ['nginx', 'compose'], {
     TLS_FOLDER: setting(
       is.text,

@@ -7,6 +7,7 @@ import { type Dsn, formatDsn, readDsns } from '../dsn.ts'
 import { formatMirror, type Mirror, readMirrors } from '../mirrors.ts'
 import { describeNats, type NatsAddress, parseNatsUrl } from '../nats-url.ts'
 import { isOriginEntry } from '../origins.ts'
+import { passwordProblem } from '../password.ts'
 import type { PolicyMode } from '../policies.ts'
 import { REPORT_TYPES } from '../report-types.ts'
 
@@ -37,6 +38,15 @@ const TUNNEL_PATH = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.~-]+)+$/
 const WEB_PATH = /^\/(_next|console|healthz|lab)(\/|$)/
 
 export const text: Kind<string> = { parse: (given) => given }
+
+/** The problem does not repeat the password: problems are logged. */
+export const password: Kind<string> = {
+  parse(given, name, problems) {
+    const problem = passwordProblem(given)
+    if (problem) problems.push(`${name}: it ${problem}`)
+    return given
+  },
+}
 
 export const onOff: Kind<boolean> = {
   values: '`on`, `off`',

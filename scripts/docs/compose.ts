@@ -10,12 +10,19 @@ const FILE = 'docker-compose.yml'
 /** Returns the text of the generated file by its path in the repository. */
 export function composeFile(): Record<string, string> {
   const text = readFileSync(join(ROOT, FILE), 'utf8')
-  const list = /( *# settings of (nginx|tunnel|web)\n)[\s\S]*?( *# end of the list\n)/g
-  return { [FILE]: text.replaceAll(list, (_, begin, process, end) => begin + linesFor(process) + end) }
+  const list = /( *# settings of (.+)\n)[\s\S]*?( *# end of the list\n)/g
+  return {
+    [FILE]: text.replaceAll(
+      list,
+      (_, begin, processes: string, end) => begin + linesFor(processes.split(/, | and /)) + end,
+    ),
+  }
 }
 
-function linesFor(process: 'nginx' | 'tunnel' | 'web'): string {
-  return SETTING_NAMES.filter((name) => rowOf(name).readBy.includes(process) && !CHOSEN_NAMES.includes(name))
+/** Returns the lines for the settings that any of these processes reads. */
+function linesFor(processes: readonly string[]): string {
+  const isRead = (name: SettingName) => rowOf(name).readBy.some((process) => processes.includes(process))
+  return SETTING_NAMES.filter((name) => isRead(name) && !CHOSEN_NAMES.includes(name))
     .flatMap(linesOf)
     .sort()
     .map((line) => `      ${line}\n`)

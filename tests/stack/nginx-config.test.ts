@@ -1,5 +1,7 @@
 /** Service nginx-config: first start, changed settings, and wrong settings. */
 
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
 import { callDocker } from '../support/docker/engine.ts'
@@ -40,7 +42,7 @@ describe('nginx-config', requires('docker'), () => {
     stack,
   }) => {
     const { stderr } = await composeWith(stack, 'wrong', 'up', 'nginx-config')
-    expect(stderr).toMatch(/nginx-config-1 +\| culvert nginx: cannot start, 1 problem\(s\):$/m)
+    expect(stderr).toMatch(/nginx-config-1 +\| culvert: cannot start, 1 problem\(s\):$/m)
     expect(stderr).toMatch(/nginx-config-1 +\| TUNNEL_PATHS: "wrong" is not a path;/m)
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
     expect(await isTunnelPath(stack, '/second')).toBe(true)
@@ -49,6 +51,26 @@ describe('nginx-config', requires('docker'), () => {
   it('makes docker compose up restart nginx with a changed setting', async ({ stack }) => {
     await composeWith(stack, '/third', 'up', '--detach', '--wait', 'nginx')
     await until(() => isTunnelPath(stack, '/third'))
+  })
+
+  it('keeps everything from starting with a wrong setting of any container', async ({ stack }) => {
+    await stack.compose('rm', '--stop', '--force', 'nginx')
+    const env = { ...stack.env, OPERATOR_PASSWORD: 'short' }
+    await expect(callDocker(['compose', 'up', '--detach'], { env })).rejects.toThrow(
+      /nginx-config.* didn't complete successfully: exit 1/,
+    )
+    expect(await stack.compose('logs', 'nginx-config')).toContain(
+      'OPERATOR_PASSWORD: it is too short; write 12 characters or more',
+    )
+    for (const service of ['nginx', 'tunnel', 'web']) expect(await stack.containers(service)).toEqual([])
+  })
+
+  it('warns of misspelt names in .env', async ({ stack, folder }) => {
+    const file = join(folder, '.env')
+    writeFileSync(file, 'SENTRY_DNS=http://key@sentry.example/1\n')
+    const env = { ...stack.env, COMPOSE_ENV_FILES: file }
+    const { stderr } = await callDocker(['compose', 'up', 'nginx-config'], { env })
+    expect(stderr).toContain('SENTRY_DNS is not a setting and has no effect. Did you mean SENTRY_DSN?')
   })
 
   it('keeps nginx from starting with an invalid setting', async ({ stack }) => {

@@ -1,13 +1,14 @@
 /** HTTPS and HTTP/2 with the shipped files, and a renewed certificate. */
 
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
 import { describe, expect, vi } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
+import { callDocker } from '../support/docker/engine.ts'
 import { it as base } from '../support/docker/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { ROOT } from '../support/node.ts'
@@ -48,6 +49,24 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
       400,
       expect.objectContaining({ code: 'request-malformed' }),
     ])
+  })
+
+  it('does not start with a certificate that nginx cannot read, and says what to do', async ({
+    stack,
+    folder,
+  }) => {
+    const other = join(folder, 'live')
+    mkdirSync(other)
+    chmodSync(other, 0o755)
+    symlinkSync('../../archive/fullchain1.pem', join(other, 'fullchain.pem')) // as certbot does
+    const env = { ...stack.env, TLS_FOLDER: other }
+    await expect(callDocker(['compose', 'up', '--detach', 'nginx'], { env })).rejects.toThrow(
+      /tls-check.* didn't complete successfully: exit 1/,
+    )
+    expect(await stack.compose('logs', 'tls-check')).toContain(
+      'fullchain.pem is a link that leads out of the folder',
+    )
+    await stack.up('nginx')
   })
 
   it('serves a renewed certificate without a reload', async ({ stack: _, port, folder }) => {

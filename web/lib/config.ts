@@ -6,7 +6,6 @@ import { envelopeUrl, formatDsn, INBOX, originOf, reportsUrl, tunnelUrl } from '
 import type { Environment } from 'contract/settings'
 import { readPageSettings, SettingsReader } from 'contract/settings-reader'
 import { findUnknown } from 'contract/unknown-settings'
-import { passwordProblem } from './password.ts'
 import type { BrowserSettings } from './sentry/browser-config.ts'
 import type { PrivacySignal } from './sentry/privacy.ts'
 
@@ -70,7 +69,7 @@ export function readConfig(
   const tunnel = tunnelUrl(tunnelPath, dsn)
   const tunnelOrigin = settings.read('TUNNEL_ORIGIN')
   const adminToken = readAdminToken(settings)
-  const operatorPassword = readOperatorPassword(settings)
+  const operatorPassword = settings.read('OPERATOR_PASSWORD')
   const caFile = settings.read('CA_FILE')
   const reachSampleRate = settings.read('REACH_SAMPLE_RATE')
   const lab = settings.read('LAB', configured === undefined)
@@ -102,12 +101,4 @@ export function readConfig(
     ...(operatorPassword && { operatorPassword }),
     ...(caFile && { caFile }),
   }
-}
-
-/** Reports a problem without the password itself: problems are logged. */
-function readOperatorPassword(settings: SettingsReader): string | undefined {
-  const password = settings.read('OPERATOR_PASSWORD')
-  const problem = password && passwordProblem(password)
-  if (problem) settings.problems.push(`OPERATOR_PASSWORD: it ${problem}`)
-  return password
 }

@@ -1,27 +1,12 @@
-/** Check of the operator's password, which may be configured as a hash. */
+/** Check of a guess at the operator's password. */
 
 import { createHash, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-
-export const MIN_PASSWORD_LENGTH = 12
+import { PASSWORD_HASH } from 'contract/password'
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
   scrypt,
 )
-
-// No `$`, which Compose would expand. `npm run hash-password` prints such a hash.
-const HASH = /^scrypt:(\d{4,7}):(\d{1,2}):(\d{1,2}):([\w-]{22,}):([\w-]{43,})$/
-
-/** Describes what is wrong with a configured password; `undefined` when it is valid. */
-export function passwordProblem(configured: string): string | undefined {
-  if (configured.startsWith('scrypt:'))
-    return HASH.test(configured)
-      ? undefined
-      : 'is not a hash; write what "npm run hash-password" prints, whole, or a password that does not begin with scrypt:'
-  return configured.length < MIN_PASSWORD_LENGTH
-    ? `is too short; write ${MIN_PASSWORD_LENGTH} characters or more`
-    : undefined
-}
 
 /** Turn of a task among those that wait. */
 export type Turn = 'first' | 'last'
@@ -63,7 +48,7 @@ export function createQueue(maxWaiting: number) {
 
 /** Compares a guess in constant time. Rejects with `QueueFull` when too many guesses wait. */
 export async function isPassword(configured: string, guess: string, turn: Turn): Promise<boolean> {
-  const [, cost, blocks, lanes, salt = '', hash = ''] = HASH.exec(configured) ?? []
+  const [, cost, blocks, lanes, salt = '', hash = ''] = PASSWORD_HASH.exec(configured) ?? []
   if (hash === '') return timingSafeEqual(digest(configured), digest(guess))
   const expected = Buffer.from(hash, 'base64url')
   const parameters = { N: Number(cost), r: Number(blocks), p: Number(lanes), maxmem: 512 * 1024 * 1024 }

@@ -6,7 +6,7 @@ import { withLock } from '../../../scripts/progress.mjs'
 import { ROOT } from '../node.ts'
 import { BUILD_TIMEOUT_MS, callDocker, forgetUnresponsiveEngine, RUN_VARIABLE } from './engine.ts'
 
-const SERVICES = ['nginx-config', 'tunnel', 'web']
+const SERVICES = ['tunnel', 'web']
 const LOCK = join(ROOT, '.culvert/test-images.lock')
 
 /** Chooses the project of the images for this process and those that it starts. Returns a function that removes the images. */

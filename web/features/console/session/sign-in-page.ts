@@ -1,6 +1,6 @@
 /** HTML of the sign-in page. It needs no script, so that it is a fraction of a page of Next.js. */
 
-import { MIN_PASSWORD_LENGTH } from '../../../lib/password.ts'
+import { MIN_PASSWORD_LENGTH } from 'contract/password'
 
 export type SignInPage = {
   /** Nonce of the Content-Security-Policy. */
