@@ -172,7 +172,7 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     const [status] = await askEach(stack, '/status')
     expect(JSON.parse(status ?? '').spool).toMatchObject({
       writable: true,
-      durability: expect.stringContaining('NATS'),
+      durability: expect.stringContaining('servers'),
     })
     Object.assign(stack.env, settings)
   })

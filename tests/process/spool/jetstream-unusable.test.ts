@@ -23,6 +23,7 @@ describe('A tunnel whose NATS server is too old', () => {
     await using tunnel = await startTunnel({ env })
     expect((await post(tunnel.url, { body: errorOf(sentry.dsn()) })).status).toBe(200)
     expect((await tunnel.admin('/readyz')).status).toBe(200)
+    expect(await spoolOf(tunnel)).toMatchObject({ writable: false })
     await sentry.away()
     const answer = await post(tunnel.url, { body: errorOf(sentry.dsn(), { n: 2 }) })
     expect(answer).toMatchObject({ status: 503, json: { code: 'spool-unwritable' } })

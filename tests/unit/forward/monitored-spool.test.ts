@@ -115,10 +115,10 @@ describe('totals', () => {
 })
 
 describe('health', () => {
-  it('is writable again after a successful probe, and probes only while it is not writable', async () => {
+  it('is probed at the start and while it is not writable, and is writable again after a successful probe', async () => {
     vi.useFakeTimers()
     const probed: (Error | undefined)[] = []
-    const failures = [new Error('disk still full')]
+    const failures = [undefined, new Error('disk still full')]
     const store: Spool = {
       ...createMemorySpool(Date.now),
       put: () => Promise.reject(new Error('disk full')),
@@ -131,7 +131,7 @@ describe('health', () => {
     const spool = monitor(store)
     try {
       await vi.advanceTimersByTimeAsync(2 * SAMPLE_MS)
-      expect(probed).toEqual([])
+      expect(probed).toEqual([undefined])
       const body = Buffer.from('an envelope')
       await expect(spool.put(await spoolEntryOf(body), inOne(body), 0)).rejects.toThrow('disk full')
       await vi.advanceTimersByTimeAsync(SAMPLE_MS)
@@ -139,7 +139,7 @@ describe('health', () => {
       await vi.advanceTimersByTimeAsync(SAMPLE_MS)
       expect(spool.health()).toEqual({ writable: true, since: Date.now() })
       await vi.advanceTimersByTimeAsync(2 * SAMPLE_MS)
-      expect(probed).toHaveLength(2)
+      expect(probed).toHaveLength(3)
     } finally {
       await spool.close()
       vi.useRealTimers()

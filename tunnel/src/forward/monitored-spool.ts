@@ -49,6 +49,7 @@ export class MonitoredSpool {
     this.#deps = deps
     this.#health = { writable: true, since: deps.now() }
     this.#timer = setInterval(() => this.#look(), SAMPLE_MS).unref()
+    this.#probe() // a spool whose server is away has to be known before the first outage of Sentry
   }
 
   /** Rejects with `OutOfMemoryBudget` when there is no memory within 10 s, which does not count as ill health. */
@@ -112,7 +113,11 @@ export class MonitoredSpool {
 
   #look(): void {
     this.#sample().catch(() => undefined) // a failed sample is left out
-    if (!this.#health.writable) this.#watch(this.store.probe()).catch(() => undefined) // the health has the error
+    if (!this.#health.writable) this.#probe()
+  }
+
+  #probe(): void {
+    this.#watch(this.store.probe()).catch(() => undefined) // the health has the error
   }
 
   /** Notes the result of a write as the health. */
