@@ -13,7 +13,7 @@ export type Deployed = {
   running: RunningImages
 }
 
-/** Deployments whose images are kept, the running one included. */
+/** Deployments with different images that are kept, the running one included. */
 export const KEPT_DEPLOYS = 4
 
 const DEPLOY_TAG = /^\d{8}T\d{6}-(.+)$/
@@ -47,10 +47,24 @@ export function chooseRollback(deployed: Deployed): string {
   return target
 }
 
-/** Returns the tags to remove once `current` runs: those of later deployments, which it rolled back, and those beyond the bound. */
+/**
+ * Returns the tags to remove once `current` runs: those of later deployments, which it rolled back, those whose images a newer tag has too, as
+ * after changed settings, and those beyond the bound.
+ */
 export function expiredTags(deployed: Deployed, current: string): string[] {
   const tags = deployTags(deployed)
-  const kept = tags.filter((tag) => tag <= current).slice(0, KEPT_DEPLOYS)
+  const seen = new Set<string>()
+  const isOther = (tag: string) => {
+    const images = deployed.images.filter((image) => image.tag === tag)
+    const ids = images
+      .map(({ id }) => id)
+      .sort()
+      .join()
+    const isNew = !seen.has(ids)
+    seen.add(ids)
+    return isNew
+  }
+  const kept = tags.filter((tag) => tag <= current && isOther(tag)).slice(0, KEPT_DEPLOYS)
   return tags.filter((tag) => !kept.includes(tag))
 }
 

@@ -116,7 +116,8 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 
   it('when npm run deploy replaces web and the tunnels', async () => {
     const before = await serving(stack)
-    await deploy(stack, { REVISION: 'the-next-one' })
+    Object.assign(stack.env, { REVISION: 'the-next-one' })
+    await deploy(stack, {})
     const after = await serving(stack)
     expect(after).toHaveLength(before.length)
     expect(before.filter((id) => after.includes(id))).toEqual([])

@@ -59,6 +59,7 @@ describe('npm run config', () => {
       SENTRY_DSN: 'https://key:hushhush@o1.ingest.us.sentry.io/2',
       ADMIN_TOKEN: 'hush-token',
       SPOOL_URL: 'nats://me:hush-nats@nats:4222',
+      COMPOSE_PROFILES: 'cluster',
       HTTPS_PROXY: 'http://me:hush-proxy@proxy.example:3128',
     })
     expect(stdout).toMatch(/^\* SENTRY_DSN +https:\/\/key@o1\.ingest\.us\.sentry\.io\/2$/m)
@@ -67,6 +68,17 @@ describe('npm run config', () => {
     for (const name of ['ADMIN_TOKEN', 'OPERATOR_PASSWORD'])
       expect(stdout).toMatch(new RegExp(`^\\* ${name} +…$`, 'm'))
     expect(stdout).not.toContain('hush')
+  })
+
+  it('refuses a spool on the service NATS, which runs only in its profile', async () => {
+    const failed = await command('scripts/config.ts', {
+      SPOOL_URL: 'nats://nats:4222',
+      COMPOSE_PROFILES: 'metrics',
+    })
+    expect(failed).toMatchObject({ code: 1 })
+    expect(failed.stderr).toContain(
+      'the service nats runs only with COMPOSE_PROFILES=cluster; add that line to .env',
+    )
   })
 
   it('prints every problem with its remedy when settings are wrong', async () => {

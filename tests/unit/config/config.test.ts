@@ -74,7 +74,7 @@ describe('The configuration', () => {
     const token = deriveAdminToken('correct horse')
     expect(token).toMatch(/^[0-9a-f]{64}$/)
     expect(readConfig({ OPERATOR_PASSWORD: 'correct horse' }).adminToken).toBe(token)
-    expect(readConfig({ OPERATOR_PASSWORD: 'another' }).adminToken).not.toBe(token)
+    expect(readConfig({ OPERATOR_PASSWORD: 'another horse' }).adminToken).not.toBe(token)
     expect(readConfig({ OPERATOR_PASSWORD: 'correct horse', ADMIN_TOKEN: 'mine' }).adminToken).toBe('mine')
   })
 
@@ -198,7 +198,10 @@ describe('The configuration', () => {
       ADMIN_TOKEN: 'hush',
     })
     expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
-      ['SENTRY_DSN', 'PORT', 'ADMIN_PORT', 'EDGE', 'TUNNEL_PATHS', 'ALLOWED_ORIGINS', 'LOG_LEVEL'].sort(),
+      [
+        ...['SENTRY_DSN', 'PORT', 'ADMIN_PORT', 'EDGE', 'TUNNEL_PATHS', 'ALLOWED_ORIGINS', 'LOG_LEVEL'],
+        'OPERATOR_PASSWORD',
+      ].sort(),
     )
     expect(problems.join()).not.toContain('hush')
   })

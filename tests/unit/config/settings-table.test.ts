@@ -63,11 +63,10 @@ describe('The compose files', () => {
 
   // Set by the images.
   it.each<[Process, string[]]>([
-    ['nginx', []],
     ['tunnel', ['HOST', 'PORT']],
     ['web', ['PORT']],
   ])('pass to %s exactly the settings that it reads', (process, left) => {
-    const { environment } = services[process === 'nginx' ? 'nginx-config' : process]
+    const { environment } = services[process]
     const passed = Object.keys(environment).filter((name) => !INTERNAL.has(name))
     expect([...passed, ...left].sort()).toEqual(namesFor(process).sort())
     const fixed = passed.filter((name) => environment[name] !== null)
@@ -75,6 +74,15 @@ describe('The compose files', () => {
       fixed.filter((name) => !String(environment[name]).includes(`\${${name}:`) && !isChosen(name)),
       'passed with a fixed value',
     ).toEqual([])
+  })
+
+  it('pass to the check before the start what any process reads, and what the images and Compose do not set', () => {
+    const passed = Object.keys(services['nginx-config'].environment)
+    const all = (['nginx', 'tunnel', 'web'] as const).flatMap(namesFor)
+    const chosen = ['LISTEN', 'TUNNELS', 'WEB'] // of nginx
+    expect(passed.toSorted()).toEqual(
+      [...new Set([...all.filter((name) => !isChosen(name)), ...chosen])].sort(),
+    )
   })
 
   it('publish only the site, unless deploy/tunnel-origin.yml is added', () => {
@@ -85,7 +93,8 @@ describe('The compose files', () => {
   it('use the settings of Compose with the defaults of the table', () => {
     const text = COMPOSE_FILES.map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
-    const isPlain = (name: string) => !/_FILE$|^(SCRUB_RULES|EDGE|COMPOSE_PROJECT_NAME)$/.test(name) // others are mounted, and EDGE has a default of its own
+    const isPlain = (name: string) =>
+      !/_FILE$|^(SCRUB_RULES|EDGE|COMPOSE_(PROJECT_NAME|ENV_FILES))$/.test(name) // others are mounted, and EDGE has a default of its own
     const plain = uses.filter(([, name = '']) => isPlain(name))
     const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
     expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...OF_IMAGES].sort())

@@ -75,6 +75,15 @@ describe('expiredTags', () => {
     expect(expiredTags(deployed(all, tags.at(-1) ?? ''), tags.at(-1) ?? '').sort()).toEqual(tags.slice(0, 2))
   })
 
+  it('keeps one tag of the same images, so that changed settings do not push out what a rollback needs', () => {
+    const tags = Object.fromEntries(
+      Array.from({ length: 9 }, (_, n) => [`2026112${n}T100000-r`, n < 1 ? 'a' : 'b']),
+    )
+    const last = '20261128T100000-r'
+    expect(expiredTags(deployed(tags, 'b'), last)).not.toContain('20261120T100000-r')
+    expect(expiredTags(deployed(tags, 'b'), last)).toHaveLength(7)
+  })
+
   it('removes the deploys that were rolled back, so that a later rollback does not return to them', () => {
     expect(expiredTags(deployed({ [FIRST]: 'a', [SECOND]: 'b', [THIRD]: 'c' }, 'a'), FIRST)).toEqual([
       THIRD,
