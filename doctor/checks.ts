@@ -22,8 +22,10 @@ import {
 import { burst, headers, rateLimits, responseTime } from './checks/responses.ts'
 import { page, tunnel } from './checks/routes.ts'
 import { sdk, sdkBundles, sdkOrigin, sdkPaths, sdkProject } from './checks/sdk.ts'
+import { settings } from './checks/settings.ts'
 
 export const CHECKS: readonly Check[] = [
+  settings,
   proxy,
   page,
   tunnel,

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { formatDsn, parseDsn, tunnelUrl } from 'contract/dsn'
+import type { Environment } from 'contract/settings'
 import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
 import type { Options } from './options.ts'
@@ -28,6 +29,8 @@ export type Deployment = {
   posts: Post[]
   /** Client of the admin ports; `undefined` when they were not named. */
   admin: AdminClient | undefined
+  /** Settings of a Culvert on this machine. */
+  env: Environment
 }
 
 type PostOptions = Pick<RequestOptions, 'headers' | 'timeoutMs'> & { path?: string; label?: string }
@@ -37,7 +40,7 @@ export type Post = { label: string | undefined; bytes: number; response: HttpRes
 
 /** Loads the front page, and derives the settings that the options do not name from it. */
 export async function openDeployment(options: Options): Promise<Deployment> {
-  const { site, filterLists, closedPorts } = options
+  const { site, filterLists, closedPorts, env } = options
   const page = await sendIfUp(`${site}/`, { headers: { accept: 'text/html' } })
   const settings = await readSettings(site, page)
   const dsn = options.dsn ?? parseDsn(String(settings.dsn ?? ''))
@@ -71,6 +74,7 @@ export async function openDeployment(options: Options): Promise<Deployment> {
     post,
     posts,
     admin: options.admin && (await openAdminClient(options.admin)),
+    env,
   }
 }
 

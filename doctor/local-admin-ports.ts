@@ -7,8 +7,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dirname, '..')
 const DOCKER_TIMEOUT_MS = 10_000
 
-/** File with the password that `npm start` has made, and the one with the admin ports of its processes, one URL a line. */
-export const GENERATED_PASSWORD_FILE = join(ROOT, '.culvert/operator-password')
+/** File with the admin ports of the processes of `npm start`, one URL a line. */
 const ADMIN_PORTS_FILE = join(ROOT, '.culvert/admin-ports')
 
 /** Returns URLs of admin ports; none when neither plain processes nor the Compose project run here. */

@@ -4,9 +4,11 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { isLocal } from 'contract/addresses'
-import { deriveAdminToken } from 'contract/admin-token'
+import { deriveAdminToken, readAdminToken } from 'contract/admin-token'
 import { type Dsn, parseDsn } from 'contract/dsn'
-import { findAdminPorts, GENERATED_PASSWORD_FILE } from './local-admin-ports.ts'
+import type { Environment } from 'contract/settings'
+import { SettingsReader } from 'contract/settings-reader'
+import { findAdminPorts } from './local-admin-ports.ts'
 
 export type Options = {
   /** Public address: scheme, host and port. */
@@ -19,6 +21,8 @@ export type Options = {
   /** Ports of the site's host that must be unreachable from outside. */
   closedPorts: number[]
   admin: AdminAccess | undefined
+  /** Settings of a Culvert on this machine. */
+  env: Environment
   json: boolean
 }
 
@@ -35,12 +39,12 @@ const USAGE = `npm run doctor -- https://site.example [flags]
   --closed PORTS         ports of the host that must be unreachable (9090,9091; none for 127.0.0.1)
   --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated. All addresses of a name are used.
                          Without it, --password-file and --token-file find the tunnels that npm start or Compose runs here
-  --password-file [FILE] file with the value of OPERATOR_PASSWORD; without FILE the one that npm start has made
+  --password-file [FILE] file with the value of OPERATOR_PASSWORD; without FILE that of the settings (.env, or made by npm start)
   --token-file FILE      file with the admin token instead, where ADMIN_TOKEN is set
   --json                 prints JSON. Exit code: 0 no check failed, 1 a check failed, 2 the checks could not run`
 
-/** Reads the arguments, or returns the usage for --help. Throws a `UsageError`. */
-export async function readOptions(args: string[]): Promise<Options | { usage: string }> {
+/** Reads the arguments, or returns the usage for --help. `env` holds the settings of a Culvert on this machine. Throws a `UsageError`. */
+export async function readOptions(args: string[], env: Environment): Promise<Options | { usage: string }> {
   const { values, positionals } = parse(args)
   if (values.help) return { usage: USAGE }
   const [site, ...rest] = positionals
@@ -51,7 +55,8 @@ export async function readOptions(args: string[]): Promise<Options | { usage: st
     dsn: readDsn(values.dsn),
     filterLists: await Promise.all((values.list ?? []).map(readList)),
     closedPorts: values.closed?.split(',').map(readPort) ?? defaultClosedPorts(readSite(site)),
-    admin: readAdmin(values),
+    admin: readAdmin(values, env),
+    env,
     json: values.json ?? false,
   }
 }
@@ -83,7 +88,7 @@ function withPasswordFile(args: readonly string[]): string[] {
   return args.flatMap((arg, index) => {
     const next = args[index + 1] ?? '--'
     const isAlone = arg === '--password-file' && (next.startsWith('--') || /^https?:/.test(next))
-    return isAlone ? [arg, GENERATED_PASSWORD_FILE] : [arg]
+    return isAlone ? [`${arg}=`] : [arg]
   })
 }
 
@@ -127,11 +132,10 @@ async function readList(location: string): Promise<string> {
   return response.text()
 }
 
-function readAdmin(values: {
-  admin?: string[]
-  'password-file'?: string
-  'token-file'?: string
-}): AdminAccess | undefined {
+function readAdmin(
+  values: { admin?: string[]; 'password-file'?: string; 'token-file'?: string },
+  env: Environment,
+): AdminAccess | undefined {
   const { admin, 'password-file': passwordFile, 'token-file': tokenFile } = values
   const secret = tokenFile ?? passwordFile
   if (admin === undefined && secret === undefined) return undefined
@@ -147,7 +151,13 @@ function readAdmin(values: {
     throw new UsageError(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
   const token = tokenFile
     ? readFile('--token-file', tokenFile)
-    : deriveAdminToken(readFile('--password-file', secret))
+    : passwordFile
+      ? deriveAdminToken(readFile('--password-file', passwordFile))
+      : readAdminToken(new SettingsReader(env, []))
+  if (token === undefined)
+    throw new UsageError(
+      '--password-file: the settings have no OPERATOR_PASSWORD; name the file that holds the password of these tunnels.',
+    )
   return { urls: urls.map((url) => new URL(url).origin), token }
 }
 

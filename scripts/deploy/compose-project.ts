@@ -10,6 +10,7 @@ export type Service = {
   image?: string
   build?: object
   depends_on?: Record<string, object>
+  environment?: Record<string, string | null>
 }
 
 export class ComposeProject {

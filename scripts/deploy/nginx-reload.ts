@@ -49,6 +49,14 @@ export async function applyToNginx(
   }
 }
 
+/** Returns whether the settings give another configuration than the one that nginx has. */
+export function isRenderedAnew(project: ComposeProject, renderer: string): boolean {
+  const render = `node deploy/nginx/write-config.ts ${NEXT} --check-all && cmp ${NEXT} ${CURRENT}`
+  return (
+    project.docker('compose', 'run', '--rm', '--no-deps', '-T', renderer, 'sh', '-c', render).status !== 0
+  )
+}
+
 /** Returns whether the compose files describe another container than the one that runs. */
 function isOutdated(project: ComposeProject, name: string, container: string): boolean {
   const label = '{{index .Config.Labels "com.docker.compose.config-hash"}}'

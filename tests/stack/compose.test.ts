@@ -8,7 +8,7 @@ import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.
 import { callDocker } from '../support/docker/engine.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
 import { it } from '../support/docker/fixtures.ts'
-import { askDoctor } from '../support/doctor/doctor.ts'
+import { askDoctorOf } from '../support/doctor/doctor.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
@@ -107,8 +107,17 @@ describe('The containers of compose', requires('docker'), () => {
     const args = [stack.url, '--json', ...inside.flatMap((address) => ['--admin', `http://${address}:9091`])]
     const passwordFile = join(folder, 'password')
     await writeFile(passwordFile, PASSWORD)
-    const { checks } = await askDoctor(...args, '--password-file', passwordFile)
+    const { checks } = await askDoctorOf(stack.env, ...args, '--password-file', passwordFile)
     expect(checks.filter(({ result }) => result !== 'pass')).toEqual([])
+    const changed = { ...stack.env, STORM_LIMIT: '7 enforce', ADDRESS_RATE: '9' }
+    const after = await askDoctorOf(changed, ...args, '--password-file', passwordFile)
+    expect(after.checks.filter(({ result }) => result === 'fail')).toEqual([
+      expect.objectContaining({
+        name: 'settings',
+        message:
+          'tunnel runs with other values of ADDRESS_RATE, STORM_LIMIT. nginx runs with another configuration than these settings give.',
+      }),
+    ])
   })
 
   it('exit with 0 when they are stopped', async ({ stack }) => {

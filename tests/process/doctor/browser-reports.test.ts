@@ -33,7 +33,7 @@ describe('The check of browser reports', requires('nginx'), () => {
       env: { LAB: 'off' },
       change,
     })
-    const unset = { dsn: undefined, path: undefined, admin: undefined, json: false }
+    const unset = { dsn: undefined, path: undefined, admin: undefined, env: {}, json: false }
     const options = { site: nginx.url, filterLists: [], closedPorts: [], ...unset }
     return await browserReports.run(await openDeployment(options))
   }

@@ -1,4 +1,4 @@
-/** Doctor with `--password-file` alone, which finds the password and the admin ports of `npm start`. */
+/** Doctor with `--password-file` alone, which finds the password in the settings and the admin ports of `npm start`. */
 
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ async function copyDoctor(folder: string): Promise<void> {
 }
 
 describe('npm run doctor --password-file', () => {
-  it('uses the files of npm start', async () => {
+  it('uses .env and the admin ports of npm start', async () => {
     await using folder = await makeFolder()
     await copyDoctor(folder.path)
     await using tunnel = await startTunnel({ env: { ADMIN_TOKEN: '', OPERATOR_PASSWORD: PASSWORD } })
     await using page = await startUpstream('page', (_, response) => response.end())
-    await writeFile(join(folder.path, '.culvert/operator-password'), `${PASSWORD}\n`)
+    await writeFile(join(folder.path, '.env'), `OPERATOR_PASSWORD="${PASSWORD}"\n`)
     await writeFile(join(folder.path, '.culvert/admin-ports'), `${tunnel.adminUrl}\n`)
     const closed = String(await freePort())
     const flags = ['--json', '--closed', closed, '--password-file']

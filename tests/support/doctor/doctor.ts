@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import type { Environment } from '../../../contract/settings.ts'
 import type { Result } from '../../../doctor/check.ts'
 import { runDoctor } from '../../../doctor/doctor.ts'
 import { NODE } from '../node.ts'
@@ -12,8 +13,13 @@ export type Told = { name: string; result: Result; message: string; verifies: st
 export type Diagnosis = { code: number; text: string; checks: Told[] }
 
 /** Runs the doctor in the process of the test, which saves a start of Node.js. */
-export async function askDoctor(...args: string[]): Promise<Diagnosis> {
-  const { code, text } = await runDoctor(args)
+export function askDoctor(...args: string[]): Promise<Diagnosis> {
+  return askDoctorOf({ PATH: process.env.PATH, COMPOSE_PROJECT_NAME: 'culvert-runs-nowhere' }, ...args)
+}
+
+/** Runs the doctor with the settings of a stack. */
+export async function askDoctorOf(env: Environment, ...args: string[]): Promise<Diagnosis> {
+  const { code, text } = await runDoctor(args, env)
   return read(args, code, `${text}\n`)
 }
 

@@ -12,7 +12,7 @@ describe('readOptions', () => {
     [['http://[::1]:8080'], []],
     [['http://127.0.0.1', '--closed', '9091'], [9091]],
   ])('of %j names the ports that must be closed: %j', async (args, closedPorts) => {
-    expect(await readOptions(args)).toMatchObject({ closedPorts })
+    expect(await readOptions(args, {})).toMatchObject({ closedPorts })
   })
 
   it.each([
@@ -25,7 +25,7 @@ describe('readOptions', () => {
       /need --admin, since neither npm start nor Compose runs a tunnel here/,
     ],
   ])('rejects %s', async (_, args, words) => {
-    const reading = readOptions(args)
+    const reading = readOptions(args, {})
     await expect(reading).rejects.toThrow(UsageError)
     await expect(reading).rejects.toThrow(words)
   })

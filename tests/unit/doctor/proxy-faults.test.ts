@@ -132,6 +132,7 @@ describe('A proxy in front of a tunnel without nginx', () => {
       filterLists: [],
       closedPorts: [front.port],
       admin: { urls: [tunnel.adminUrl], token: tunnel.token },
+      env: {},
       json: false,
     })
     const diagnosis = await runChecks(CHECKS, deployment)

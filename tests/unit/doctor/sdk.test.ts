@@ -54,6 +54,7 @@ describe('The checks of the SDK', () => {
       filterLists,
       closedPorts: [],
       admin: { urls: [of.adminUrl], token: of.token },
+      env: {},
       json: false,
     })
     const diagnosis = await runChecks(checks, deployment)
