@@ -72,10 +72,12 @@ export const TUNNEL = {
       "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
       { isMounted: true },
     ),
+  }),
+  ...section(PRIVACY, ['nginx', 'tunnel'], {
     CLIENT_ADDRESS: setting(
       is.oneOf('forward', 'truncate', 'omit'),
       'forward',
-      'Client address that Sentry, the spool and the inbox get: all of it, its network (/24 of IPv4, /48 of IPv6), or none.',
+      "Client address that Sentry, the spool, the inbox and nginx's access log get: all of it, its network (/24 of IPv4, /48 of IPv6), or none.",
     ),
   }),
   ...section(LIMITS, ['nginx', 'tunnel'], {

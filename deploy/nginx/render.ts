@@ -57,6 +57,7 @@ export function readNginxConfig(env: Environment, problems: string[]) {
       : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
+    clientAddress: settings.read('CLIENT_ADDRESS'),
     ...readListeners(settings),
     tlsFolder: settings.read('TLS_FOLDER'),
     tunnels,
@@ -191,6 +192,10 @@ function valuesOf(config: NginxConfig): Values {
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     ADDRESS_RATE: addressRate > 0 ? [String(addressRate)] : [],
     ADDRESS_BURST: addressRate > 0 ? [String(addressRate * BURST_SECONDS)] : [],
+    FULL_ADDRESS: config.clientAddress === 'forward' ? ['forward'] : [],
+    NETWORK_ADDRESS: config.clientAddress === 'truncate' ? ['truncate'] : [],
+    // nginx adds the client address to messages about requests. It logs those of other levels only while CLIENT_ADDRESS allows addresses.
+    ERROR_LEVEL: [config.clientAddress === 'forward' ? 'crit' : 'emerg'],
     LISTEN: config.listen,
     INNER_LISTEN: config.innerListen,
     INNER_PORT: [String(portOf(config.innerListen[0] ?? ''))],

@@ -462,7 +462,11 @@ describe('Values of the chart', requires('helm'), () => {
   })
 
   it('serve HTTPS with the certificate of a Secret, and redirect HTTP to it', () => {
-    const all = renderChart({ nginx: { tlsSecret: 'shop-tls' }, service: { nodePorts: { https: 30443 } } })
+    const all = renderChart({
+      nginx: { tlsSecret: 'shop-tls' },
+      service: { nodePorts: { https: 30443 } },
+      settings: { CLIENT_ADDRESS: 'omit' },
+    })
     const { spec } = named(servicesOf(all), 'culvert')
     expect(spec).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
     expect(spec?.ports).toEqual([
@@ -479,6 +483,7 @@ describe('Values of the chart', requires('helm'), () => {
         listenRedirect: ['8080', '[::]:8080'],
         innerListen: ['8081', '[::]:8081'],
         tlsFolder: '/culvert/tls',
+        clientAddress: 'omit',
       },
       [],
     ])

@@ -314,3 +314,31 @@ async function get(
   )
   await text(response)
 }
+
+const ADDRESSES = [
+  '203.0.113.77',
+  '2001:db8:85a3:1::7',
+  '2001:db8:85a3::7',
+  '2001:db8::1:7',
+  '2001::7',
+  '::1',
+]
+
+describe('The access log of nginx', requires('nginx'), () => {
+  it.each([
+    ['forward', ADDRESSES],
+    ['truncate', ['203.0.113.0', '2001:db8:85a3::', '2001:db8:85a3::', '2001:db8::', '2001::', '']],
+    ['omit', ['', '', '', '', '', '']],
+  ])('has the client address as CLIENT_ADDRESS=%s says', async (mode, logged) => {
+    await using web = await startUpstream('web')
+    await using nginx = await startNginx({
+      tunnels: [web.address],
+      web: web.address,
+      env: { CLIENT_ADDRESS: mode, TRUSTED_PROXIES: '127.0.0.0/8' },
+    })
+    for (const address of ADDRESSES)
+      await post(nginx.url, { path: '/', method: 'GET', headers: { 'x-forwarded-for': address } })
+    await until(async () => nginx.logged().length === ADDRESSES.length)
+    expect(nginx.logged().map(({ client }) => client)).toEqual(logged)
+  })
+})

@@ -53,6 +53,16 @@ describe('TUNNEL_PATHS', () => {
   })
 })
 
+describe('CLIENT_ADDRESS', () => {
+  it.each([
+    ['forward', 'crit'],
+    ['truncate', 'emerg'],
+    ['omit', 'emerg'],
+  ])('%s leaves messages of level %s in the error log, which have the client address', (mode, level) => {
+    expect(lines({ CLIENT_ADDRESS: mode }, 'error_log')).toEqual([`error_log stderr ${level};`])
+  })
+})
+
 describe('LAB', () => {
   const DSN = 'https://abc@o123.ingest.us.sentry.io/456'
 
