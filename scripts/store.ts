@@ -19,14 +19,16 @@ import {
 import { findAdminPorts } from '../doctor/local-admin-ports.ts'
 import { type HttpResponse, NoResponse, send } from '../doctor/request.ts'
 import { explain, readEnvironment, UserError, withKeptPassword } from './environment.ts'
+import { drain } from './store/drain.ts'
 
 const USAGE = `npm run store -- list [--state ${ENTRY_STATES.join('|')}] [selection] [--limit N] [--after NEXT] [--json]
 npm run store -- find EVENT_ID [--json]
 npm run store -- resend --state ${RESENDABLE_STATES.join('|')} [selection] [--limit N] [--dry-run]
 npm run store -- resend --id ID [--dry-run]
 npm run store -- status | stop [--json]
+npm run store -- drain SPOOL_URL
 Lists pending envelopes, dead letters and kept envelopes, says what became of an event, and sends envelopes again. status shows the
-progress of that, and stop ends it. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
+progress of that, and stop ends it. drain delivers what is pending in a spool that was in use before. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
   --project NAME         host/project as in the console, or a DSN
   --event ID             event ID
   --from, --to TIME      end of the delivery, as 2026-11-26T00:00Z, or in milliseconds since 1970
@@ -62,18 +64,19 @@ type Admin = { urls: readonly string[]; token: string }
 
 async function run(args: string[]): Promise<void> {
   const { values, positionals } = parse(args)
-  const [command, eventId, ...rest] = positionals
+  const [command, argument, ...rest] = positionals
   if (values.help) return console.log(USAGE)
-  if (rest.length > 0 || (eventId !== undefined && command !== 'find'))
-    throw new UserError(`"${rest[0] ?? eventId}" is not expected here.\n${USAGE}`)
+  if (rest.length > 0 || (argument !== undefined && command !== 'find' && command !== 'drain'))
+    throw new UserError(`"${rest[0] ?? argument}" is not expected here.\n${USAGE}`)
   if (command === 'list') return list(openAdmin(values), values)
-  if (command === 'find' && eventId !== undefined) return find(openAdmin(values), eventId, values)
+  if (command === 'find' && argument !== undefined) return find(openAdmin(values), argument, values)
+  if (command === 'drain' && argument !== undefined) return drain(argument)
   if (command === 'resend') return resend(openAdmin(values), values)
   if (command === 'status')
     return showStatus(await ask<ResendStatus>(openAdmin(values), 'GET', '/store/resend'), values)
   if (command === 'stop')
     return showStatus(await ask<ResendStatus>(openAdmin(values), 'DELETE', '/store/resend'), values)
-  throw new UserError(`name list, find EVENT_ID, resend, status or stop.\n${USAGE}`)
+  throw new UserError(`name list, find EVENT_ID, resend, status, stop or drain SPOOL_URL.\n${USAGE}`)
 }
 
 async function list(admin: Admin, flags: Flags): Promise<void> {

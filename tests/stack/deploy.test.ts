@@ -169,7 +169,11 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 
   it('when npm run deploy moves the spool to NATS, which it starts', async () => {
     const settings = { COMPOSE_PROFILES: 'cluster', SPOOL_URL: 'nats://nats:4222' }
+    sentry.answer({ status: 503 })
+    await traffic.more(BEFORE) // into the SQLite file
     await deploy(stack, settings)
+    sentry.answer({})
+    await script('scripts/store.ts', stack.env, 'drain', 'file:///spool/spool.db')
     const [status] = await askEach(stack, '/status')
     expect(JSON.parse(status ?? '').spool).toMatchObject({
       writable: true,
@@ -200,13 +204,12 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
 })
 
 function deploy({ env }: Compose, settings: NodeJS.ProcessEnv, ...flags: string[]) {
-  const options = {
-    cwd: ROOT,
-    env: { ...env, ...settings },
-    timeout: 280_000,
-    killSignal: 'SIGKILL',
-  } as const
-  return promisify(execFile)(NODE, ['scripts/deploy.ts', ...flags], options)
+  return script('scripts/deploy.ts', { ...env, ...settings }, ...flags)
+}
+
+function script(file: string, env: NodeJS.ProcessEnv, ...args: string[]) {
+  const options = { cwd: ROOT, env, timeout: 280_000, killSignal: 'SIGKILL' } as const
+  return promisify(execFile)(NODE, [file, ...args], options)
 }
 
 /** Returns the different revisions of the containers' images. */

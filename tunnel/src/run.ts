@@ -5,12 +5,13 @@ import { trustCertificates } from 'contract/certificates'
 import type { Environment } from 'contract/settings'
 import { findUnknown } from 'contract/unknown-settings'
 import { readConfigOrExit } from './config/startup-errors.ts'
-import { openServices } from './services.ts'
+import { openServices, type Services } from './services.ts'
 import { createTunnel } from './tunnel.ts'
 
 const STOP_MS = 15_000 // shorter than Compose's stop_grace_period
 
-export async function run(env: Environment): Promise<void> {
+/** Starts a tunnel, and returns what it consists of. */
+export async function run(env: Environment): Promise<Services> {
   process.umask(0o077) // files hold error reports and client addresses
   const config = readConfigOrExit(env)
   if (config.caFile) trustCertificates(config.caFile)
@@ -24,6 +25,7 @@ export async function run(env: Environment): Promise<void> {
     await tunnel.stop().catch(onSecondError)
   })
   await tunnel.start()
+  return services
 
   function onSecondSignal(signal: string): void {
     exitNow({ signal }, 'second signal')

@@ -1,0 +1,36 @@
+/** Drain of a spool that the tunnels no longer use. */
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { errorOf } from '../../support/envelopes.ts'
+import { NODE, ROOT } from '../../support/node.ts'
+import { post } from '../../support/post.ts'
+import { startSentry } from '../../support/sentry/sentry.ts'
+import { STORES } from '../../support/spool/shared-stores.ts'
+import { makeFolder } from '../../support/temporary-folder.ts'
+import { settingsOf } from '../../support/tunnel/running.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
+
+it('node tunnel/src/commands/drain.ts delivers what is pending, and ends with 0', async () => {
+  await using store = await STORES['SQLite file']()
+  await using sentry = await startSentry()
+  await using folder = await makeFolder()
+  const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
+  const ids = [1, 2, 3].map((n) => `${n}`.repeat(32))
+  sentry.answer({ status: 503 })
+  const tunnel = await startTunnel({ env })
+  for (const id of ids) {
+    const body = errorOf(sentry.dsn(), { event_id: id })
+    expect(await post(tunnel.url, { body })).toMatchObject({ outcome: 'spooled' })
+  }
+  await tunnel.stop()
+  sentry.requests.length = 0
+  sentry.answer({})
+  const { stdout } = await promisify(execFile)(NODE, ['tunnel/src/commands/drain.ts'], {
+    cwd: ROOT,
+    env: { ...settingsOf(folder.path, env), SPOOL_URL: store.url },
+  })
+  expect(stdout).toMatch(/^3 pending\.\n(.+\n)*Nothing is pending\. .+\n$/)
+  expect(sentry.requests.map(({ header }) => header.event_id).sort()).toEqual(ids)
+})

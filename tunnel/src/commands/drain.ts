@@ -1,0 +1,35 @@
+/**
+ * Command that delivers what is pending in the spool at SPOOL_URL, and ends. It serves no browsers, and is for a spool that the tunnels no longer
+ * use: `SPOOL_URL=file:///spool/spool.db node tunnel/src/commands/drain.ts`.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { run } from '../run.ts'
+
+const LOOK_MS = 1_000
+
+// Ports that nobody knows: it gets no requests.
+const own = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: process.env.LOG_LEVEL || 'error' }
+const { sentry } = await run({ ...process.env, ...own })
+let last: string | undefined
+for (;;) {
+  const left = await describePending()
+  if (left !== last)
+    console.log(left ?? 'Nothing is pending. Dead letters and kept envelopes stay where they are.')
+  if (left === undefined) break
+  last = left
+  await wait(LOOK_MS)
+}
+process.kill(process.pid, 'SIGTERM') // stops as a tunnel does
+
+/** Returns a sentence on what is pending and what it waits for; `undefined` when nothing is. */
+async function describePending(): Promise<string | undefined> {
+  try {
+    const { envelopes } = await sentry.spool.totals()
+    if (envelopes === 0) return undefined
+    const away = sentry.upstreams.state().filter(({ breaker }) => breaker.open)
+    return `${envelopes} pending.${away.map(({ origin }) => ` ${origin} does not respond.`).join('')}`
+  } catch (error) {
+    return `The spool does not respond: ${(error as Error).message}.`
+  }
+}
