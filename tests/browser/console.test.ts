@@ -261,34 +261,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('navigation', { name: 'Console' }).waitFor()
   })
 
-  it('keeps the counts of a killed replica, and those that were known when none responds', async ({
-    consoleSite,
-  }) => {
-    await using visitor = await consoleSite.operator()
-    const { page } = visitor
-    await page.getByRole('listitem').filter({ hasText: '3 replicas' }).first().waitFor()
-    const { delivered = 0 } = await consoleSite.counted()
-    await consoleSite.sendMany(9, consoleSite.newError, 200)
-    await expect.poll(() => shown(page, 'delivered directly')).toBe(delivered + 9)
-    await consoleSite.site.tunnels[2]?.kill()
-    await page.getByText(/does not respond\. Check its log/).waitFor()
-    expect(await shown(page, 'delivered directly')).toBe(delivered + 9)
-    await consoleSite.sendMany(5, consoleSite.newError, 200)
-    await expect.poll(() => shown(page, 'delivered directly')).toBe(delivered + 14)
-    for (const tunnel of consoleSite.site.tunnels.slice(0, 2)) await tunnel.kill()
-    await page.getByText('3 replicas do not respond').waitFor()
-    expect(await shown(page, 'delivered directly')).toBe(delivered + 14)
-    await page.getByRole('region', { name: 'Results' }).getByText('incomplete').waitFor()
-    await page
-      .getByText(/^Figures of .* are missing: no response\./)
-      .first()
-      .waitFor()
-    expect(await page.getByText('No SENTRY_DSN is set.').count()).toBe(0) // and the page does not say so
-    await page.reload()
-    await page.getByRole('region', { name: 'Envelope flow' }).getByText('unknown').first().waitFor()
-    expect(await page.getByRole('region', { name: 'Results' }).count()).toBe(0)
-  })
-
   /** Returns the sum of a chart's figures over all minutes. */
   async function sumsOf(page: Page, title: string): Promise<Record<string, number>> {
     const drawn = page.getByRole('figure').filter({ hasText: title })

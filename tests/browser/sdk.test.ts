@@ -49,21 +49,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     return found
   }
 
-  it('reports an error of the first script, before the SDK is there', async () => {
-    visitor.expectTrouble(/uncaught Error: in the first script/)
-    await site.open(visitor.page, `${TAG}${script("throw new Error('in the first script')")}`)
-    expect(await site.event('in the first script')).toMatchObject({
-      release: 'shop@1',
-      environment: 'test',
-      exception: {
-        values: [
-          { mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' }, stacktrace: {} },
-        ],
-      },
-    })
-    expect(site.countEvents('in the first script')).toBe(1)
-  })
-
   it('reports a rejection and calls to Sentry from before the SDK is there, in their order', async () => {
     visitor.expectTrouble(/uncaught Error: rejected early/)
     await site.open(
@@ -377,22 +362,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await page.waitForFunction('window.isClosed')
     expect(await page.locator('#culvert-report-dialog').count()).toBe(0)
     expect(await page.locator('button:focus').count()).toBe(1)
-  })
-
-  it('sends at the next visit what the tunnel answered with 503', async () => {
-    const { page } = visitor
-    visitor.expectTrouble(/503/)
-    visitor.allowTrouble(/ERR_ABORTED/) // of a post that is under way when the page is closed
-    await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
-    await site.open(page, TAG)
-    await page.waitForFunction('Sentry.getClient')
-    await page.evaluate("Sentry.captureMessage('kept for the next visit')")
-    await expect.poll(() => visitor.troubles).toContainEqual(expect.stringMatching(/503/)) // the SDK stores the envelope before it posts it
-    await expect.poll(() => countStored(page, site.query)).toBe(1)
-    await page.close()
-    const next = await page.context().newPage()
-    await site.open(next, TAG)
-    await site.event('kept for the next visit')
   })
 
   it('keeps the envelopes of two projects apart', async () => {

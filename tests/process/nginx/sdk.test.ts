@@ -112,19 +112,6 @@ describe('The SDK', requires('nginx'), () => {
     },
   )
 
-  it('has the sizes in docs/install.md, give or take 1 KB', () => {
-    const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
-    const rows = page.matchAll(/^\| `(\w+)` \|.+\| (\d+) \| (\d+) \| (\d+) \|$/gm)
-    const sizes = Object.fromEntries(
-      Array.from(rows, ([, name = '', ...kilobytes]) => [name, kilobytes.map(Number)]),
-    )
-    expect(page).toContain(`Of version ${manifest.version}, in KB`)
-    expect(Object.keys(sizes)).toEqual(Object.keys(manifest.bundles))
-    for (const [name, { raw, gzip, br }] of Object.entries(manifest.bundles))
-      for (const [index, bytes] of [raw, gzip, br].entries())
-        expect(Math.abs((sizes[name]?.[index] ?? 0) - bytes / 1000), name).toBeLessThan(1)
-  })
-
   it('keeps its bundles small', () => {
     const { errors, tracing, replay, feedback } = manifest.bundles
     expect(errors.gzip).toBeLessThan(40_300)

@@ -3,11 +3,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { REJECTIONS } from '../../../contract/rejections.ts'
-import { REMOVED } from '../../../contract/settings/removed-settings.ts'
 import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { findUnknown } from '../../../contract/unknown-settings.ts'
-import { CHECKS } from '../../../doctor/checks.ts'
 import { lostSettings } from '../../../scripts/deploy.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { NODE, ROOT } from '../../support/node.ts'
@@ -168,20 +165,6 @@ describe('findUnknown', () => {
     expect(findUnknown({ ADDRESS_BURST: '100' })).toEqual([
       'ADDRESS_BURST is no longer a setting and has no effect. The burst is ten seconds of ADDRESS_RATE: set that.',
     ])
-  })
-
-  it('names no setting as removed', () => {
-    expect(SETTING_NAMES.filter((name) => REMOVED[name] !== undefined)).toEqual([])
-  })
-
-  it('knows no removed setting that a remedy of the doctor or of a rejection names', () => {
-    const remedies = [
-      ...CHECKS.map(({ remedy }) => remedy),
-      ...Object.values(REJECTIONS).map(({ fix }) => fix),
-    ]
-    const named = remedies.flatMap((remedy) => remedy?.match(/\b[A-Z][A-Z_]+\b/g) ?? [])
-    expect(named).toContain('ADMIN_PORT')
-    expect(named.filter((name) => REMOVED[name] !== undefined)).toEqual([])
   })
 
   it('accepts settings, and variables of other programs', () => {

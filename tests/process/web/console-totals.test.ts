@@ -183,20 +183,6 @@ describe('The counts of the console', () => {
     await expect.poll(shown).toEqual(words)
   })
 
-  it('explain a rejection by the setting that would have accepted it, with its value', async () => {
-    await send(Buffer.alloc(MAX_BYTES + 1), 413, ['', 'none', 'rejected'], UNREAD)
-    await lookForAll()
-    const settings = async () => {
-      const page = await pageText('/console/rejections')
-      const shown = page.matchAll(/<dt>([A-Z_]+)<\/dt><dd[^>]*>([^<]*)</g)
-      return Object.fromEntries([...shown].map(([, name, value]) => [name, value]))
-    }
-    await expect.poll(settings).toEqual({ MAX_ENVELOPE_BYTES: String(MAX_BYTES), SENTRY_DSN: env.SENTRY_DSN })
-    await expect
-      .poll(() => pageText('/console/rejections'))
-      .toMatch(/declined.*Sentry declined it\..*401 or 403/s)
-  })
-
   it('contain a rate limit of Sentry, its end, and what it held back', async () => {
     sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '600:replay:key' } })
     const before = Date.now()
@@ -207,32 +193,6 @@ describe('The counts of the console', () => {
     expect((limits[0]?.until ?? 0) - before).toBeGreaterThanOrEqual(600_000 - 1_000)
     expect(changesOf(overview)).toContain(`Sentry rate-limits ${project('2')} replay`)
     await expect.poll(() => pageText('/console/projects')).toContain('replay, ends')
-  })
-
-  it('contain for each outcome other than delivered the number, and the first and the last time', async () => {
-    const known = async () => {
-      const page = await pageText('/console/rejections')
-      const cards = page
-        .replaceAll(/<script.*?<\/script>/gs, '')
-        .split('<li class="panel')
-        .slice(1)
-      const rows = cards.map((card) => {
-        const [, outcome] = /outcome=(\w+)/.exec(card) ?? []
-        const [, reason = ''] = /reason=([\w-]+)/.exec(card) ?? []
-        const [, count] = /tabular-nums">(\d+) envelopes?<\/span>/.exec(card) ?? []
-        const times = /First <time dateTime="([^"]+)".*last <time dateTime="([^"]+)"/.exec(card)?.slice(1)
-        const isPast = times?.every((time) => Date.parse(time) <= Date.now())
-        return [`${outcome} ${reason}`, Number(count), isPast]
-      })
-      return rows.sort()
-    }
-    await expect.poll(known).toEqual([
-      ['declined ', 1, true],
-      ['rate_limited ', 1, true],
-      ['rejected dsn-unknown', 4, true],
-      ['rejected envelope-too-large', 1, true],
-      ['rejected not-an-envelope', 3, true],
-    ])
   })
 
   it('keep the counts of a killed replica, and show it and one that starts', async () => {

@@ -9,7 +9,7 @@ export type LogLine = { msg?: string; receipt?: Receipt; [field: string]: unknow
 /** Token of the admin ports, unless a test sets another. */
 export const TOKEN = 'token-of-the-tests'
 
-const SPOOL_BYTES = 64 * 1024 * 1024 // 64 MiB: the spool's reserve of a larger one takes longer to write
+const SPOOL_BYTES = 32 * 1024 * 1024 // 32 MiB: the spool's reserve of a larger one takes longer to write
 
 /** Settings with which a busy machine does not make Sentry late. Tests of a slow Sentry set their own. */
 export const PATIENT_UPSTREAM = {
