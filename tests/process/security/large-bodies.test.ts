@@ -11,7 +11,8 @@ import { startSmallTunnel } from '../../support/security/small-tunnel.ts'
 import type { Uploads } from '../../support/security/uploads.ts'
 
 const UPLOADS = 200
-/** The full size: UPLOAD_MB=20. Without `multi_accept` in nginx.conf, p99 is above the limit at that size only. */
+/** Uploads of the full size show in p99 that nginx.conf lacks `multi_accept`. Smaller ones measure only how busy the machine is. */
+const FULL_MB = 20
 const MB = Number(process.env.UPLOAD_MB ?? 2)
 const P99_MS = 1_000
 const EVERY_MS = 25 // between two small envelopes
@@ -28,7 +29,7 @@ describe(
   `While ${UPLOADS} uploads of ${MB} MB arrive at the same time, two tunnels`,
   requires('nginx', 'proc'),
   () => {
-    it('answer small envelopes with p99 below 1 s, and accept every upload', async () => {
+    it('answer all small envelopes, and accept every upload', async () => {
       const [sentry, uploader] = [startThread('sentry-thread.ts'), startThread('uploads.ts')]
       const [dsn]: string[] = await once(sentry, 'message')
       if (!dsn) throw new Error('no Sentry')
@@ -45,7 +46,7 @@ describe(
       console.log(`uploads: ${JSON.stringify(statuses)};`, describeTraffic(live))
       expect(statuses?.[200]).toBe(UPLOADS)
       expect(live.statuses[200]).toBe(live.count)
-      expect(live.p99).toBeLessThan(P99_MS)
+      if (MB >= FULL_MB) expect(live.p99).toBeLessThan(P99_MS)
     })
 
     /** Starts one of the worker threads, so that the thread of the test only measures. */

@@ -108,6 +108,7 @@ describe('The status', () => {
     expect(held.headers['x-culvert-outcome']).toBe('spooled')
     expect(sentry.requests).toHaveLength(arrived)
     expect((await status()).upstreams[0].has_responded).toBe(false)
+    tunnel.advanceClock(10_000) // to the next probe
     await until(async () => (await status()).upstreams[0].has_responded)
   })
 })
