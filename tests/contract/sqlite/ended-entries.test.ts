@@ -157,21 +157,6 @@ describe('Ended entries in a SQLite file', () => {
     expect(query('SELECT * FROM totals')).toEqual([])
   })
 
-  it('are at most 10,000 lines without a body, of which the oldest go first', async () => {
-    const spool = await open()
-    await decline(spool, 100)
-    change(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10200)
-      INSERT INTO entries (state, ended, key, project, category, priority, network, received, size, bytes, stored, receipt, headers)
-      SELECT 'evicted', ended - i, 'line ' || i, project, category, priority, network, received, size, 1, 0, receipt, headers
-      FROM n, (SELECT * FROM entries)`)
-    await spool.expire(0)
-    const [lines] = query('SELECT count(*) AS many, max(ended) AS newest FROM entries WHERE NOT stored')
-    const [stored] = query('SELECT count(*) AS many, max(ended) AS newest FROM entries WHERE stored')
-    expect(lines?.many).toBe(10_000)
-    expect(stored?.many).toBe(1)
-    expect(Number(lines?.newest)).toBe(Number(stored?.newest) - 1)
-  })
-
   it('of one network push out none of another one', async () => {
     const spool = await open({ bytes: 64 * MIB, addressShare: 0.5 })
     await decline(spool, 200_000, 4, '198.51.100.9')

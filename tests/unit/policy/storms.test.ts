@@ -9,7 +9,7 @@ import { markEventAttachment } from '../../../tunnel/src/envelope/items.ts'
 import { Context } from '../../../tunnel/src/pipeline/pipeline.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 import { type StormSettings, Storms, stormStage } from '../../../tunnel/src/policy/storms.ts'
-import { summariseBytes } from '../../../tunnel/src/store/entry-summary.ts'
+import { Summariser } from '../../../tunnel/src/store/entry-summary.ts'
 import { EVENT_ID, envelopeOf, type Part } from '../../support/envelopes.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
 import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
@@ -114,7 +114,9 @@ describe('Storm protection', () => {
     const { items } = readEnvelope(body, (type) => storms.reads(type))
     markEventAttachment(items)
     for (const item of [...items, ...items]) storms.isExcess('p', item)
-    const { group } = summariseBytes({ receipt: 'r' }, body)
+    const summariser = new Summariser()
+    summariser.push(body)
+    const { group } = summariser.end({ receipt: 'r' })
     expect(storms.active()).toMatchObject([{ fingerprint: group }])
   })
 

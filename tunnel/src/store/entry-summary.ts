@@ -1,6 +1,5 @@
 /** Summary of an envelope for the list of the inbox: title, group, and the fields that can be searched. */
 
-import { closeSync, openSync, readSync } from 'node:fs'
 import {
   type Name,
   nameOf,
@@ -50,94 +49,55 @@ const MAX_TIME = 8.64e15 // of a Date
 
 const MAX_TYPES = 100 // a sender may name a thousand types of 64 KiB
 const MAX_TYPE_LENGTH = 64
-const CHUNK_BYTES = 256 * 1024
-const HEAD_BYTES = 1024 * 1024
+const KEPT_BYTES = 4 * 1024 * 1024 // of the payloads in memory
 
 /** Labels of the envelope that a search finds. */
 type Ids = { receipt: string; eventId?: string | undefined }
 
-/** Returns bytes of an envelope, by their positions. */
-type ReadBytes = (start: number, end: number) => Buffer
+/** Summarises an envelope whose chunks are pushed. Neither the types of its items nor their payloads are trusted. */
+export class Summariser {
+  readonly #reader: EnvelopeReader
+  /** It cannot be parsed. */
+  #isBroken = false
 
-/** Summarises an envelope. Neither the types of its items nor their payloads are trusted. */
-export function summariseBytes(ids: Ids, body: Uint8Array): Summary {
-  const envelope = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return summariseItems(ids, itemsOf([envelope]), (start, end) => envelope.subarray(start, end))
-}
-
-/** Summarises an envelope in a file, of which no more than a chunk or a payload is in memory. */
-export function summariseFile(ids: Ids, path: string): Summary {
-  const file = openSync(path, 'r')
-  const read: ReadBytes = (start, end) => {
-    const bytes = Buffer.allocUnsafe(end - start)
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start))
+  constructor() {
+    const unread = new Set<string>(TITLE_TYPES)
+    const keep = (type: string) => unread.delete(type) // the first item of each type
+    this.#reader = new EnvelopeReader({
+      ...DEFAULT_HEADER_LIMITS,
+      items: MAX_ITEMS,
+      keep,
+      keptBytes: KEPT_BYTES,
+    })
   }
-  try {
-    return summariseItems(ids, itemsOf(chunksOf(read)), read)
-  } finally {
-    closeSync(file)
-  }
-}
 
-/** Summarises an envelope that is read once. Payloads behind its first MiB are not parsed. */
-export async function summariseStream(
-  ids: Ids,
-  chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
-): Promise<Summary> {
-  const reader = createReader()
-  const head: Buffer[] = []
-  let bytes = 0
-  const readAll = async () => {
-    for await (const chunk of chunks) {
-      reader.push(chunk)
-      if (bytes < HEAD_BYTES) head.push(chunk)
-      bytes += chunk.length
+  push(chunk: Buffer): void {
+    if (!this.#isBroken) this.#parse(() => this.#reader.push(chunk))
+  }
+
+  end(ids: Ids): Summary {
+    const items = (this.#isBroken ? undefined : this.#parse(() => this.#reader.end().items)) ?? []
+    const types = JSON.stringify(items.slice(0, MAX_TYPES).map(({ type }) => type.slice(0, MAX_TYPE_LENGTH)))
+    return { types, ...describeItems(ids, items) }
+  }
+
+  #parse<T>(parse: () => T): T | undefined {
+    try {
+      return parse()
+    } catch (error) {
+      if (!(error instanceof Rejection)) throw error
+      this.#isBroken = true
+      return undefined
     }
-    return reader.end().items
   }
-  const items = await readAll().catch(noItems)
-  const start = Buffer.concat(head)
-  return summariseItems(ids, items, (from, to) => start.subarray(from, to))
-}
-
-function* chunksOf(read: ReadBytes): Generator<Buffer> {
-  for (let at = 0, chunk = read(0, CHUNK_BYTES); chunk.length > 0; chunk = read(at, at + CHUNK_BYTES)) {
-    yield chunk
-    at += chunk.length
-  }
-}
-
-/** Returns no items for an envelope that cannot be parsed. */
-function itemsOf(chunks: Iterable<Buffer>): readonly Item[] {
-  const reader = createReader()
-  try {
-    for (const chunk of chunks) reader.push(chunk)
-    return reader.end().items
-  } catch (error) {
-    return noItems(error)
-  }
-}
-
-function createReader(): EnvelopeReader {
-  return new EnvelopeReader({ ...DEFAULT_HEADER_LIMITS, items: MAX_ITEMS, keep: () => false })
-}
-
-function noItems(error: unknown): readonly Item[] {
-  if (error instanceof Rejection) return []
-  throw error
-}
-
-function summariseItems(ids: Ids, items: readonly Item[], read: ReadBytes): Summary {
-  const types = JSON.stringify(items.slice(0, MAX_TYPES).map(({ type }) => type.slice(0, MAX_TYPE_LENGTH)))
-  return { types, ...describeItems(ids, items, read) }
 }
 
 type Described = Omit<Summary, 'types'>
 
-function describeItems(ids: Ids, items: readonly Item[], read: ReadBytes): Described {
+function describeItems(ids: Ids, items: readonly Item[]): Described {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type)
-    const payload = item && readPayload(item, read)
+    const payload = item && readPayload(item)
     if (payload === 'too large') return summaryOf(ids, nameOfUnread(type), undefined, {})
     if (!payload) continue
     const name = nameOf(type, payload)
@@ -207,20 +167,13 @@ function timeOf(given: unknown): number | null {
 }
 
 /** Returns `undefined` for a payload that is no JSON. */
-function readPayload({ range: [start, end], bytes }: Item, read: ReadBytes): Json | 'too large' | undefined {
-  if (bytes > MAX_BYTES) return 'too large'
-  const payload = payloadOf(read(start, end), bytes)
+function readPayload({ bytes, payload: chunks }: Item): Json | 'too large' | undefined {
+  if (bytes > MAX_BYTES || (bytes > 0 && chunks.length === 0)) return 'too large'
+  const payload = Buffer.concat(chunks)
   if (maxValues(payload) > MAX_VALUES) return 'too large'
   try {
     return object(JSON.parse(payload.toString('utf8')))
   } catch {
     return undefined
   }
-}
-
-/** Returns the payload of an item, which follows the line of its header. */
-function payloadOf(item: Buffer, bytes: number): Buffer {
-  const header = item.findIndex((byte) => byte > 0x20) // after blank space
-  const line = item.indexOf(0x0a, Math.max(0, header))
-  return line < 0 ? Buffer.alloc(0) : item.subarray(line + 1, line + 1 + bytes)
 }

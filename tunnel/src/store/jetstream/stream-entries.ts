@@ -16,10 +16,11 @@ import type {
   StoredBody,
 } from '../../pipeline/spool.ts'
 import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
-import { DEAD_LETTER_MS, deadLetterLimits } from '../bounds.ts'
-import { summariseStream } from '../entry-summary.ts'
+import { DEAD_LETTER_MS, DEAD_LETTER_SHARE } from '../bounds.ts'
+import { Summariser } from '../entry-summary.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
+import type { Limits } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
 import { openBody } from './stream-reader.ts'
 
@@ -42,6 +43,8 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 /** Subject of the numbers of kept entries that are removed. */
 export const REMOVED = 'culvert.removed-kept'
 const MAX_RESENT = 100 // in one call
+const DEAD_LETTER_LINES = 10_000 // most of them perhaps without a body
+const BYTES_OF_LINE = 4 * 1024 // of the bound of bodies, for each line
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
@@ -156,10 +159,10 @@ export class StreamEntries implements Entries {
     const line = { ...spoolEntryOf(entry), ...end }
     if (DEAD.states.includes(end.state)) return this.#dead.add(line, body)
     delete line.resent // the server has accepted it once: it counts as resent once that is done to the kept entry
-    return this.kept.add(
-      body ? { ...line, summary: await summariseStream(entry, body.chunks()) } : line,
-      body,
-    )
+    if (!body) return this.kept.add(line, body)
+    const summariser = new Summariser()
+    for await (const chunk of body.chunks()) summariser.push(chunk)
+    return this.kept.add({ ...line, summary: summariser.end(entry) }, body)
   }
 
   /** Yields the entries with a body behind a place, stream by stream. */
@@ -197,4 +200,10 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
   const { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers } =
     entry
   return { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers }
+}
+
+/** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
+function deadLetterLimits(pendingBytes: number): Limits {
+  const bytes = pendingBytes * DEAD_LETTER_SHARE
+  return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BYTES_OF_LINE)) }
 }

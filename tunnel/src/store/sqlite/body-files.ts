@@ -9,6 +9,7 @@ import {
   linkSync,
   openSync,
   readdirSync,
+  readSync,
   rmSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -26,6 +27,23 @@ export function endedFolderOf(spoolFile: string): string {
 /** Returns a name that no other body ever has. It begins with the key of the entry. */
 export function bodyName(key: string): string {
   return `${key}.${randomUUID()}`
+}
+
+const CHUNK_BYTES = 256 * 1024
+
+/** Reads a file, of which no more than a chunk is in memory. */
+export function* readChunks(path: string): Generator<Buffer> {
+  const handle = openSync(path, 'r')
+  try {
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+      const bytes = readSync(handle, chunk)
+      if (bytes === 0) return
+      yield chunk.subarray(0, bytes)
+    }
+  } finally {
+    closeSync(handle)
+  }
 }
 
 /** A file in a second folder is a hard link, so that at any time of a crash each row has its file, and a file without a row is litter. */

@@ -12,9 +12,9 @@ import {
   type SpoolBounds,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
-import { DEAD_LETTER_MS, deadLetterLimits, networkShares } from '../bounds.ts'
-import { type Summary, summariseBytes, summariseFile } from '../entry-summary.ts'
-import type { BodyFiles } from './body-files.ts'
+import { DEAD_LETTER_MS, DEAD_LETTER_SHARE, networkShares } from '../bounds.ts'
+import { Summariser, type Summary } from '../entry-summary.ts'
+import { type BodyFiles, readChunks } from './body-files.ts'
 import { bodyOf, diskBytesOf, type Row, readEntry, SELECTED } from './entry-row.ts'
 import { bytesOfSummary, type Summaries } from './summaries.ts'
 import type { EndedKind, Usage } from './usage.ts'
@@ -47,9 +47,7 @@ CREATE INDEX IF NOT EXISTS entries_event ON entries (event_id) WHERE event_id IS
 CREATE INDEX IF NOT EXISTS entries_file ON entries (file) WHERE file IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entries_dead ON entries (ended, stored) WHERE state <> 'kept';
 CREATE INDEX IF NOT EXISTS entries_dead_network ON entries (network, ended, stored) WHERE state <> 'kept';
-CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept';
-CREATE INDEX IF NOT EXISTS entries_lines ON entries (ended) WHERE state <> 'kept' AND stored = 0;
-CREATE INDEX IF NOT EXISTS entries_lines_network ON entries (network, ended) WHERE state <> 'kept' AND stored = 0`
+CREATE INDEX IF NOT EXISTS entries_kept_network ON entries (network, ended) WHERE state = 'kept'`
 
 export type EndedBounds = Pick<SpoolBounds, 'addressShare' | 'kept'> & { entryBytes: number }
 
@@ -76,8 +74,6 @@ export class EndedEntries {
   readonly #files: BodyFiles
   readonly #summaries: Summaries
   readonly #limits: Record<EndedKind, Limits>
-  /** Dead letters of which only the line is left. */
-  readonly #maxLines: number
   readonly #addressShare: number
 
   constructor(db: DatabaseSync, usage: Usage, files: BodyFiles, summaries: Summaries, bounds: EndedBounds) {
@@ -86,10 +82,8 @@ export class EndedEntries {
     this.#files = files
     this.#summaries = summaries
     this.#addressShare = bounds.addressShare
-    const { bytes, lines } = deadLetterLimits(bounds.entryBytes)
-    this.#maxLines = lines
     this.#limits = {
-      dead: { bytes, ageMs: DEAD_LETTER_MS },
+      dead: { bytes: bounds.entryBytes * DEAD_LETTER_SHARE, ageMs: DEAD_LETTER_MS },
       kept: bounds.kept ?? { bytes: 0, ageMs: LONGEST_KEPT_MS },
     }
   }
@@ -133,7 +127,6 @@ export class EndedEntries {
     const isStored = state !== 'evicted' && this.#makeRoom(kind, network, whole)
     const bytes = isStored ? whole : LINE_BYTES + (answer?.length ?? 0)
     if (!isStored && (kind === 'kept' || !this.#makeRoom(kind, network, bytes))) return 'too-large'
-    if (!isStored) this.#makeRoomForLine(network)
     if (isStored && file !== undefined && pathOf === this.#files.pathOfPending) this.#files.keep(file)
     const { lastInsertRowid } = this.#statements.insert.run(
       ...[state, Date.now(), kind === 'dead' ? (entry.resent ?? null) : null, status, answer],
@@ -245,13 +238,9 @@ export class EndedEntries {
     return this.#usage.bytesOfEnded('dead')
   }
 
-  /** Removes entries that are too old, and the oldest lines beyond a number. */
+  /** Removes entries that are too old. */
   prune(): void {
     for (const kind of KINDS) this.#prune(kind, PRUNED)
-    const newest = this.#statements.lineAfter.get(this.#maxLines)
-    if (newest)
-      for (const row of this.#statements.oldLines.all(Number(newest.ended), PRUNED)) this.#removeRow(row)
-    this.#usage.forgetFormerKinds()
   }
 
   holdsFile(name: string): boolean {
@@ -270,16 +259,6 @@ export class EndedEntries {
     if (shares.some(({ share }) => bytes > maxBytes * share)) return false
     for (const { name, share } of shares) this.#shrink(kind, maxBytes * share - bytes, name)
     return true
-  }
-
-  /** Removes the oldest lines of a network beyond its share, so that it pushes out none of others. */
-  #makeRoomForLine(network: string): void {
-    for (const { name, share } of networkShares(network, this.#addressShare)) {
-      const others = Math.max(1, Math.floor(this.#maxLines * share)) - 1
-      if (this.#usage.of('dead-network', name).envelopes < others) continue // with or without a body
-      for (const row of this.#statements.linesBeyond.all(...within(name), PRUNED_FOR_ONE, others))
-        this.#removeRow(row)
-    }
   }
 
   /** Removes the oldest entries of a kind and a network until the rest takes `maxBytes`. */
@@ -323,7 +302,12 @@ function summariseBody(
   body: Uint8Array | undefined,
   pathOf: (file: string) => string,
 ): Summary {
-  return body ? summariseBytes(entry, body) : summariseFile(entry, pathOf(entry.file ?? ''))
+  const summariser = new Summariser()
+  const chunks = body
+    ? [Buffer.from(body.buffer, body.byteOffset, body.byteLength)]
+    : readChunks(pathOf(entry.file ?? ''))
+  for (const chunk of chunks) summariser.push(chunk)
+  return summariser.end(entry)
 }
 
 /** Returns the first and the last name of the networks within one. Those within an IPv6 network begin with its name; an IPv4 address has none. */
@@ -390,7 +374,6 @@ function prepare(db: DatabaseSync) {
     db.prepare(`${LINE} INDEXED BY ${index} WHERE ${where} ORDER BY ended LIMIT ?`)
   const isKept = "state = 'kept'"
   const isDead = "state <> 'kept'"
-  const isLine = `${isDead} AND stored = 0`
   const ofNetwork = 'AND network BETWEEN ? AND ?'
   return {
     pending: db.prepare(`SELECT ${SELECTED}, CASE WHEN ? THEN body END AS body FROM envelopes WHERE id = ?`),
@@ -413,13 +396,6 @@ function prepare(db: DatabaseSync) {
       kept: lines('entries_ended', `${isKept} AND ended < ?`),
       dead: lines('entries_dead', `${isDead} AND ended < ?`),
     },
-    oldLines: lines('entries_lines', `${isLine} AND ended <= ?`),
-    linesBeyond: db.prepare(
-      `${LINE} INDEXED BY entries_lines_network WHERE ${isLine} ${ofNetwork} ORDER BY ended DESC LIMIT ? OFFSET ?`,
-    ),
-    lineAfter: db.prepare(
-      `SELECT ended FROM entries INDEXED BY entries_lines WHERE ${isLine} ORDER BY ended DESC LIMIT 1 OFFSET ?`,
-    ),
     oldest: {
       kept: {
         ofAll: lines('entries_ended', isKept),

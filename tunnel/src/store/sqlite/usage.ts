@@ -46,11 +46,6 @@ export class Usage {
     return this.of(network === '' ? kind : `${kind}-network`, network).bytes
   }
 
-  /** Removes totals that only the previous release keeps: wrong ones would make it remove dead letters after a rollback. */
-  forgetFormerKinds(): void {
-    this.#statements.removeFormer.run()
-  }
-
   /** Writes the changes of a transaction, each total once. */
   write(): void {
     for (const { key, envelopes, bytes } of this.#changes.values()) {
@@ -128,9 +123,6 @@ function prepare(db: DatabaseSync) {
     removeEmpty: db.prepare(
       // Below 0: earlier releases have counted no network around that of an entry.
       'DELETE FROM totals WHERE kind = ? AND name = ? AND category = ? AND envelopes <= 0',
-    ),
-    removeFormer: db.prepare(
-      "DELETE FROM totals WHERE kind IN ('line', 'line-network', 'line-project', 'dead-project')",
     ),
     shares: db.prepare("SELECT name FROM totals WHERE kind = 'share'"),
     partitions: db.prepare(
