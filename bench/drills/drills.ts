@@ -1,6 +1,6 @@
 /**
  * Runs failure drills on the shipped compose file: `npm run drills -- [--only NAME] [--publish]`. Prints a table, and writes it into
- * `docs/operations.md` with --publish. Exits with 1 when a drill breaks an expectation.
+ * `docs/benchmarks.md` with --publish. Exits with 1 when a drill breaks an expectation.
  */
 
 import { parseArgs } from 'node:util'
@@ -16,7 +16,7 @@ import { type SiteKind, startSite } from './site.ts'
 import { DAMAGED_FILE_DRILL, FULL_DISK_DRILL, NATS_DRILLS } from './storage-drills.ts'
 import { drawTable } from './table.ts'
 
-const PAGE = 'docs/operations.md'
+const PAGE = 'docs/benchmarks.md'
 const KINDS: readonly SiteKind[] = ['file', 'small-disk', 'nats']
 
 /** All drills, in the order in which they run on one site. */

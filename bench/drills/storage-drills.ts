@@ -50,7 +50,7 @@ export const DAMAGED_FILE_DRILL: Drill = declareDrill({
       words: '`culvert_spool_damaged_files`; alert `CulvertSpoolDamaged`',
     },
   ],
-  remedy: '[`sqlite3 .recover`](#a-damaged-spool-file)',
+  remedy: '[`sqlite3 .recover`](operations.md#a-damaged-spool-file)',
   bounds: { lost: 0, duplicates: CUT },
 })
 

@@ -1,4 +1,4 @@
-/** Table of drills for `docs/operations.md`. */
+/** Table of drills for `docs/benchmarks.md`. */
 
 import type { Result } from './drill.ts'
 

@@ -160,7 +160,7 @@ ${sections.join('\n')}
 | \`npm run check\` | checks types and style |
 | \`npm run build:sdk\` | builds the SDK that the tunnel serves, and prints its sizes; \`npm start\`, \`npm test\` and the image build do it too |
 | \`npm run release-notes -- v0.1.0\` | prints the section of the changelog for a tag, see [releases](releases.md) |
-| \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [operations](operations.md#failure-drills) |
+| \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [benchmarks](benchmarks.md#failure-drills) |
 | \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
 
 See also: [operations](operations.md), [doctor](doctor.md), [contributing](../CONTRIBUTING.md).
