@@ -255,7 +255,8 @@ describe('The manifests of the chart', requires('helm'), () => {
     const [container] = containersOf(workload('nginx'))
     expect(container?.args).toEqual(compose.services.nginx?.command)
     const [renderer] = initContainersOf(workload('nginx'))
-    expect(renderer?.command).toEqual(compose.services['nginx-config']?.command)
+    const [flag, ...command] = compose.services['nginx-config']?.command?.toReversed() ?? []
+    expect([flag, renderer?.command]).toEqual(['--check-all', command.toReversed()]) // each pod checks its own settings
   })
 
   it.each(['nginx', 'tunnel', 'web'])('set for %s every setting that compose sets', (name) => {

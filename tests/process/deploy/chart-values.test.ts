@@ -126,9 +126,33 @@ describe('The chart', requires('helm'), () => {
       'web.resources: the request of cpu is 2, above the limit of 1',
       { web: { resources: { requests: { cpu: 2 } } } },
     ],
+    [
+      'Set service.ports.https to 443',
+      { nginx: { tlsSecret: 'shop-tls' }, service: { ports: { http: 80, https: 8443 } } },
+    ],
     ['minReplicas is above', { tunnel: { autoscaling: { minReplicas: 5, maxReplicas: 4 } } }],
   ])('is refused by helm with "%s"', (problem, values) => {
     expect(renderProblem(values)).toContain(problem)
+  })
+
+  it('lets reports of servers in by names of the cluster, whatever its domain is', () => {
+    const all = renderChart({ settings: { ALLOWED_HOSTS: 'shop.example' }, clusterDomain: 'k8s.example' })
+    const values = workloadsOf(all)
+      .flatMap(({ spec }) => [
+        ...(spec?.template.spec?.initContainers ?? []),
+        ...(spec?.template.spec?.containers ?? []),
+      ])
+      .flatMap(({ env }) => env?.find(({ name }) => name === 'ALLOWED_HOSTS')?.value ?? [])
+    expect(new Set(values)).toEqual(new Set(['shop.example *.svc.k8s.example']))
+  })
+
+  it('gives the pod of helm test the labels and annotations of pods, as a mesh or an admission policy asks for', () => {
+    const values = { podLabels: { team: 'shop' }, podAnnotations: { 'sidecar.istio.io/inject': 'false' } }
+    const test = renderChart(values).find(({ kind }) => kind === 'Pod')
+    expect(test?.metadata.labels).toMatchObject({ team: 'shop', 'app.kubernetes.io/component': 'test' })
+    expect(test?.metadata).toMatchObject({
+      annotations: { 'sidecar.istio.io/inject': 'false', 'helm.sh/hook': 'test' },
+    })
   })
 
   it('names all objects after the release, so that two releases can share a namespace', () => {
@@ -739,7 +763,8 @@ describe('Values of the chart', requires('helm'), () => {
   })
 
   it('are explained with the scheme of the Ingress', async () => {
-    await using cluster = await startApiServer(renderChart(), {})
+    const ingress = { enabled: true, hosts: ['shop.example'] }
+    await using cluster = await startApiServer(renderChart({ ingress }), {})
     const notesFor = (...values: string[]) =>
       helmInCluster(cluster.url, [
         ...['install', 'culvert', CHART, '--dry-run=client', '--set', 'ingress.enabled=true'],

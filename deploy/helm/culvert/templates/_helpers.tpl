@@ -235,7 +235,11 @@ lifecycle: {{ toJson $lifecycle }}
 
 {{/* Environment from the value "settings". It is part of the pod, so that the pods of another revision keep their own settings. */}}
 {{- define "culvert.settingsEnv" -}}
-{{- range $name, $value := merge (dict "APP_URL" .Values.app.url) (omit .Values.settings "EDGE") }}
+{{- $own := dict "APP_URL" .Values.app.url -}}
+{{- with .Values.settings.ALLOWED_HOSTS }}{{/* reports of servers and helm test come by names of the cluster */}}
+{{- $_ := set $own "ALLOWED_HOSTS" (printf "%s *.svc.%s" . $.Values.clusterDomain) -}}
+{{- end }}
+{{- range $name, $value := merge $own (omit .Values.settings "EDGE") }}
 {{- with $value }}
 - { name: {{ $name }}, value: {{ . | replace "$" "$$" | quote }} }
 {{- end }}
