@@ -1,4 +1,4 @@
-/** Measures the figures of docs/capacity.md: nginx before a tunnel, their memory, and an hour of outage. */
+/** Measures the figures of docs/benchmarks.md: nginx before a tunnel, their memory, and an hour of outage. */
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -91,12 +91,12 @@ export const TUNNEL = {
     QUOTA: setting(
       is.text,
       undefined,
-      'Items that are forwarded in a day or an hour (UTC), by data category, for each project: `error=50000/day,error=10000/hour,replay=500/day`. `456:error=1000/day` is for project 456 alone. With the word `observe`, no item is removed, and `culvert_policy_items_total` counts what would be. See [quota](quota.md).',
+      'Items that are forwarded in a day or an hour (UTC), by data category, for each project: `error=50000/day,error=10000/hour,replay=500/day`. `456:error=1000/day` is for project 456 alone. With the word `observe`, no item is removed, and `culvert_policy_items_total` counts what would be. See [quota](filters.md#quotas).',
     ),
     STORM_LIMIT: setting(
       is.stormLimit,
       is.DEFAULT_STORM_LIMIT,
-      'Identical errors a minute that a tunnel forwards for one project, see [quota](quota.md#storms). Beyond it, `100 enforce` lets 1 in 100 pass; without `enforce`, `culvert_policy_items_total` counts what that would remove. 0: any number.',
+      'Identical errors a minute that a tunnel forwards for one project, see [quota](filters.md#storms). Beyond it, `100 enforce` lets 1 in 100 pass; without `enforce`, `culvert_policy_items_total` counts what that would remove. 0: any number.',
     ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),

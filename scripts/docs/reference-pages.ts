@@ -110,7 +110,7 @@ ${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
 
 The default metrics of \`prom-client\` are also there, as \`culvert_process_…\` and \`culvert_nodejs_…\`: CPU, memory, event-loop delay, garbage collection.
 
-See also: [operations](operations.md#metrics-and-alerts), [runbook](runbook.md), [capacity](capacity.md).
+See also: [operations](operations.md#metrics-and-alerts), [runbook](runbook.md), [capacity](benchmarks.md#capacity).
 `
 }
 

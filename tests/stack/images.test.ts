@@ -16,7 +16,7 @@ import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { until } from '../support/until.ts'
 
-const CAPACITY = readFileSync(join(ROOT, 'docs/capacity.md'), 'utf8')
+const CAPACITY = readFileSync(join(ROOT, 'docs/benchmarks.md'), 'utf8')
 const COMPOSE = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 const BASE = process.env.NODE_IMAGE || 'node:24-slim'
 const PASSWORD = 'password of the tests'
@@ -112,7 +112,7 @@ describe('The image', requires('docker'), () => {
     expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation is additional
   })
 
-  it('of the tunnel runs alone, and that of web is its console, as docs/tunnel-only.md says', async () => {
+  it('of the tunnel runs alone, and that of web is its console, as docs/own-proxy.md says', async () => {
     await using started = new AsyncDisposableStack()
     const [volume, network] = [`culvert-spool-${tag}`, `culvert-network-${tag}`]
     const atEnd = (...command: string[]) => started.defer(() => docker(...command).then(() => {}))

@@ -1,4 +1,4 @@
-/** Storm protection: counts errors by their group, and samples those of which too many arrive. `docs/quota.md` describes it. */
+/** Storm protection: counts errors by their group, and samples those of which too many arrive. `docs/filters.md` describes it. */
 
 import { object } from 'contract/json'
 import type { PolicyMode, SamplingReason, StormStatus } from 'contract/policies'

@@ -1,4 +1,4 @@
-/** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/quota.md` describes them. */
+/** Quotas: how many items of each data category are forwarded in a day or an hour. `docs/filters.md` describes them. */
 
 import { object } from 'contract/json'
 import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
