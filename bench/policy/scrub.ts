@@ -2,8 +2,8 @@
 
 import { capture } from '../../tests/support/sdk-captures.ts'
 import { readRulesFile } from '../../tunnel/src/policy/scrub/rules-file.ts'
-import { Scrubbing, type ScrubSettings } from '../../tunnel/src/policy/scrub.ts'
-import { scrubStage } from '../../tunnel/src/policy/scrub-stage.ts'
+import { Scrubbing, type ScrubSettings } from '../../tunnel/src/policy/scrub/scrub.ts'
+import { scrubStage } from '../../tunnel/src/policy/scrub/scrub-stage.ts'
 import { printCosts, type Variant } from './measure.ts'
 
 const ERROR = capture('nextjs-11.1.0-init-tunnel-2-event').body

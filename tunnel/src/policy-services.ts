@@ -10,7 +10,7 @@ import type { Projects } from './pipeline/projects.ts'
 import { QuotaSharing } from './policy/quota/quota-sharing.ts'
 import { Quotas } from './policy/quota/quotas.ts'
 import type { QuotaSettings } from './policy/quota/settings.ts'
-import type { Scrubbing, ScrubSettings } from './policy/scrub.ts'
+import type { Scrubbing, ScrubSettings } from './policy/scrub/scrub.ts'
 import { type StormSettings, Storms } from './policy/storms.ts'
 
 export type PolicyServices = {
@@ -45,7 +45,7 @@ async function openScrubbing(
   ruleHits: RuleHits,
 ): Promise<Scrubbing | undefined> {
   if (!scrub) return undefined
-  const { Scrubbing } = await import('./policy/scrub.ts') // loaded when needed, for a faster start
+  const { Scrubbing } = await import('./policy/scrub/scrub.ts') // loaded when needed, for a faster start
   return new Scrubbing(scrub, (rule, mode, count) => {
     counters.countScrubbed(rule, mode, count)
     ruleHits.note('scrub', rule, count)

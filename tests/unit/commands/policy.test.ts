@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { describeChanges, describeCounts, runPolicyCommand } from '../../../tunnel/src/commands/policy.ts'
-import type { ScrubSettings } from '../../../tunnel/src/policy/scrub.ts'
+import type { ScrubSettings } from '../../../tunnel/src/policy/scrub/scrub.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 

@@ -20,7 +20,7 @@ import { RejectionSamples } from '../../../tunnel/src/observe/rejection-samples.
 import { SdkInventory } from '../../../tunnel/src/observe/sdk-inventory.ts'
 import { ClientReports } from '../../../tunnel/src/pipeline/client-reports.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
-import { Filters } from '../../../tunnel/src/policy/filters.ts'
+import { Filters } from '../../../tunnel/src/policy/filters/filters.ts'
 import { ProxyFaults } from '../../../tunnel/src/policy/proxy-detection.ts'
 import { Throttle } from '../../../tunnel/src/policy/throttle.ts'
 import { openStore } from '../../../tunnel/src/store/open-store.ts'

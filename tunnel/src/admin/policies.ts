@@ -4,7 +4,7 @@ import type { PolicyStatus } from 'contract/policies'
 import type { RuleHits } from '../observe/rule-hits.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
-import type { ScrubSettings } from '../policy/scrub.ts'
+import type { ScrubSettings } from '../policy/scrub/scrub.ts'
 import type { StormSettings, Storms } from '../policy/storms.ts'
 
 /** Largest storms that are listed. */

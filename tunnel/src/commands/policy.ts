@@ -9,7 +9,7 @@ import { groupOf } from '../envelope/grouping.ts'
 import { parsePayload } from '../envelope/payload.ts'
 import { quotaQuantitiesOf } from '../policy/quota/quotas.ts'
 import { describeChange, type Preview, previewEnvelope, readItems } from '../policy/scrub/preview.ts'
-import { Scrubbing, type ScrubSettings } from '../policy/scrub.ts'
+import { Scrubbing, type ScrubSettings } from '../policy/scrub/scrub.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints the values that scrubbing would change in an envelope, what each rule finds, what the envelope counts for quotas,

@@ -8,7 +8,7 @@ import type { Dsn } from 'contract/dsn'
 import type { ScrubChoice } from 'contract/settings/parsers'
 import type { SettingsReader } from 'contract/settings-reader'
 import { parseQuota, type QuotaSettings } from '../policy/quota/settings.ts'
-import type { ScrubSettings } from '../policy/scrub.ts'
+import type { ScrubSettings } from '../policy/scrub/scrub.ts'
 
 export function readScrub(settings: SettingsReader): ScrubSettings | undefined {
   const { level, users, ...choice } = settings.read('SCRUB')

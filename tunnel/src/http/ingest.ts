@@ -12,13 +12,13 @@ import {
   type PendingReceipt,
   type Stage,
 } from '../pipeline/pipeline.ts'
-import { type Filters, filterStage } from '../policy/filters.ts'
+import { type Filters, filterStage } from '../policy/filters/filters.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import { type Quotas, quotaStage } from '../policy/quota/quotas.ts'
 import { type AddressMode, reduceAddressStage } from '../policy/reduce-address.ts'
 import { removedItemsStage } from '../policy/removed-items.ts'
-import type { Scrubbing } from '../policy/scrub.ts'
-import { scrubStage } from '../policy/scrub-stage.ts'
+import type { Scrubbing } from '../policy/scrub/scrub.ts'
+import { scrubStage } from '../policy/scrub/scrub-stage.ts'
 import { type Storms, stormStage } from '../policy/storms.ts'
 import { chargeAddressStage, RESERVED_FROM_REPORTS, throttleStage } from '../policy/throttle.ts'
 import { checkSizeStage } from '../store/envelope-size.ts'

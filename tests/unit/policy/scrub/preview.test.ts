@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { describeChange, previewEnvelope } from '../../../../tunnel/src/policy/scrub/preview.ts'
-import { Scrubbing } from '../../../../tunnel/src/policy/scrub.ts'
+import { Scrubbing } from '../../../../tunnel/src/policy/scrub/scrub.ts'
 import { envelopeOf } from '../../../support/envelopes.ts'
 
 function changesOf(type: string, payload: unknown, header: object = {}) {

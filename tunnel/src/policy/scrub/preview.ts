@@ -4,7 +4,7 @@ import type { ScrubChange } from 'contract/policies'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../../envelope/headers.ts'
 import type { Item } from '../../envelope/items.ts'
 import { EnvelopeReader } from '../../envelope/reader.ts'
-import type { Scrubbing } from '../scrub.ts'
+import type { Scrubbing } from './scrub.ts'
 import type { Change } from './walk.ts'
 
 const MAX_TEXT = 300 // characters

@@ -1,7 +1,7 @@
 /** Globs match as Relay's do. */
 
 import { describe, expect, it } from 'vitest'
-import { compileGlobs } from '../../../tunnel/src/policy/glob.ts'
+import { compileGlobs } from '../../../../tunnel/src/policy/filters/glob.ts'
 
 const matches = (glob: string, text: string) => compileGlobs([glob])?.(text)
 

@@ -1,8 +1,8 @@
 /** Stage of scrubbing. `scrub.ts`, which finds what to change, is loaded only where `SCRUB` is on. */
 
 import type { ScrubReason } from 'contract/admin-api'
-import { addDependants, type Item } from '../envelope/items.ts'
-import type { Parts, Stage } from '../pipeline/pipeline.ts'
+import { addDependants, type Item } from '../../envelope/items.ts'
+import type { Parts, Stage } from '../../pipeline/pipeline.ts'
 import type { Scrubbing } from './scrub.ts'
 
 /** Bytes on the wire that one millisecond of scrubbing counts for: ordinary payloads take less. */

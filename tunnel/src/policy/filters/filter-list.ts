@@ -1,7 +1,7 @@
 /** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
 
 import { CSP_FILTERS, type CspFilterName, type FilterReason } from 'contract/admin-api'
-import type { EnvelopeHeader } from '../envelope/headers.ts'
+import type { EnvelopeHeader } from '../../envelope/headers.ts'
 import { isCspNoise } from './csp-noise.ts'
 import {
   BROWSER_EXTENSION_FRAME,

@@ -1,12 +1,12 @@
 /** Filters of the operator, which read the fields of an item and not the text that it mentions. */
 
 import { describe, expect, it } from 'vitest'
-import { CSP_FILTERS, type FilterReason } from '../../../contract/admin-api.ts'
-import { ITEM_TYPES } from '../../../tunnel/src/envelope/items.ts'
-import type { FilterSettings } from '../../../tunnel/src/policy/filter-list.ts'
-import { Filters } from '../../../tunnel/src/policy/filters.ts'
-import { envelopeOf, type Part } from '../../support/envelopes.ts'
-import { readEnvelope, typesOf } from '../../support/read-envelope.ts'
+import { CSP_FILTERS, type FilterReason } from '../../../../contract/admin-api.ts'
+import { ITEM_TYPES } from '../../../../tunnel/src/envelope/items.ts'
+import type { FilterSettings } from '../../../../tunnel/src/policy/filters/filter-list.ts'
+import { Filters } from '../../../../tunnel/src/policy/filters/filters.ts'
+import { envelopeOf, type Part } from '../../../support/envelopes.ts'
+import { readEnvelope, typesOf } from '../../../support/read-envelope.ts'
 
 const OFF: FilterSettings = { nextNoise: false, on: new Set(), messages: [], releases: [], addresses: [] }
 const ALL = ['browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks']

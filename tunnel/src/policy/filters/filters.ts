@@ -3,12 +3,18 @@
 import type { BlockList } from 'node:net'
 import type { FilterReason } from 'contract/admin-api'
 import { blockList, contains } from 'contract/networks'
-import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../envelope/body/ranges.ts'
-import { cutParts, markElements, maxValues, parseHeaderLine, valueRange } from '../envelope/header-parser.ts'
-import { type Item, isContainer, withDependants } from '../envelope/items.ts'
-import { parsePayload } from '../envelope/payload.ts'
-import type { Envelope } from '../envelope/reader.ts'
-import type { Stage } from '../pipeline/pipeline.ts'
+import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../../envelope/body/ranges.ts'
+import {
+  cutParts,
+  markElements,
+  maxValues,
+  parseHeaderLine,
+  valueRange,
+} from '../../envelope/header-parser.ts'
+import { type Item, isContainer, withDependants } from '../../envelope/items.ts'
+import { parsePayload } from '../../envelope/payload.ts'
+import type { Envelope } from '../../envelope/reader.ts'
+import type { Stage } from '../../pipeline/pipeline.ts'
 import { DroppedSegments } from './dropped-segments.ts'
 import { chosenFilters, FILTERABLE_TYPES, type Filter, type FilterSettings } from './filter-list.ts'
 import { isWebCrawler } from './filter-rules.ts'

@@ -2,11 +2,11 @@
 
 import type { ScrubReason } from 'contract/admin-api'
 import type { PolicyMode } from 'contract/policies'
-import { ITEM_TYPES, type Item, isContainer, isEventAttachment } from '../envelope/items.ts'
-import { ScrubBudget, threadCpuMs, Unscrubbable } from './scrub/budget.ts'
-import { builtInRuleSet, type RuleSet } from './scrub/rules.ts'
-import { type Scrubbed, Scrubber } from './scrub/scrubber.ts'
-import type { Shape } from './scrub/walk.ts'
+import { ITEM_TYPES, type Item, isContainer, isEventAttachment } from '../../envelope/items.ts'
+import { ScrubBudget, threadCpuMs, Unscrubbable } from './budget.ts'
+import { builtInRuleSet, type RuleSet } from './rules.ts'
+import { type Scrubbed, Scrubber } from './scrubber.ts'
+import type { Shape } from './walk.ts'
 
 export type ScrubSettings = {
   level: RuleSet['level']

@@ -6,7 +6,7 @@ import {
   BROWSER_EXTENSION_VALUE,
   isHealthCheck,
   isWebCrawler,
-} from '../../../tunnel/src/policy/filter-rules.ts'
+} from '../../../../tunnel/src/policy/filters/filter-rules.ts'
 
 const CHROME =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'

@@ -1,8 +1,8 @@
 /** Memory of dropped segments, for spans of theirs that arrive in later envelopes. */
 
 import type { FilterReason } from 'contract/admin-api'
-import type { EnvelopeHeader } from '../envelope/headers.ts'
-import { BoundedMap } from '../pipeline/bounded-map.ts'
+import type { EnvelopeHeader } from '../../envelope/headers.ts'
+import { BoundedMap } from '../../pipeline/bounded-map.ts'
 
 const MAX_TRACES = 5000
 const MAX_SEGMENTS = 8 // of one trace; all together are some 10 MiB at most
