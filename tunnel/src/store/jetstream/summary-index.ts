@@ -22,11 +22,11 @@ export class SummaryIndex implements Summaries {
   }
 
   async list(query: InboxQuery, limit: number, before: number): Promise<InboxPage> {
-    return (await this.#update()).listKept(query, limit, before)
+    return (await this.#update()).list(query, limit, before)
   }
 
   async groups(query: InboxQuery, limit: number, before: number): Promise<Omit<InboxGroups, 'inbox'>> {
-    return (await this.#update()).listGroups(query, limit, before)
+    return (await this.#update()).groups(query, limit, before)
   }
 
   async find(receipt: string): Promise<EndedEntry | undefined> {

@@ -9,31 +9,49 @@ import type { SqliteStore } from './sqlite-store.ts'
 import type { Summaries } from './summaries.ts'
 import type { CheckpointMode } from './write-ahead-log.ts'
 
-/** Methods that other threads may call. */
-export type Calls = Pick<
-  SqliteStore,
-  'put' | 'take' | 'read' | 'extend' | 'postpone' | 'finish' | 'expire' | 'totals' | 'probe' | 'resend'
-> &
-  Pick<EndedEntries, 'keep' | 'listEnded' | 'countEnded' | 'readEnded' | 'purgeEnded' | 'findKept'> &
-  Pick<EndedEntries, 'endedProjects' | 'release'> &
-  Pick<Summaries, 'listKept' | 'listGroups' | 'countArrived'> &
-  Omit<EntryAdmin, 'paused'> &
-  SharedTables
+/** Subjects of the store, with the operations that other threads may ask for. Each has the name that `Spool` gives it. */
+export type Subjects = {
+  pending: SqliteStore
+  admin: EntryAdmin
+  entries: EndedEntries
+  summaries: Summaries
+  state: SharedTables
+}
 
-type CallName = keyof Calls
-export type Call = { number: number; name: CallName; args: unknown[] }
+/** Effect on the file: it stays, changes, or takes new data and becomes longer. */
+type Effect = 'reads' | 'changes' | 'grows'
+
+const OPERATIONS = {
+  pending: {
+    ...{ put: 'grows', take: 'changes', read: 'reads', extend: 'changes', postpone: 'changes' },
+    ...{ finish: 'changes', expire: 'changes', totals: 'reads', probe: 'grows', resend: 'grows' },
+  },
+  admin: {
+    ...{ list: 'reads', findEvent: 'reads', retry: 'changes', purge: 'changes' },
+    ...{ pause: 'changes', resume: 'changes' },
+  },
+  entries: {
+    ...{ keep: 'grows', list: 'reads', count: 'reads', projects: 'reads', read: 'reads' },
+    ...{ findKept: 'reads', purge: 'changes', release: 'changes' },
+  },
+  summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
+  state: { get: 'reads', put: 'grows', addSnapshots: 'grows', readSnapshots: 'reads' },
+} as const satisfies { [S in keyof Subjects]: { [Name in keyof Subjects[S]]?: Effect } }
+
+type Operations = typeof OPERATIONS
+type Method<S extends keyof Subjects, Name> = Name extends keyof Subjects[S]
+  ? Extract<Subjects[S][Name], (...args: never[]) => unknown>
+  : never
+
+/** Runs an operation. */
+export type RunCall = <S extends keyof Subjects, Name extends keyof Operations[S]>(
+  subject: S,
+  name: Name,
+  ...args: Parameters<Method<S, Name>>
+) => Promise<ReturnType<Method<S, Name>>>
+
+export type Call = { number: number; subject: keyof Subjects; name: PropertyKey; args: unknown[] }
 export type Result = { number: number; value?: unknown; error?: Error }
-
-/** Calls that write nothing. */
-const READING: ReadonlySet<CallName> = new Set([
-  ...(['read', 'totals', 'list', 'findEvent', 'readEnded', 'listEnded', 'countEnded'] as const),
-  ...(['findKept', 'listKept', 'listGroups', 'countArrived', 'endedProjects'] as const),
-  ...(['getValue', 'readSnapshots'] as const),
-])
-/** Calls that accept data, and make the file longer. */
-const GROWING: ReadonlySet<CallName> = new Set([
-  ...(['put', 'keep', 'resend', 'putValue', 'addSnapshots', 'probe'] as const),
-])
 
 const SQLITE_IOERR = 10 // a full disk, when it stops the growth of the shared-memory file
 const SQLITE_FULL = 13
@@ -42,21 +60,24 @@ export class CallRunner {
   /** Reason why the file must take no more entries. */
   fault: Error | undefined
   readonly #store: SqliteStore
+  readonly #subjects: Subjects
   readonly #reserve: Reserve
   readonly #walBytes: number
 
   constructor(store: SqliteStore, reserve: Reserve, walBytes: number) {
     this.#store = store
+    const { admin, entries, summaries, state } = store
+    this.#subjects = { pending: store, admin, entries, summaries, state }
     this.#reserve = reserve
     this.#walBytes = walBytes
-    store.ended.hasRoom = () => !this.fault && reserve.isFilled()
+    store.entries.hasRoom = () => !this.fault && reserve.isFilled()
   }
 
   /** Returns when all calls are on disk. Waits for other replicas once, and for calls that only read not at all. */
   run(calls: readonly Call[]): Result[] {
     this.#store.lockWait.begin()
-    const { reads = [], writes = [] } = Object.groupBy(calls, ({ name }) =>
-      READING.has(name) ? 'reads' : 'writes',
+    const { reads = [], writes = [] } = Object.groupBy(calls, (call) =>
+      effectOf(call) === 'reads' ? 'reads' : 'writes',
     )
     return [...this.#split(writes).flatMap((batch) => this.#runTogether(batch)), ...this.#read(reads)]
   }
@@ -122,7 +143,7 @@ export class CallRunner {
   /** Removes ended entries from a full disk. Returns `false` when there are none, or the disk cannot even note that. */
   #releaseEnded(): boolean {
     const bytes = 2 * this.#reserve.bytes // the reserve may have to wait for the space that this makes in the file
-    const [result] = this.#runTogether([{ number: 0, name: 'release', args: [bytes] }])
+    const [result] = this.#runTogether([{ number: 0, subject: 'entries', name: 'release', args: [bytes] }])
     return result?.value === true
   }
 
@@ -158,10 +179,9 @@ export class CallRunner {
     return this.#reserve.isFilled() ? 'TRUNCATE' : 'RESTART'
   }
 
-  #perform({ name, args }: Call): unknown {
-    const { admin, shared, ended, summaries } = this.#store
-    const owner = [this.#store, admin, shared, ended, summaries].find((each) => name in each)
-    return Reflect.get(owner ?? this.#store, name).apply(owner, args)
+  #perform({ subject, name, args }: Call): unknown {
+    const owner = this.#subjects[subject]
+    return Reflect.get(owner, name).apply(owner, args)
   }
 
   /** One transaction holds up to half of the log, or one larger entry. */
@@ -190,8 +210,12 @@ function logFull(): Error {
   return new Error('the write-ahead log is full: the disk is full or slow, or another process reads the file')
 }
 
-function isGrowing({ name }: Call): boolean {
-  return GROWING.has(name)
+function effectOf({ subject, name }: Call): Effect {
+  return Reflect.get(OPERATIONS[subject], name)
+}
+
+function isGrowing(call: Call): boolean {
+  return effectOf(call) === 'grows'
 }
 
 export function isDiskFull(error: unknown): boolean {
@@ -200,7 +224,7 @@ export function isDiskFull(error: unknown): boolean {
 
 /** Returns about the bytes that a call writes. An entry that stays after its delivery is copied. */
 function bytesOf({ name, args }: Call): number {
-  const [, , end] = name === 'finish' ? (args as Parameters<Calls['finish']>) : []
+  const [, , end] = name === 'finish' ? (args as Parameters<SqliteStore['finish']>) : []
   return args.reduce<number>(
     (sum, arg) => sum + (arg instanceof Uint8Array ? arg.byteLength : (JSON.stringify(arg)?.length ?? 0)),
     end?.bytes ?? 0,

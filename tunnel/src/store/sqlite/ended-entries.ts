@@ -139,11 +139,11 @@ export class EndedEntries {
     return isStored ? 'stored' : 'too-large'
   }
 
-  listEnded(filter: EndedFilter, { limit, after = NEWEST }: EndedPage): EndedEntry[] {
+  list(filter: EndedFilter, { limit, after = NEWEST }: EndedPage): EndedEntry[] {
     return this.#find('newest', filter, after, limit)
   }
 
-  countEnded(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
+  count(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
     const [access, parameters] = accessOf(filter)
     const total = { entries: 0, bytes: 0 }
     for (const state of statesOf(filter)) {
@@ -155,7 +155,7 @@ export class EndedEntries {
     return total
   }
 
-  endedProjects(filter: EndedFilter): string[] {
+  projects(filter: EndedFilter): string[] {
     const [access, parameters] = accessOf(filter)
     const { projects } = this.#statements[access]
     const rows = statesOf(filter).flatMap((state) => projects.all(...parameters, state, ...rangeOf(filter)))
@@ -198,7 +198,7 @@ export class EndedEntries {
   }
 
   /** Returns `undefined` when a file holds the body, or the entry is gone. */
-  readEnded(id: number, key: string): Uint8Array | undefined {
+  read(id: number, key: string): Uint8Array | undefined {
     return bodyOf(this.#statements.body.get(id, key))
   }
 
@@ -213,7 +213,7 @@ export class EndedEntries {
   }
 
   /** Removes up to 500 entries. Returns their number. */
-  purgeEnded(filter: EndedFilter): number {
+  purge(filter: EndedFilter): number {
     const purged = this.#find('newest', filter, NEWEST, PRUNED)
     for (const { id } of purged) this.remove(id)
     return purged.length

@@ -28,12 +28,12 @@ export class SharedTables {
     this.#statements = prepare(db)
   }
 
-  getValue(key: string): SharedValue {
+  get(key: string): SharedValue {
     const row = this.#statements.value.get(key)
     return { value: row && String(row.value), revision: Number(row?.revision ?? 0) }
   }
 
-  putValue(key: string, value: string, revision: number): boolean {
+  put(key: string, value: string, revision: number): boolean {
     const { insertValue, updateValue } = this.#statements
     const { changes } = revision === 0 ? insertValue.run(key, value) : updateValue.run(value, key, revision)
     return changes > 0

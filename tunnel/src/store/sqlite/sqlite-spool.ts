@@ -78,40 +78,41 @@ type SqliteSpoolParts = {
 
 class SqliteSpool implements Spool {
   readonly id: string
-  readonly take: Spool['take'] = (...args) => this.#worker.call('take', ...args)
-  readonly postpone: Spool['postpone'] = ({ id, until }, at) => this.#worker.call('postpone', id, until, at)
-  readonly totals: Spool['totals'] = () => this.#worker.call('totals')
+  readonly take: Spool['take'] = (...args) => this.#worker.call('pending', 'take', ...args)
+  readonly postpone: Spool['postpone'] = ({ id, until }, at) =>
+    this.#worker.call('pending', 'postpone', id, until, at)
+  readonly totals: Spool['totals'] = () => this.#worker.call('pending', 'totals')
   readonly list: Spool['list'] = (query) =>
     'entry' in query || query.eventId === undefined
-      ? this.#worker.call('list', query)
+      ? this.#worker.call('admin', 'list', query)
       : this.#listEvent(query, query.eventId)
-  readonly pause: Spool['pause'] = (project) => this.#worker.call('pause', project)
-  readonly resume: Spool['resume'] = (project) => this.#worker.call('resume', project)
+  readonly pause: Spool['pause'] = (project) => this.#worker.call('admin', 'pause', project)
+  readonly resume: Spool['resume'] = (project) => this.#worker.call('admin', 'resume', project)
   readonly entries: Entries = {
     keep: (entry, body, ending) =>
       this.#withBody(
         ...[this.#endedFolder, entry, body],
-        (stored, bytes) => this.#worker.call('keep', stored, bytes, ending),
+        (stored, bytes) => this.#worker.call('entries', 'keep', stored, bytes, ending),
         (result) => result === 'stored',
       ),
-    list: (filter, page) => this.#worker.call('listEnded', filter, page),
-    count: (...args) => this.#worker.call('countEnded', ...args),
-    projects: (...args) => this.#worker.call('endedProjects', ...args),
+    list: (filter, page) => this.#worker.call('entries', 'list', filter, page),
+    count: (...args) => this.#worker.call('entries', 'count', ...args),
+    projects: (...args) => this.#worker.call('entries', 'projects', ...args),
     read: async ({ id, key, file, bytes }) =>
       file === undefined
-        ? viewOf(await this.#worker.call('readEnded', id, key))
+        ? viewOf(await this.#worker.call('entries', 'read', id, key))
         : openBody(join(this.#endedFolder, file), bytes),
-    resend: (...args) => this.#worker.call('resend', ...args),
-    purge: (filter) => this.#repeat(() => this.#worker.call('purgeEnded', filter)),
+    resend: (...args) => this.#worker.call('pending', 'resend', ...args),
+    purge: (filter) => this.#repeat(() => this.#worker.call('entries', 'purge', filter)),
   }
   readonly summaries: Summaries | undefined
   readonly state: SharedState = {
-    get: (key) => this.#worker.call('getValue', key),
-    put: (key, value, revision) => this.#worker.call('putValue', key, value, revision),
+    get: (key) => this.#worker.call('state', 'get', key),
+    put: (key, value, revision) => this.#worker.call('state', 'put', key, value, revision),
     clockOffsetMs: () => 0,
     snapshots: {
-      add: (rows) => this.#worker.call('addSnapshots', rows),
-      read: (step, from) => this.#worker.call('readSnapshots', step, from),
+      add: (rows) => this.#worker.call('state', 'addSnapshots', rows),
+      read: (step, from) => this.#worker.call('state', 'readSnapshots', step, from),
     },
   }
   readonly #maxBytes: number
@@ -133,10 +134,10 @@ class SqliteSpool implements Spool {
     this.#worker = worker
     if (isKeeping)
       this.summaries = {
-        list: (...args) => worker.call('listKept', ...args),
-        groups: (...args) => worker.call('listGroups', ...args),
-        find: (receipt) => worker.call('findKept', receipt),
-        countArrived: ({ from, until }) => worker.call('countArrived', from, until),
+        list: (...args) => worker.call('summaries', 'list', ...args),
+        groups: (...args) => worker.call('summaries', 'groups', ...args),
+        find: (receipt) => worker.call('entries', 'findKept', receipt),
+        countArrived: ({ from, until }) => worker.call('summaries', 'countArrived', from, until),
       }
   }
 
@@ -148,7 +149,7 @@ class SqliteSpool implements Spool {
   async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
     const result = await this.#withBody(
       ...[this.#folder, entry, body],
-      (stored, bytes) => this.#worker.call('put', stored, bytes, leaseMs),
+      (stored, bytes) => this.#worker.call('pending', 'put', stored, bytes, leaseMs),
       ({ kind }) => kind === 'stored',
     )
     if (result.kind === 'stored') await this.#removeFiles(result.evicted)
@@ -163,18 +164,18 @@ class SqliteSpool implements Spool {
     } finally {
       await this.#removeFiles([{ file: name }])
     }
-    await this.#worker.call('probe')
+    await this.#worker.call('pending', 'probe')
   }
 
   async read({ id, file, bytes }: SpoolEntry & EntryRef): Promise<StoredBody> {
     return file === undefined
-      ? viewOf(await this.#worker.call('read', id))
+      ? viewOf(await this.#worker.call('pending', 'read', id))
       : openBody(join(this.#folder, file), bytes)
   }
 
   async extend(lease: Lease, leaseMs: number): Promise<Lease> {
     const until = Date.now() + leaseMs
-    await this.#worker.call('extend', lease.id, lease.until, until)
+    await this.#worker.call('pending', 'extend', lease.id, lease.until, until)
     return { ...lease, until }
   }
 
@@ -182,13 +183,13 @@ class SqliteSpool implements Spool {
   async finish(lease: Lease, ending?: Ending): Promise<boolean> {
     const bytes = lease.file === undefined ? lease.bytes : 0
     const end = ending && { ...ending, bytes }
-    const isFinished = await this.#worker.call('finish', lease.id, lease.until, end)
+    const isFinished = await this.#worker.call('pending', 'finish', lease.id, lease.until, end)
     if (isFinished) await this.#removeFiles([lease])
     return isFinished
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
-    return this.#removeAll(() => this.#worker.call('expire', before), Infinity)
+    return this.#removeAll(() => this.#worker.call('pending', 'expire', before), Infinity)
   }
 
   async #disk(): Promise<SpoolDisk> {
@@ -205,11 +206,11 @@ class SqliteSpool implements Spool {
   }
 
   retry(filter: EntryFilter): Promise<number> {
-    return this.#repeat(() => this.#worker.call('retry', filter))
+    return this.#repeat(() => this.#worker.call('admin', 'retry', filter))
   }
 
   purge(filter: EntryFilter): Promise<SpoolEntry[]> {
-    return this.#removeAll(() => this.#worker.call('purge', filter), MAX_CHANGED)
+    return this.#removeAll(() => this.#worker.call('admin', 'purge', filter), MAX_CHANGED)
   }
 
   close(): Promise<void> {
@@ -245,7 +246,7 @@ class SqliteSpool implements Spool {
     const { projects, category, from = 0, to = Infinity, order, limit, after } = query
     const found: ListedEntry[] = []
     for (let last = 0, isOver = false; !isOver; ) {
-      const step = await this.#worker.call('findEvent', eventId, last)
+      const step = await this.#worker.call('admin', 'findEvent', eventId, last)
       found.push(...step.found)
       isOver = step.last === undefined
       last = step.last ?? last

@@ -56,10 +56,10 @@ export class SqliteStore {
   readonly log: WriteAheadLog
   readonly lockWait = new LockWait()
   readonly admin: EntryAdmin
-  readonly ended: EndedEntries
+  readonly entries: EndedEntries
   readonly summaries: Summaries
   readonly files: BodyFiles
-  readonly shared: SharedTables
+  readonly state: SharedTables
   /** Set once a call has met damage. From then on nothing is pruned. */
   isDamaged = false
   /** Partitions and priorities whose entries could not be read or leased. */
@@ -79,8 +79,8 @@ export class SqliteStore {
     this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.files = new BodyFiles(file)
     this.summaries = new Summaries(this.#db)
-    this.ended = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
-    this.shared = new SharedTables(this.#db)
+    this.entries = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
+    this.state = new SharedTables(this.#db)
     this.#statements = prepare(this.#db)
     this.#bounds = bounds
     this.log = new WriteAheadLog(this.#db, file, bounds.walBytes, new LockWait())
@@ -127,11 +127,11 @@ export class SqliteStore {
     )
     if (!ofProject) return { kind: 'full', reason: 'project-share' }
     const excess = this.#excess('all', '', bytes, 1)
-    this.ended.giveWay(excess)
+    this.entries.giveWay(excess)
     const evicted = chooseVictims(this.#lessImportant(entry), excess, ofProject)
     if (!evicted) return { kind: 'full', reason: 'bound' }
     for (const { id } of evicted) {
-      this.ended.add(id, { state: 'evicted' })
+      this.entries.add(id, { state: 'evicted' })
       this.#remove(id)
     }
     const lease = this.#insert(entry, body, bytes, leaseMs)
@@ -148,7 +148,7 @@ export class SqliteStore {
 
   /** Makes some ended entries pending. The files of large bodies are shared with kept entries. */
   resend(filter: EndedFilter, limit: number, after?: EndedPlace): Resent {
-    const found = this.ended.oldest(filter, MAX_RESENT, after)
+    const found = this.entries.oldest(filter, MAX_RESENT, after)
     const entries: SpoolEntry[] = []
     const resent = Date.now()
     let last: EndedEntry | undefined
@@ -157,20 +157,20 @@ export class SqliteStore {
       last = ended
       const { id, key, network, project, file } = ended
       if (this.#statements.known.get(key)) {
-        this.ended.noteResent(ended, resent)
+        this.entries.noteResent(ended, resent)
         continue
       }
       const entry: SpoolEntry = { ...ended, resent }
       const bytes = diskBytesOf(entry)
-      const isFull = this.#excess('all', '', this.ended.deadBytes() + bytes, 1) > 0
+      const isFull = this.#excess('all', '', this.entries.deadBytes() + bytes, 1) > 0
       if (isFull || this.#isShareReached(network, bytes) || this.#projectExcess(project, bytes) > 0) continue
-      const body = this.ended.readEnded(id, key)
+      const body = this.entries.read(id, key)
       const pendingFile = file === undefined ? undefined : this.files.resend(file, key)
       if (!body && pendingFile === undefined) {
-        this.ended.remove(id)
+        this.entries.remove(id)
         continue
       }
-      this.ended.noteResent(ended, resent)
+      this.entries.noteResent(ended, resent)
       this.#insert({ ...entry, file: pendingFile }, body, bytes, 0)
       entries.push({ ...entry, file: pendingFile })
     }
@@ -266,7 +266,7 @@ export class SqliteStore {
    */
   finish(id: number, until: number, ending?: Ending & { bytes: number }): boolean {
     try {
-      if (ending && this.#statements.leased.get(id, until)) this.ended.add(id, ending)
+      if (ending && this.#statements.leased.get(id, until)) this.entries.add(id, ending)
       return this.#countRemoved(this.#statements.finish.get(id, until))
     } catch (error) {
       if (isDamage(error)) this.#unremovable.set(id, true)
@@ -278,14 +278,14 @@ export class SqliteStore {
   expire(before: number): StoredEntry[] {
     const expired: StoredEntry[] = []
     let room = this.#bounds.walBytes / 2
-    if (!this.isDamaged) this.ended.prune()
+    if (!this.isDamaged) this.entries.prune()
     for (const priority of PRIORITIES_DOWN)
       this.#passByDamage(String(priority), () => {
         for (const row of this.#statements.older.all(priority, before)) {
           const entry = readEntry(row)
           if (entry.file === undefined) room -= entry.bytes
           if (room < 0 && expired.length > 0) break
-          this.ended.add(entry.id, { state: 'expired' })
+          this.entries.add(entry.id, { state: 'expired' })
           this.#remove(entry.id)
           expired.push(entry)
         }
@@ -318,7 +318,7 @@ export class SqliteStore {
   removeOrphans(): void {
     this.files.removeOrphans(
       (name) => this.#statements.withFile.get(name.split('.', 1)[0] ?? '', name) !== undefined,
-      (name) => this.ended.holdsFile(name),
+      (name) => this.entries.holdsFile(name),
     )
   }
 

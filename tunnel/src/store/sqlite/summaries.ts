@@ -82,14 +82,14 @@ export class Summaries {
   }
 
   /** Returns the newest entries before the position `before`, and the position of the last one of a full page. */
-  listKept(query: InboxQuery, limit: number, before: number): InboxPage {
+  list(query: InboxQuery, limit: number, before: number): InboxPage {
     const parameters = { ...parametersOf(query), oldest: this.#oldest(), limit, before }
     const rows = this.#statements.entries.all(parameters)
     return { entries: rows.map(readEntry), ...nextOf(rows, limit) }
   }
 
   /** Returns the groups whose newest matching entry is before the position `before`. */
-  listGroups(query: InboxQuery, limit: number, before: number): Omit<InboxGroups, 'inbox'> {
+  groups(query: InboxQuery, limit: number, before: number): Omit<InboxGroups, 'inbox'> {
     const { groups, releases, environments } = this.#statements
     const rows = groups.all({ ...parametersOf(query), oldest: this.#oldest(), limit, before })
     return {

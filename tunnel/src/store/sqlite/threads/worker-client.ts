@@ -1,7 +1,7 @@
 /** Calls into the worker thread that owns the spool's SQLite file. */
 
 import { Worker } from 'node:worker_threads'
-import type { Call, Calls, Result } from '../calls.ts'
+import type { Call, Result, RunCall } from '../calls.ts'
 import type { SpoolFileOptions } from '../spool-file.ts'
 import type { Opened, Request } from './worker.ts'
 
@@ -13,10 +13,7 @@ const MAX_CALLS = 256 // in one message
 export type SpoolFileCaller = {
   /** Rejects when the file cannot be opened. */
   readonly opened: Promise<Opened>
-  call<Name extends keyof Calls>(
-    name: Name,
-    ...args: Parameters<Calls[Name]>
-  ): Promise<Awaited<ReturnType<Calls[Name]>>>
+  readonly call: RunCall
   close(): Promise<void>
 }
 
@@ -51,18 +48,14 @@ export class SpoolWorker implements SpoolFileCaller {
    * Sends the calls of one turn of the event loop together. Bytes among the arguments are transferred, since copies would be held three
    * times. Rejects when the worker fails or has ended.
    */
-  call<Name extends keyof Calls>(
-    name: Name,
-    ...args: Parameters<Calls[Name]>
-  ): Promise<Awaited<ReturnType<Calls[Name]>>> {
-    return new Promise((resolve, reject) => {
+  readonly call: RunCall = (subject, name, ...args) =>
+    new Promise((resolve, reject) => {
       if (this.#error) return reject(this.#error)
       const number = ++this.#calls
       this.#pending.set(number, { resolve, reject })
       if (this.#outbox.length === 0) setImmediate(() => this.#send())
-      this.#outbox.push({ number, name, args })
+      this.#outbox.push({ number, subject, name, args })
     })
-  }
 
   /** Resolves when the worker has responded to all calls and ended. */
   async close(): Promise<void> {
