@@ -3,7 +3,7 @@
 import { DiscardPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
-import { BundleBucket } from '../../../tunnel/src/store/jetstream/buckets.ts'
+import { SharedBuckets } from '../../../tunnel/src/store/jetstream/buckets.ts'
 import type { Nats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { openStore } from '../../support/spool/jetstream-spool.ts'
@@ -61,8 +61,8 @@ describe('Bundles on NATS', requires('nats'), () => {
     await using store = await openStore()
     const nc = await connect({ servers: store.nats.server })
     try {
-      await new BundleBucket(jetstream(nc), 1).write(new Map())
-      const raised = new BundleBucket(jetstream(nc), 3).write(new Map())
+      await new SharedBuckets(jetstream(nc), 1, () => 0).bundles.write(new Map())
+      const raised = new SharedBuckets(jetstream(nc), 3, () => 0).bundles.write(new Map())
       await expect(raised).rejects.toThrow(/replicas/) // one server cannot have them
     } finally {
       await nc.close()

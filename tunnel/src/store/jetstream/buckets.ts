@@ -1,6 +1,6 @@
 /** Key-value buckets on NATS: shared values, snapshots of the counters, and bundles of the SDK. */
 
-import { DiscardPolicy, type JetStreamClient } from '@nats-io/jetstream'
+import { DiscardPolicy, type JetStreamClient, type StreamConfig } from '@nats-io/jetstream'
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv'
 import { nanos } from '@nats-io/transport-node'
 import {
@@ -22,17 +22,51 @@ const BUNDLE_BYTES = 4 * 1024 * 1024 // the bundles of 25 releases
 
 /** A failure of the server says nothing about entries: it is asked once. */
 export class SharedBuckets implements SharedState {
-  readonly bundles: BundleBucket
-  readonly snapshots: SnapshotStore
   readonly clockOffsetMs: () => number
+  /** Has a bucket for each step, from which the server removes old rows. */
+  readonly snapshots: SnapshotStore = {
+    add: async (rows) => {
+      const puts = rows.map(async ({ step, time, replica, data }) => {
+        const bucket = await this.#openStep(step)
+        const key = `${time}.${Buffer.from(replica).toString('base64url')}`
+        await bucket.put(key, JSON.stringify({ replica, data }))
+      })
+      await Promise.all(puts)
+    },
+    read: async (step, from) => {
+      const rows: SnapshotRow[] = []
+      for await (const entry of await (await this.#openStep(step)).history()) {
+        const time = Number(entry.key.split('.', 1)[0])
+        if (!unlessDeleted(entry) || !(time >= from)) continue
+        rows.push({ step, time, ...entry.json<Pick<SnapshotRow, 'replica' | 'data'>>() })
+      }
+      return rows
+    },
+  }
+  /** The server deletes a bundle that no replica has written for a day, and the oldest ones of a full bucket. */
+  readonly bundles: BundleStore = {
+    read: async (file) => {
+      const bucket = await openBucket(this.#js, BUNDLES)
+      const entry = await bucket.get(file).catch((error) => {
+        if (codeOf(error) !== NO_STREAM) throw error
+        return undefined
+      })
+      return entry ? new Uint8Array(entry.value) : undefined
+    },
+    write: async (bundles) => {
+      const bounds = { max_bytes: BUNDLE_BYTES, max_age: nanos(BUNDLES_KEPT_MS), discard: DiscardPolicy.Old }
+      const bucket = await this.#open(BUNDLES, bounds)
+      for (const [file, bytes] of bundles) await bucket.put(file, bytes)
+    },
+  }
   readonly #js: JetStreamClient
+  readonly #replicas: number
 
   /** `replicas` is the number of copies. */
   constructor(js: JetStreamClient, replicas: number, clockOffsetMs: () => number) {
-    this.bundles = new BundleBucket(js, replicas)
-    this.snapshots = new SnapshotBuckets(js, replicas)
     this.clockOffsetMs = clockOffsetMs
     this.#js = js
+    this.#replicas = replicas
   }
 
   async get(key: string): Promise<SharedValue> {
@@ -43,78 +77,22 @@ export class SharedBuckets implements SharedState {
   async put(key: string, value: string, revision: number): Promise<boolean> {
     return putRevision(await openBucket(this.#js), VALUES + key, value, revision)
   }
-}
 
-/** Has a bucket for each step, from which the server removes old rows. */
-class SnapshotBuckets implements SnapshotStore {
-  readonly #js: JetStreamClient
-  readonly #replicas: number
-
-  constructor(js: JetStreamClient, replicas: number) {
-    this.#js = js
-    this.#replicas = replicas
-  }
-
-  async add(rows: readonly SnapshotRow[]): Promise<void> {
-    const puts = rows.map(async ({ step, time, replica, data }) => {
-      const bucket = await this.#open(step)
-      const key = `${time}.${Buffer.from(replica).toString('base64url')}`
-      await bucket.put(key, JSON.stringify({ replica, data }))
-    })
-    await Promise.all(puts)
-  }
-
-  async read(step: number, from: number): Promise<SnapshotRow[]> {
-    const bucket = await this.#open(step)
-    const rows: SnapshotRow[] = []
-    for await (const entry of await bucket.history()) {
-      const time = Number(entry.key.split('.', 1)[0])
-      if (!unlessDeleted(entry) || !(time >= from)) continue
-      rows.push({ step, time, ...entry.json<Pick<SnapshotRow, 'replica' | 'data'>>() })
-    }
-    return rows
-  }
-
-  /** Creates the bucket if it is missing: an operator may delete it at any time. */
-  async #open(step: number): Promise<KV> {
-    const name = `CULVERT_HISTORY_${step / 1000}S`
+  #openStep(step: number): Promise<KV> {
     const keepMs = SNAPSHOT_STEPS.find((each) => each.step === step)?.keepMs ?? step
-    const bounds = { max_age: nanos(keepMs), max_bytes: SNAPSHOT_BYTES, num_replicas: this.#replicas }
-    await ensureStream(await this.#js.jetstreamManager(false), bucketOf(name, bounds))
+    const bounds = { max_age: nanos(keepMs), max_bytes: SNAPSHOT_BYTES, discard: DiscardPolicy.New }
+    return this.#open(`CULVERT_HISTORY_${step / 1000}S`, bounds)
+  }
+
+  /** Creates a bucket that is missing, since an operator may delete it at any time, or changes one that discards otherwise or has too few copies. */
+  async #open(name: string, bounds: Pick<StreamConfig, 'max_bytes' | 'max_age' | 'discard'>): Promise<KV> {
+    const { discard } = bounds
+    const wanted = bucketOf(name, { ...bounds, num_replicas: this.#replicas })
+    await ensureStream(await this.#js.jetstreamManager(false), wanted, (config) => ({
+      discard,
+      num_replicas: Math.max(config.num_replicas, this.#replicas),
+    }))
     return openBucket(this.#js, name)
-  }
-}
-
-/** The server deletes a bundle that no replica has written for a day, and the oldest ones of a full bucket. */
-export class BundleBucket implements BundleStore {
-  readonly #js: JetStreamClient
-  readonly #replicas: number
-
-  constructor(js: JetStreamClient, replicas: number) {
-    this.#js = js
-    this.#replicas = replicas
-  }
-
-  async read(file: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const bucket = await openBucket(this.#js, BUNDLES)
-    const entry = await bucket.get(file).catch((error) => {
-      if (codeOf(error) !== NO_STREAM) throw error
-      return undefined
-    })
-    return entry ? new Uint8Array(entry.value) : undefined
-  }
-
-  /** Creates the bucket if it is missing, or changes one that rejects new bundles or has too few copies. */
-  async write(bundles: ReadonlyMap<string, Uint8Array>): Promise<void> {
-    const discard = DiscardPolicy.Old
-    const bounds = { max_bytes: BUNDLE_BYTES, max_age: nanos(BUNDLES_KEPT_MS), num_replicas: this.#replicas }
-    await ensureStream(
-      await this.#js.jetstreamManager(false),
-      bucketOf(BUNDLES, { ...bounds, discard }),
-      (config) => ({ discard, num_replicas: Math.max(config.num_replicas, this.#replicas) }),
-    )
-    const bucket = await openBucket(this.#js, BUNDLES)
-    for (const [file, bytes] of bundles) await bucket.put(file, bytes)
   }
 }
 
