@@ -5,8 +5,16 @@ import type { KV } from '@nats-io/kv'
 import { networksAround } from 'contract/networks'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import { shareOf } from '../../pipeline/projects.ts'
-import type { ProjectDemand, PutResult, SpoolBounds, SpoolEntry, SpoolTotals } from '../../pipeline/spool.ts'
+import type {
+  Pause,
+  ProjectDemand,
+  PutResult,
+  SpoolBounds,
+  SpoolEntry,
+  SpoolTotals,
+} from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
+import { selectWanted, Turns } from '../turns.ts'
 import { openBucket, putRevision, unlessDeleted } from './buckets.ts'
 import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
@@ -38,6 +46,7 @@ export class State {
   readonly #timeOf: TimeOf
   readonly #server: Server
   readonly #messages: Messages
+  readonly #turns = new Turns()
   readonly #shares: Omit<SpoolBounds, 'bytes'>
   /** Bytes by network that this replica has put and not removed. */
   readonly #networks = new BoundedMap<string, number>(MAX_NETWORKS)
@@ -47,7 +56,6 @@ export class State {
   #infos: StreamInfo[] = []
   #paused: Paused = {}
   #lookedAt = -Infinity
-  #turns = 0
   #seen: Seen[] = []
   #notedAt = -Infinity
   #lost = 0
@@ -115,24 +123,21 @@ export class State {
       bytes: partitions.length > 0 ? sumOf(bytes) : 0,
       ...(ages.length > 0 && { oldest: Math.min(...ages) }),
       partitions,
-      paused: Object.entries(this.#paused).map(([key, since]) => ({
-        ...(key !== ALL && { project: key }),
-        since,
-      })),
+      paused: this.#pauses(),
       ...(this.#lost > 0 && { lost: this.#lost }),
     }
   }
 
-  /** Returns the partitions that are wanted and not paused, the most important first. Of equal ones another is first each time. */
+  /** Returns the partitions that are wanted and not paused, the most important first. */
   inTurn(wanted: readonly ProjectDemand[]): Partition[] {
-    if (ALL in this.#paused) return []
-    const unpaused = wanted.filter(({ project }) => !(project in this.#paused))
-    const limited = new Map(unpaused.map((each) => [each.project, each.rateLimitedCategories]))
-    const all = [...this.#partitions.values()].filter(
-      ({ project, category }) => limited.get(project)?.includes(category) === false,
-    )
-    const start = this.#turns++ % Math.max(1, all.length)
-    return [...all.slice(start), ...all.slice(0, start)].sort((a, b) => a.priority - b.priority)
+    return this.#turns.order(selectWanted([...this.#partitions.values()], wanted, this.#pauses()))
+  }
+
+  #pauses(): Pause[] {
+    return Object.entries(this.#paused).map(([project, since]) => ({
+      ...(project !== ALL && { project }),
+      since,
+    }))
   }
 
   /** Returns the reason why an entry may not be put. Shares are those of its class; a network's is that of this replica's own puts. */

@@ -9,8 +9,9 @@ import {
   type Pause,
   pendingSince,
 } from '../../pipeline/spool.ts'
+import type { Partition } from '../turns.ts'
 import { type Row, readEntry, SELECTED, type StoredEntry } from './entry-row.ts'
-import type { Partition, Usage } from './usage.ts'
+import type { Usage } from './usage.ts'
 
 const BATCH = 500 // entries in one transaction
 const SEARCHED = 5_000 // entries in one call: they are read from the disk

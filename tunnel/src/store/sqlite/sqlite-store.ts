@@ -21,6 +21,7 @@ import {
   type SpoolTotals,
 } from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
+import { type Partition, selectWanted, Turns } from '../turns.ts'
 import { EntryAdmin } from './admin.ts'
 import { BodyFiles } from './body-files.ts'
 import { isDamage } from './damaged-files.ts'
@@ -41,7 +42,7 @@ import { openDatabase } from './schema.ts'
 import { SharedTables } from './shared-tables.ts'
 import type { Space } from './space.ts'
 import { Summaries } from './summaries.ts'
-import { type Partition, Usage, type UsageKind } from './usage.ts'
+import { Usage, type UsageKind } from './usage.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 
 const PRIORITIES_DOWN = [3, 2, 1, 0]
@@ -70,7 +71,7 @@ export class SqliteStore {
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
   readonly #bounds: StoreBounds
-  #turns = 0
+  readonly #turns = new Turns()
 
   constructor(file: string, bounds: StoreBounds, newId: string) {
     this.#db = openDatabase(file, newId)
@@ -183,7 +184,7 @@ export class SqliteStore {
     const until = now + leaseMs
     const leases: Lease[] = []
     let room = Math.max(this.#bounds.walBytes / 2, this.#bounds.rowBytes)
-    for (const partition of this.#wanted(demands)) {
+    for (const partition of selectWanted(this.#partitions(), demands, this.admin.paused())) {
       if (leases.length >= limit || room <= 0) break
       this.#passByDamage(`${partition.project} ${partition.category}`, () => {
         for (const row of this.#due(partition, now, limit - leases.length)) {
@@ -216,18 +217,6 @@ export class SqliteStore {
       }
       throw error
     }
-  }
-
-  /** Returns partitions from which entries are wanted, and not paused. */
-  #wanted(demands: readonly ProjectDemand[]): Partition[] {
-    const heldBack = new Map(demands.map((each) => [each.project, each.rateLimitedCategories]))
-    for (const { project } of this.admin.paused()) {
-      if (project === undefined) return []
-      heldBack.delete(project)
-    }
-    return this.#partitions().filter(
-      ({ project, category }) => heldBack.get(project)?.includes(category) === false,
-    )
   }
 
   #lease(row: Row, until: number): Lease {
@@ -377,12 +366,8 @@ export class SqliteStore {
       yield* this.#statements.ofPartition.iterate(project, category)
   }
 
-  /** Lists partitions by priority. Equal ones take turns, so that no project waits for another one's flood. */
   #partitions(): Partition[] {
-    const all = this.#usage.partitions()
-    const start = this.#turns++ % Math.max(1, all.length)
-    const rotated = [...all.slice(start), ...all.slice(0, start)]
-    return rotated.sort((a, b) => priorityOf(a.category) - priorityOf(b.category))
+    return this.#turns.order(this.#usage.partitions())
   }
 }
 

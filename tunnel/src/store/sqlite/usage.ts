@@ -4,8 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { networksAround } from 'contract/networks'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import type { PartitionTotals, SpoolEntry } from '../../pipeline/spool.ts'
-
-export type Partition = { project: string; category: string }
+import type { Partition } from '../turns.ts'
 
 /** Part of an entry that is counted. `bytes` is the size on disk. */
 export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
