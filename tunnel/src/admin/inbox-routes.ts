@@ -2,8 +2,8 @@
 
 import { type Context, Hono } from 'hono'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/inbox-upstream.ts'
-import type { EndedEntry } from '../pipeline/spool.ts'
-import type { Inbox, InboxPageQuery } from '../store/inbox.ts'
+import type { EndedEntry, InboxPageQuery } from '../pipeline/spool.ts'
+import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
 

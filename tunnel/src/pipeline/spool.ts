@@ -197,10 +197,15 @@ export type InboxQuery = {
 /** Span of time in milliseconds since 1970. `until` is not part of it. */
 export type Span = { from: number; until: number }
 
-/** Kept entries as people read them: the newest 10,000. Positions are numbers of entries. */
+/** Position in the list, and what to select. `after` is the `next` of the previous page, the number of an entry. */
+export type InboxPageQuery = InboxQuery & { after?: number | undefined }
+
+/** Kept entries as people read them: the newest 10,000. */
 export type Summaries = {
-  list(query: InboxQuery, limit: number, before: number): Promise<InboxPage>
-  groups(query: InboxQuery, limit: number, before: number): Promise<Omit<InboxGroups, 'inbox'>>
+  /** Lists the newest entries. */
+  list(limit: number, query?: InboxPageQuery): Promise<InboxPage>
+  /** Lists groups of entries, the last updated one first. */
+  groups(limit: number, query?: InboxPageQuery): Promise<Omit<InboxGroups, 'inbox'>>
   /** Returns the newest entry of a receipt. */
   find(receipt: string): Promise<EndedEntry | undefined>
   /** Counts the entries that arrived in a span of time. */

@@ -1,10 +1,7 @@
 /** Inbox: the kept entries of the spool, for a person to read. */
 
 import type { InboxGroups, InboxPage } from 'contract/inbox'
-import type { EndedEntry, InboxQuery, Span, Spool, Summaries } from '../pipeline/spool.ts'
-
-/** Position in the list, and what to select. */
-export type InboxPageQuery = InboxQuery & { after?: number | undefined }
+import type { EndedEntry, Span, Spool, Summaries } from '../pipeline/spool.ts'
 
 export class Inbox {
   readonly #spool: Spool
@@ -20,20 +17,12 @@ export class Inbox {
     return spool.summaries && new Inbox(spool, spool.summaries)
   }
 
-  /** Lists the newest envelopes after the position `after`, the `next` of the previous page. */
-  list(
-    limit: number,
-    { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery = {},
-  ): Promise<InboxPage> {
-    return this.#summaries.list(query, limit, after)
+  list(...args: Parameters<Summaries['list']>): Promise<InboxPage> {
+    return this.#summaries.list(...args)
   }
 
-  /** Lists groups of envelopes, the last updated one first. */
-  async groups(
-    limit: number,
-    { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery = {},
-  ): Promise<InboxGroups> {
-    return { inbox: this.#spool.id, ...(await this.#summaries.groups(query, limit, after)) }
+  async groups(...args: Parameters<Summaries['groups']>): Promise<InboxGroups> {
+    return { inbox: this.#spool.id, ...(await this.#summaries.groups(...args)) }
   }
 
   /** Returns the envelope of a receipt. */

@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
-import type { EndedEntry, InboxQuery, Span, Summaries } from '../../pipeline/spool.ts'
+import type { EndedEntry, InboxPageQuery, Span, Summaries } from '../../pipeline/spool.ts'
 import { MAX_LISTED, SUMMARIES_TABLE, Summaries as SummaryTable } from '../sqlite/summaries.ts'
 import type { EndedStream, Found } from './ended-stream.ts'
 import { REMOVED, type StreamEntries } from './stream-entries.ts'
@@ -21,12 +21,12 @@ export class SummaryIndex implements Summaries {
     void this.#watchConnection(nc)
   }
 
-  async list(query: InboxQuery, limit: number, before: number): Promise<InboxPage> {
-    return (await this.#update()).list(query, limit, before)
+  async list(limit: number, query?: InboxPageQuery): Promise<InboxPage> {
+    return (await this.#update()).list(limit, query)
   }
 
-  async groups(query: InboxQuery, limit: number, before: number): Promise<Omit<InboxGroups, 'inbox'>> {
-    return (await this.#update()).groups(query, limit, before)
+  async groups(limit: number, query?: InboxPageQuery): Promise<Omit<InboxGroups, 'inbox'>> {
+    return (await this.#update()).groups(limit, query)
   }
 
   async find(receipt: string): Promise<EndedEntry | undefined> {
@@ -34,8 +34,8 @@ export class SummaryIndex implements Summaries {
     return id === undefined ? undefined : this.#kept.get({ id })
   }
 
-  async countArrived({ from, until }: Span): Promise<number> {
-    return (await this.#update()).countArrived(from, until)
+  async countArrived(span: Span): Promise<number> {
+    return (await this.#update()).countArrived(span)
   }
 
   #update(): Promise<SummaryTable> {

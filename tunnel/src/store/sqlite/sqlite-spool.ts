@@ -137,7 +137,7 @@ class SqliteSpool implements Spool {
         list: (...args) => worker.call('summaries', 'list', ...args),
         groups: (...args) => worker.call('summaries', 'groups', ...args),
         find: (receipt) => worker.call('entries', 'findKept', receipt),
-        countArrived: ({ from, until }) => worker.call('summaries', 'countArrived', from, until),
+        countArrived: (span) => worker.call('summaries', 'countArrived', span),
       }
   }
 

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { InboxEntry, InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
-import type { InboxQuery, SpoolEntry } from '../../pipeline/spool.ts'
+import type { InboxPageQuery, InboxQuery, Span, SpoolEntry } from '../../pipeline/spool.ts'
 import type { Summary } from '../entry-summary.ts'
 
 type Row = Record<string, SQLOutputValue>
@@ -76,28 +76,28 @@ export class Summaries {
     return row && Number(row.id)
   }
 
-  /** Counts the entries that arrived in a span of time. */
-  countArrived(from: number, until: number): number {
+  countArrived({ from, until }: Span): number {
     return Number(this.#statements.arrived.get(this.#oldest(), from, until)?.entries)
   }
 
-  /** Returns the newest entries before the position `before`, and the position of the last one of a full page. */
-  list(query: InboxQuery, limit: number, before: number): InboxPage {
-    const parameters = { ...parametersOf(query), oldest: this.#oldest(), limit, before }
-    const rows = this.#statements.entries.all(parameters)
+  list(limit: number, query: InboxPageQuery = {}): InboxPage {
+    const rows = this.#statements.entries.all(this.#parametersOf(limit, query))
     return { entries: rows.map(readEntry), ...nextOf(rows, limit) }
   }
 
-  /** Returns the groups whose newest matching entry is before the position `before`. */
-  groups(query: InboxQuery, limit: number, before: number): Omit<InboxGroups, 'inbox'> {
+  groups(limit: number, query: InboxPageQuery = {}): Omit<InboxGroups, 'inbox'> {
     const { groups, releases, environments } = this.#statements
-    const rows = groups.all({ ...parametersOf(query), oldest: this.#oldest(), limit, before })
+    const rows = groups.all(this.#parametersOf(limit, query))
     return {
       groups: rows.map(readGroup),
       ...nextOf(rows, limit),
       releases: releases.all().map(({ name }) => String(name)),
       environments: environments.all().map(({ name }) => String(name)),
     }
+  }
+
+  #parametersOf(limit: number, { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery) {
+    return { ...parametersOf(query), oldest: this.#oldest(), limit, before: after }
   }
 
   #oldest(): number {
