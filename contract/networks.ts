@@ -16,7 +16,27 @@ const WITH_PORT = /^(?:\[([\da-f:.]+)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5
  * IPv4 address. `undefined` for another text.
  */
 export function parseAddress(text: string): string | undefined {
-  return parse(text)?.toString()
+  return readAddress(text)?.address
+}
+
+/** Address in its shortest spelling, and the network that `networkOf` returns for it. */
+type ReadAddress = { address: string; network: string }
+
+const MAX_KNOWN = 5_000
+const MAX_KNOWN_LENGTH = 64 // the zone of a link-local address may have any length
+/** Addresses by their text. A visitor sends several requests, and each request asks for its address and network several times. */
+const known = new Map<string, ReadAddress>()
+
+function readAddress(text: string): ReadAddress | undefined {
+  const before = known.get(text)
+  if (before) return before
+  const parsed = parse(text)
+  if (!parsed) return undefined
+  const read = { address: parsed.toString(), network: nameNetwork(insideNat64(parsed)) }
+  if (text.length > MAX_KNOWN_LENGTH) return read
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(Buffer.from(text).toString(), read) // V8's substrings keep the whole header in memory
+  return read
 }
 
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
@@ -47,9 +67,11 @@ export function isPrivate(address: string): boolean {
  * an address, and for a private one.
  */
 export function networkOf(address: string | undefined): string {
-  const given = parse(address ?? '')
-  const visitor = given && insideNat64(given)
-  if (visitor === undefined || PRIVATE.has(visitor.range())) return ''
+  return readAddress(address ?? '')?.network ?? ''
+}
+
+function nameNetwork(visitor: ipaddr.IPv4 | ipaddr.IPv6): string {
+  if (PRIVATE.has(visitor.range())) return ''
   if (visitor instanceof ipaddr.IPv4) return visitor.toString()
   const groups = visitor.parts.slice(0, 4)
   return groups.map((group) => group.toString(16).padStart(4, '0')).join(':')
