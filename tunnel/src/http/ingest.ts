@@ -1,7 +1,7 @@
 /** The ingest pipeline: all stages, in order. `docs/architecture.md` shows how to add one. */
 
 import type { IncomingMessage } from 'node:http'
-import { type ForwardServices, forwardStage } from '../forward/forwarding.ts'
+import { type ForwardServices, forwardStage } from '../forward/forward-stage.ts'
 import { type UpstreamLimits, upstreamLimitsStage } from '../forward/limits/upstream-limits.ts'
 import type { Mirrors } from '../forward/mirrors.ts'
 import type { ClientReports } from '../pipeline/client-reports.ts'
