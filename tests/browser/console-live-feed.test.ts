@@ -7,7 +7,6 @@ import { type ConsoleSite, press } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
-import { startTunnel } from '../support/tunnel/tunnel.ts'
 import { openProxy } from '../support/visitor-proxy.ts'
 
 const it = base.extend('replicas', perFile, 3)
@@ -153,22 +152,6 @@ describe('The live feed', requires('chromium', 'nginx'), () => {
     expect(await idsOn(page)).toHaveLength(17)
     await turn('visible')
     await showsAll(consoleSite, page, 18)
-  })
-
-  it('marks a replica that does not respond, and shows a gap for one that stopped', async ({
-    consoleSite,
-  }) => {
-    await using visitor = await consoleSite.operator('/live-feed')
-    const { page } = visitor
-    const all = await showsAll(consoleSite, page, 18)
-    const gone = consoleSite.site.tunnel
-    const { replica } = await (await gone.admin('/status')).json()
-    await gone.kill()
-    await rowsOf(page).getByText(`${replica} does not respond.`).waitFor()
-    const env = { ...consoleSite.env, PORT: String(gone.port), ADMIN_PORT: new URL(gone.adminUrl).port }
-    await using _another = await startTunnel({ env })
-    await rowsOf(page).getByText(`Gap: ${replica} stopped.`).waitFor()
-    expect(await idsOn(page)).toEqual(all)
   })
 
   it('renders only visible rows', async ({ consoleSite }) => {

@@ -270,21 +270,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await declined()).toBe(left)
   })
 
-  it('does not say that a report never arrived while a replica is silent', async ({ consoleSite }) => {
-    const pid = Number(consoleSite.site.tunnels[0]?.pid)
-    await using visitor = await consoleSite.operator('/find')
-    const { page } = visitor
-    process.kill(pid, 'SIGSTOP')
-    try {
-      await page.goto(`${consoleSite.site.url}/console/find?id=${randomUUID()}`)
-      await page.getByText('It is unknown whether the report has arrived.').waitFor()
-      expect(await page.getByText('Never seen').count()).toBe(0)
-    } finally {
-      process.kill(pid, 'SIGCONT')
-    }
-    await untilListed(page.getByText('Never seen'))
-  })
-
   it('shows the rate limits of Sentry with their remaining time, and open breakers, on the overview', async ({
     consoleSite,
   }) => {

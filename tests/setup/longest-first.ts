@@ -3,6 +3,11 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const LONGEST = [
+  'tests/unit/forward/mirrors.test.ts',
+  'tests/unit/forward/delivery/slow-upstream.test.ts',
+  'tests/unit/envelope/body/bodies.test.ts',
+  'tests/unit/forward/upstream/failures.test.ts',
+  'tests/unit/forward/upstream/encodings.test.ts',
   'tests/browser/next-noise.test.ts',
   'tests/process/doctor/doctor.test.ts',
   'tests/browser/sdk.test.ts',

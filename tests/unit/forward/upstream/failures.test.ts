@@ -1,12 +1,12 @@
 /** Responses and outcomes when Sentry has not decided on an envelope. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Config } from '../../../../tunnel/src/config/config.ts'
 import { errorOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'
 import type { Answer } from '../../../support/sentry/responses.ts'
-import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
-import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
+import { startSentry } from '../../../support/sentry/sentry.ts'
+import { openTunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
 const CASES: [string, Answer][] = [
@@ -29,62 +29,66 @@ const CASES: [string, Answer][] = [
   ['returns more than 64 KiB', { body: 'x'.repeat(100_000) }],
 ]
 
-describe('An envelope that Sentry fails to answer', () => {
-  const started = new AsyncDisposableStack()
-  let sentry: Sentry
-  let tunnel: Tunnel
+/** Each has its own tunnel, and most of them wait for the backoff of the spool. */
+describe('An envelope that Sentry fails to answer is spooled', { concurrent: true }, () => {
+  it.each(CASES)(
+    'when Sentry %s: the sender gets 200 without Retry-After, and the envelope is delivered later',
+    async (name, answer) => {
+      await using site = await open()
+      const { sentry, tunnel } = site
+      const body = errorOf(sentry.dsn(), { case: name })
+      sentry.once(answer)
+      const heard = await post(tunnel.url, { body })
+      expect(heard).toMatchObject({
+        status: 200,
+        outcome: 'spooled',
+        json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) },
+      })
+      expect(heard.headers).not.toHaveProperty('retry-after')
+      expect(heard.headers).not.toHaveProperty('location')
+      await site.drained()
+      const arrived = sentry.requests.filter((request) => request.body.equals(body))
+      expect(arrived.length).toBeGreaterThan(0)
+    },
+  )
 
-  beforeAll(async () => {
-    sentry = started.use(await startSentry())
+  it('when Sentry refuses connections, and is delivered when it accepts them again', async () => {
+    await using site = await open()
+    const { sentry, tunnel } = site
+    await sentry.away()
+    const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
+    for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
+    await expect.poll(site.spooled).toBe(bodies.length)
+    await sentry.back()
+    await site.drained()
+    for (const body of bodies)
+      expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
+  })
+
+  async function open() {
+    await using starting = new AsyncDisposableStack()
+    const sentry = starting.use(await startSentry())
     const env = { SENTRY_DSN: sentry.dsn(), UPSTREAM_LATE_MS: '200' }
     const adjust = (config: Config): Config => ({
       ...config,
       upstream: { ...config.upstream, answerMs: 1000 },
     })
-    tunnel = started.use(await openTunnel({ env, adjust }))
-  })
-
-  afterAll(() => started.disposeAsync())
-
-  /** Resolves when nothing is pending. Advances the clock, because probes are seconds apart. */
-  const drained = () =>
-    until(async () => {
-      tunnel.advanceClock(1_000)
-      return (await spooled()) === 0
-    })
-  const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
-
-  describe('is spooled:', () => {
-    it.each(CASES)(
-      'when Sentry %s, the sender gets 200 without Retry-After, and the envelope is delivered later',
-      async (name, answer) => {
-        const body = errorOf(sentry.dsn(), { case: name })
-        sentry.once(answer)
-        const heard = await post(tunnel.url, { body })
-        expect(heard).toMatchObject({
-          status: 200,
-          outcome: 'spooled',
-          json: { id: expect.stringMatching(/^[0-9a-f]{32}$/) },
-        })
-        expect(heard.headers).not.toHaveProperty('retry-after')
-        expect(heard.headers).not.toHaveProperty('location')
-        await drained()
-        const arrived = sentry.requests.filter((request) => request.body.equals(body))
-        expect(arrived.length).toBeGreaterThan(0)
-      },
-    )
-  })
-
-  it('because it refuses connections is delivered when it accepts them again', async () => {
-    await sentry.away()
-    const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
-    for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
-    await expect.poll(spooled).toBe(bodies.length)
-    await sentry.back()
-    await drained()
-    for (const body of bodies)
-      expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
-  })
+    const tunnel = starting.use(await openTunnel({ env, adjust }))
+    const started = starting.move()
+    const spooled = async () => (await (await tunnel.admin('/status')).json()).spool.envelopes
+    return {
+      sentry,
+      tunnel,
+      spooled,
+      /** Resolves when nothing is pending. Advances the clock, because probes are seconds apart. */
+      drained: () =>
+        until(async () => {
+          tunnel.advanceClock(1_000)
+          return (await spooled()) === 0
+        }),
+      [Symbol.asyncDispose]: () => started.disposeAsync(),
+    }
+  }
 })
 
 describe('An upstream failure', () => {
