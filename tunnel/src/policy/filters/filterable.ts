@@ -1,7 +1,6 @@
 /** Fields that filters read, from the payload of each item type (`Filterable` in relay-filter/src/interface.rs). */
 
 import { isObject, type Json, list, object, scalarText, text } from 'contract/json'
-import { formatMessage } from './message-format.ts'
 
 /** Missing texts are empty. */
 export type Filterable = {
@@ -88,7 +87,7 @@ function readEvent(payload: unknown): Filterable {
     address: text(object(event.user).ip_address),
     hosts: ['host', 'x-forwarded-host'].flatMap((name) => headers.get(name) ?? []),
     userAgent: headers.get('user-agent') ?? '',
-    exceptions: valuesOf(event.exception ?? event['sentry.interfaces.Exception'])
+    exceptions: exceptionsIn(event.exception ?? event['sentry.interfaces.Exception'])
       .map(object)
       .map(readException),
   }
@@ -100,6 +99,28 @@ function readMessage(message: unknown): string {
   return text(message.formatted) || formatMessage(text(message.message), message.params)
 }
 
+const PRINTF = /%(?:\((\w+)\))?[-+ #0]*\d*(?:\.\d+)?(?:[sdifeEgGoxXcrap]|(%))/g
+const CURLY = /\{\{|\}\}|\{(\w*)(?:[:!][^{}]*)?\}/g
+
+/** Formats a message as Relay does before it filters (relay-event-normalization/src/logentry.rs): puts parameters, a list or an object, in the place of `%s`, `%(name)s`, `{}`, `{0}` and `{name}`. Returns the message as it is if one is missing. */
+function formatMessage(message: string, params: unknown): string {
+  if (!Array.isArray(params) && !isObject(params)) return message
+  const values = new Map(Object.entries(params))
+  let next = 0
+  let isMissing = false
+  const parameter = (name = ''): string => {
+    const value = values.get(name === '' ? String(next++) : name)
+    if (value === undefined || value === null) isMissing = true
+    return typeof value === 'string' ? value : JSON.stringify(value)
+  }
+  const printed = message.replace(PRINTF, (_, name, percent) => percent ?? parameter(name))
+  const formatted =
+    printed === message
+      ? message.replace(CURLY, (part, name) => (name === undefined ? part.charAt(0) : parameter(name)))
+      : printed
+  return isMissing ? message : formatted
+}
+
 /** Returns a text, or the JSON of another value (`JsonLenientString` in relay-protocol). */
 function lenientText(value: unknown): string {
   if (value === undefined || value === null) return ''
@@ -107,7 +128,7 @@ function lenientText(value: unknown): string {
 }
 
 /** Exceptions and the like are in `values`, in a list, or alone. */
-function valuesOf(value: unknown): readonly unknown[] {
+function exceptionsIn(value: unknown): readonly unknown[] {
   if (!isObject(value)) return list(value)
   return 'values' in value ? list(value.values) : [value]
 }

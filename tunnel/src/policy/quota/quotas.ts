@@ -170,7 +170,7 @@ export class Quotas {
   #count(charges: readonly Charge[], sign: 1 | -1): void {
     for (const charge of charges) {
       const { own, networks } = this.#uses[charge.period]
-      own.add(nameOf(charge), sign * charge.quantity)
+      own.add(quotaName(charge), sign * charge.quantity)
       if (charge.quantity > 0) networks.addToAll(networksOf(charge), sign * charge.quantity)
     }
   }
@@ -188,7 +188,7 @@ export class Quotas {
   #used(quota: Pick<Charge, 'project' | 'category' | 'period'>): number {
     const { period } = quota
     const { own, others } = this.#uses[period]
-    const name = nameOf(quota)
+    const name = quotaName(quota)
     const byOthers = others.start === this.startOf(period) ? others.sums.get(name) : undefined
     return (own.read(name) ?? 0) + (byOthers ?? 0)
   }
@@ -224,12 +224,12 @@ export class Quotas {
 /** The stricter first. */
 const REASONS: readonly QuotaReason[] = ['quota', 'quota-address']
 
-function nameOf({ project, category }: Pick<Charge, 'project' | 'category'>): string {
+function quotaName({ project, category }: Pick<Charge, 'project' | 'category'>): string {
   return `${project} ${category}`
 }
 
 function networksOf(charge: Charge): CountedNetwork[] {
-  const quota = nameOf(charge)
+  const quota = quotaName(charge)
   return networksAround(charge.network).map(({ name, factor }) => ({ name: `${name} ${quota}`, factor }))
 }
 
