@@ -36,7 +36,11 @@ export class SimulatedOutage {
     const { state, now } = deps
     this.#deps = deps
     this.#map = new SharedMap({
-      ...{ state, now, key: 'outage', isValue: isSpan, maxMs: KEPT_MS + CLOCK_MS },
+      state,
+      now,
+      key: 'outage',
+      isValue: isSpan,
+      maxMs: KEPT_MS + CLOCK_MS,
       merge: (stored, own) => {
         const isSameOutage = own.value.from === stored.value.from
         return isSameOutage || now() >= stored.value.until + PAUSE_MS ? own : stored

@@ -74,7 +74,7 @@ export class Mirrors {
   waitAfter(forward: Stage): Stage {
     return async (ctx) => {
       const outcome = await forward(ctx)
-      if (ctx.mirrored) await within(WAIT_MS, ctx.mirrored)
+      if (ctx.mirrored) await waitAtMost(WAIT_MS, ctx.mirrored)
       return outcome
     }
   }
@@ -117,7 +117,7 @@ export class Mirrors {
 }
 
 /** Resolves when `work` does, after `ms` at the latest. */
-function within(ms: number, work: Promise<void>): Promise<void> {
+function waitAtMost(ms: number, work: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)
     void work.then(() => {

@@ -26,8 +26,12 @@ export async function describeSpool(
   const { maxBytes, durability, disk } = description
   const known = {
     ...describeDisk(disk),
-    ...{ id: spool.store.id, ...spool.health(), durability, max_age_ms: ageMs },
-    ...{ max_bytes: maxBytes, project_max_bytes: Math.floor(maxBytes * projectShare) },
+    id: spool.store.id,
+    ...spool.health(),
+    durability,
+    max_age_ms: ageMs,
+    max_bytes: maxBytes,
+    project_max_bytes: Math.floor(maxBytes * projectShare),
     attempts: deliverer.attempts(),
   }
   try {
@@ -41,7 +45,9 @@ function describeDisk(disk: SpoolDisk | undefined): Partial<SpoolStatus> {
   if (!disk) return {}
   const { freeBytes, walBytes, damagedFiles, problem } = disk
   return {
-    ...{ disk_free_bytes: freeBytes, wal_bytes: walBytes, damaged_files: damagedFiles },
+    disk_free_bytes: freeBytes,
+    wal_bytes: walBytes,
+    damaged_files: damagedFiles,
     ...(problem !== undefined && { problem }),
   }
 }
@@ -100,7 +106,10 @@ function byNames(partitions: readonly PartitionTotals[], projects: Projects): Sp
     const same = byName.get(name) ?? { project, category, envelopes: 0, bytes: 0 }
     const ages = [same.oldest, oldest].filter((time) => time !== undefined)
     byName.set(name, {
-      ...{ project, category, envelopes: same.envelopes + envelopes, bytes: same.bytes + bytes },
+      project,
+      category,
+      envelopes: same.envelopes + envelopes,
+      bytes: same.bytes + bytes,
       ...(ages.length > 0 && { oldest: Math.min(...ages) }),
     })
   }

@@ -70,7 +70,7 @@ class WallClock {
     const stepMs = offset - this.#last
     this.#last = offset
     this.#least = Math.min(this.#least, offset)
-    if (Math.abs(stepMs) >= STEP_MS) this.#deps.onNotice(describe(stepMs))
+    if (Math.abs(stepMs) >= STEP_MS) this.#deps.onNotice(describeStep(stepMs))
     return offset - this.#least
   }
 
@@ -79,7 +79,7 @@ class WallClock {
   }
 }
 
-function describe(stepMs: number): string {
+function describeStep(stepMs: number): string {
   const minutes = Math.round(Math.abs(stepMs) / 60_000)
   const direction = stepMs > 0 ? 'forward' : 'back'
   return `the clock of this machine was set ${direction} by ${minutes} min; no pending envelope expires because of that. Synchronise the clock`

@@ -140,8 +140,15 @@ export class ResendJobs {
   async begin(order: ResendOrder, { entries, bytes }: { entries: number; bytes: number }): Promise<boolean> {
     const started = this.#time()
     const job: SharedJob = {
-      ...{ order, started, entries: Math.min(entries, order.limit ?? Infinity), bytes },
-      ...{ sent: 0, bytesSent: 0, samples: [], owner: '', beat: 0 },
+      order,
+      started,
+      entries: Math.min(entries, order.limit ?? Infinity),
+      bytes,
+      sent: 0,
+      bytesSent: 0,
+      samples: [],
+      owner: '',
+      beat: 0,
     }
     const begun = await this.#change((current) => (isRunning(current) ? undefined : job))
     return begun !== undefined
@@ -151,13 +158,13 @@ export class ResendJobs {
   async cancel(): Promise<ResendJob | undefined> {
     const stopped = this.#time()
     const job = await this.#change((current) => (isRunning(current) ? { ...current, stopped } : undefined))
-    return job && describe(job, this.#offsetMs())
+    return job && describeJob(job, this.#offsetMs())
   }
 
   /** Returns the last job. */
   async status(): Promise<ResendJob | undefined> {
     const job = parseShared((await this.#deps.spool.state.get(KEY)).value, isJob)
-    return job && describe(job, this.#offsetMs())
+    return job && describeJob(job, this.#offsetMs())
   }
 
   #schedule(ms: number): void {
@@ -299,7 +306,8 @@ export class ResendJobs {
       samples: [...job.samples.filter((sample) => time - sample.time < SAMPLE_MS), { time, sent }].slice(-40),
       ...(after && { after }),
       ...(waiting !== undefined && { waiting }),
-      ...{ owner: replica, beat: time },
+      owner: replica,
+      beat: time,
       ...(isOver && job.stopped === undefined && { finished: time }),
     }
   }
@@ -322,7 +330,9 @@ function filterOf(order: ResendOrder, started: number): EndedFilter & { notResen
   const { states, eventId, from, to = Infinity } = order
   const projects = order.found?.deliverable ?? order.projects
   return {
-    ...{ states, to: Math.min(to, started), notResentSince: started - RESENT_MS },
+    states,
+    to: Math.min(to, started),
+    notResentSince: started - RESENT_MS,
     ...(projects && { projects }),
     ...(eventId !== undefined && { eventId }),
     ...(from !== undefined && { from }),
@@ -334,7 +344,7 @@ function isRunning(job: SharedJob | undefined): job is SharedJob {
 }
 
 /** Describes a job by the clock of this machine, which that of the store is ahead of by `offsetMs`. */
-function describe(job: SharedJob, offsetMs: number): ResendJob {
+function describeJob(job: SharedJob, offsetMs: number): ResendJob {
   const { order, started, entries, bytes, sent, bytesSent, waiting, stopped, finished } = job
   const { states, projectName, eventId, from, to } = order
   return {
@@ -343,7 +353,12 @@ function describe(job: SharedJob, offsetMs: number): ResendJob {
     ...(eventId !== undefined && { event_id: eventId }),
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
-    ...{ started: started - offsetMs, entries, bytes, sent, bytes_sent: bytesSent, per_second: rateOf(job) },
+    started: started - offsetMs,
+    entries,
+    bytes,
+    sent,
+    bytes_sent: bytesSent,
+    per_second: rateOf(job),
     ...(waiting !== undefined && isRunning(job) && { waiting }),
     ...(stopped !== undefined && { stopped: stopped - offsetMs }),
     ...(finished !== undefined && { finished: finished - offsetMs }),

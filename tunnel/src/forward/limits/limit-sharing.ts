@@ -14,7 +14,7 @@ export type LimitSharingDeps = {
 }
 
 /** Project and category of a limit. The category is `all` for a limit on all of them. */
-type Limited = { project: string; category: string }
+type SharedLimit = { project: string; category: string }
 
 const POLL_MS = 1_000
 // Some responses set a minute from now each time. A limit is published again when it lasts longer by a quarter.
@@ -27,16 +27,19 @@ const MAX_KEY_LENGTH = 512
 /** When the spool fails, each replica applies the limits that it learned itself, as without sharing. */
 export class LimitSharing {
   readonly #deps: LimitSharingDeps
-  readonly #map: SharedMap<Limited>
+  readonly #map: SharedMap<SharedLimit>
   /** Limits of all replicas as of the last exchange. */
-  #shared: ReadonlyMap<string, SharedEntry<Limited>> = new Map()
+  #shared: ReadonlyMap<string, SharedEntry<SharedLimit>> = new Map()
   #timer: NodeJS.Timeout | undefined
   #exchanging: Promise<void> | undefined
 
   constructor(deps: LimitSharingDeps) {
     this.#deps = deps
     this.#map = new SharedMap({
-      ...{ state: deps.state, now: deps.now, key: 'limits', isValue: isLimited },
+      state: deps.state,
+      now: deps.now,
+      key: 'limits',
+      isValue: isSharedLimit,
       merge: (stored, own) => (this.#isLonger(stored, own) ? own : stored),
       maxMs: MAX_LIMIT_SECONDS * 1000,
     })
@@ -78,7 +81,7 @@ export class LimitSharing {
   }
 
   /** Adopts limits that are new. The others are adopted already, or were dropped since the clock was set back. */
-  #adopt(shared: ReadonlyMap<string, SharedEntry<Limited>>): void {
+  #adopt(shared: ReadonlyMap<string, SharedEntry<SharedLimit>>): void {
     const { limits, projects } = this.#deps
     for (const [name, { value, until }] of shared) {
       if (this.#shared.get(name)?.until === until) continue
@@ -89,8 +92,8 @@ export class LimitSharing {
   }
 
   /** Returns the limits of this replica that are new, or last longer. */
-  #unshared(): Map<string, SharedEntry<Limited>> {
-    const unshared = new Map<string, SharedEntry<Limited>>()
+  #unshared(): Map<string, SharedEntry<SharedLimit>> {
+    const unshared = new Map<string, SharedEntry<SharedLimit>>()
     let room = MAX_LIMITS - this.#shared.size
     for (const { project, category, until } of this.#deps.limits.shared()) {
       const name = `${project.key} ${category}`
@@ -102,12 +105,12 @@ export class LimitSharing {
     return unshared
   }
 
-  #isLonger(known: SharedEntry<Limited>, { until }: SharedEntry<Limited>): boolean {
+  #isLonger(known: SharedEntry<SharedLimit>, { until }: SharedEntry<SharedLimit>): boolean {
     return until - known.until >= Math.max(MIN_GAIN_MS, MIN_GAIN * (until - this.#deps.now()))
   }
 }
 
-function isLimited(value: unknown): value is Limited {
+function isSharedLimit(value: unknown): value is SharedLimit {
   const { project, category } = Object(value)
   return typeof project === 'string' && typeof category === 'string'
 }

@@ -52,7 +52,9 @@ export class UpstreamLimits {
     for (const { seconds, categories, isStanding = false } of limits)
       for (const category of categories.length > 0 ? categories : [ALL])
         this.#extend(project, category, {
-          ...{ until: time + seconds * 1000, since: time, isStanding },
+          until: time + seconds * 1000,
+          since: time,
+          isStanding,
         })
     if (limits.length > 0) this.#onLearned()
   }
@@ -127,7 +129,9 @@ export class UpstreamLimits {
 
   inForce(): LimitInForce[] {
     return this.#all().map(({ project, category, until, isStanding }) => ({
-      ...{ project: project.name, category, until },
+      project: project.name,
+      category,
+      until,
       ...(isStanding && { standing: true }),
     }))
   }

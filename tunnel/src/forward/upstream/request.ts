@@ -130,11 +130,11 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#end(classify(this.#status, this.#headers, Buffer.concat(this.#chunks, this.#bytes)))
+    this.#end(classifyResponse(this.#status, this.#headers, Buffer.concat(this.#chunks, this.#bytes)))
   }
 
   onResponseError(_: Abortable | null, error: Error): void {
-    this.#end({ kind: 'undecided', reason: nameOf(error), status: this.#status || undefined })
+    this.#end({ kind: 'undecided', reason: errorCodeOf(error), status: this.#status || undefined })
   }
 
   /** Lets the sender go. */
@@ -174,7 +174,11 @@ export class UpstreamRequest implements Dispatcher.DispatchHandler {
   }
 }
 
-function classify(status: number, headers: IncomingHttpHeaders, body: Buffer<ArrayBuffer>): DeliveryResult {
+function classifyResponse(
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Buffer<ArrayBuffer>,
+): DeliveryResult {
   const contentType = one(headers['content-type'])
   const retryAfter = one(headers['retry-after'])
   const rateLimits = one(headers['x-sentry-rate-limits'])
@@ -195,7 +199,7 @@ function one(header: string | string[] | undefined): string | undefined {
 }
 
 /** Returns undici's or Node's error code (`UND_ERR_CONNECT_TIMEOUT`, `ECONNREFUSED`): a closed set without parts of a URL. */
-function nameOf(error: Error): string {
+function errorCodeOf(error: Error): string {
   if (error instanceof BodyReadError) return UNREADABLE
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
   return code === WRONG_LENGTH ? UNREADABLE : code

@@ -39,7 +39,7 @@ export class SecurityReports {
       return undefined
     if (bytes > MAX_BYTES || encoding !== 'identity') return undefined
     const pieces = content()
-    return Array.isArray(pieces) ? readReport(Buffer.concat(pieces)) : undefined
+    return Array.isArray(pieces) ? readSecurityReport(Buffer.concat(pieces)) : undefined
   }
 }
 
@@ -76,7 +76,7 @@ export function sendAgain(first: Attempt, next: () => Attempt | undefined): Atte
 }
 
 /** Returns the payload of an envelope whose only item is a CSP report. */
-function readReport(envelope: Buffer): OutgoingBody | undefined {
+function readSecurityReport(envelope: Buffer): OutgoingBody | undefined {
   const headerEnd = envelope.indexOf(NEWLINE)
   const itemEnd = envelope.indexOf(NEWLINE, headerEnd + 1)
   if (headerEnd < 0 || itemEnd < 0 || !envelope.subarray(headerEnd, itemEnd).includes(MARK)) return undefined
