@@ -178,6 +178,7 @@ export type OperatorAction = {
     | 'store-resend'
     | 'store-stop'
     | 'store-purge'
+    | 'store-erase'
     | 'inbox-delete'
   /** One entry, and its receipt. */
   id?: string

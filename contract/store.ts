@@ -44,6 +44,20 @@ export type StorePage = {
 /** Response of `DELETE /store/entries`. One call purges some thousands; repeat it until it is 0. */
 export type StorePurged = { purged: number }
 
+/** Body of `POST /store/erase`: a value of a field that identifies a user. One call searches a step of the store, which begins at `after`. */
+export type EraseRequest = { user: string; dry_run?: boolean; after?: string }
+
+/** Response of `POST /store/erase`: entries that were searched, that name the user, and that were removed. */
+export type StoreErased = {
+  searched: number
+  matched: number
+  erased: number
+  /** Entries that do not match as far as they could be searched: a part is not JSON, or too large. */
+  unread: number
+  /** Value of `after` for the next step; absent on the last one. */
+  next?: string
+}
+
 /** States of the entries that can be sent again. */
 export const RESENDABLE_STATES = ['declined', 'expired', 'kept'] as const
 export type ResendableState = (typeof RESENDABLE_STATES)[number]

@@ -13,6 +13,7 @@ import {
   type ResendStarted,
   type ResendStatus,
   type StoreEntry,
+  type StoreErased,
   type StoreEvent,
   type StorePage,
 } from 'contract/store'
@@ -25,13 +26,15 @@ const USAGE = `npm run store -- list [--state ${ENTRY_STATES.join('|')}] [select
 npm run store -- find EVENT_ID [--json]
 npm run store -- resend --state ${RESENDABLE_STATES.join('|')} [selection] [--limit N] [--dry-run]
 npm run store -- resend --id ID [--dry-run]
+npm run store -- erase --user TEXT [--dry-run]
 npm run store -- status | stop [--json]
 npm run store -- drain SPOOL_URL
 Lists pending envelopes, dead letters and kept envelopes, says what became of an event, and sends envelopes again. status shows the
-progress of that, and stop ends it. drain delivers what is pending in a spool that was in use before. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
+progress of that, and stop ends it. erase removes the envelopes of one user from the store. drain delivers what is pending in a spool that was in use before. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
   --project NAME         host/project as in the console, or a DSN
   --event ID             event ID
   --from, --to TIME      end of the delivery, as 2026-11-26T00:00Z, or in milliseconds since 1970
+  --user TEXT            ID, email address, name or IP address of a user, as the SDK reports it
   --dry-run              only counts
   --admin URL            admin port of a tunnel, like http://127.0.0.1:9091; may be repeated, and find asks all of them.
                          Without it, the tunnels that npm start or Compose runs here
@@ -43,6 +46,7 @@ const OPTIONS = {
   project: { type: 'string' },
   event: { type: 'string' },
   id: { type: 'string' },
+  user: { type: 'string' },
   from: { type: 'string' },
   to: { type: 'string' },
   limit: { type: 'string' },
@@ -72,11 +76,12 @@ async function run(args: string[]): Promise<void> {
   if (command === 'find' && argument !== undefined) return find(openAdmin(values), argument, values)
   if (command === 'drain' && argument !== undefined) return drain(argument)
   if (command === 'resend') return resend(openAdmin(values), values)
+  if (command === 'erase') return erase(openAdmin(values), values)
   if (command === 'status')
     return showStatus(await ask<ResendStatus>(openAdmin(values), 'GET', '/store/resend'), values)
   if (command === 'stop')
     return showStatus(await ask<ResendStatus>(openAdmin(values), 'DELETE', '/store/resend'), values)
-  throw new UserError(`name list, find EVENT_ID, resend, status, stop or drain SPOOL_URL.\n${USAGE}`)
+  throw new UserError(`name list, find EVENT_ID, resend, erase, status, stop or drain SPOOL_URL.\n${USAGE}`)
 }
 
 async function list(admin: Admin, flags: Flags): Promise<void> {
@@ -146,6 +151,29 @@ async function resend(admin: Admin, flags: Flags): Promise<void> {
   if (undeliverable > 0)
     console.log(
       `${undeliverable} left out: no configured project or mirror takes them. Add their DSN to SENTRY_DSN or MIRROR_DSN first.`,
+    )
+}
+
+/** Searches the store step by step, so that no request takes long. */
+async function erase(admin: Admin, { user, 'dry-run': isDry = false }: Flags): Promise<void> {
+  if (!user?.trim()) throw new UserError('erase needs --user with an ID, email address, name or IP address.')
+  const sum = { searched: 0, matched: 0, erased: 0, unread: 0 }
+  let after: string | undefined
+  do {
+    const order = { user, ...(isDry && { dry_run: true }), ...(after !== undefined && { after }) }
+    const step = await ask<StoreErased>(admin, 'POST', '/store/erase', order)
+    for (const name of ['searched', 'matched', 'erased', 'unread'] as const) sum[name] += step[name]
+    after = step.next
+  } while (after !== undefined)
+  const { searched, matched, erased, unread } = sum
+  console.log(
+    isDry
+      ? `${matched} of ${searched} envelopes name this user. Nothing was removed.`
+      : `${erased} of ${searched} envelopes were removed.`,
+  )
+  if (unread > 0)
+    console.log(
+      `${unread} could be searched only in part, since they hold an item that is not JSON or too large.`,
     )
 }
 

@@ -229,6 +229,10 @@ for (const [name, requirement] of STORE_NAMES)
         'The body is a JSON object',
       ],
       ['DELETE', `/store/entries?id=${ID}&state=kept`, undefined, 'leave state out'],
+      ['POST', '/store/erase', {}, 'user is a text'],
+      ['POST', '/store/erase', { user: 'a'.repeat(201) }, 'user is a text'],
+      ['POST', '/store/erase', { user: 'a', from: 1 }, 'is not a member'],
+      ['POST', '/store/erase', { user: 'a', after: 'kept-1-1' }, 'the "next" of the step'],
       ['POST', '/store/resend', undefined, 'The body is a JSON object'],
     ] as const)('returns 400 for %s %s %j', async (method, path, body, detail) => {
       const { status, json } = await ask(method, path, body)

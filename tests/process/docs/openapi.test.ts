@@ -181,6 +181,8 @@ describe('docs/openapi.yaml', () => {
     await ask(spooling, 'POST /store/resend', 400, '', '', '{"state":"lost"}')
     await ask(spooling, 'POST /store/resend', 404, '', '', `{"id":"7-${'0'.repeat(32)}"}`)
     await ask(spooling, 'DELETE /store/resend', 409)
+    await ask(spooling, 'POST /store/erase', 200, '', '', '{"user":"nobody@shop.example"}')
+    await ask(spooling, 'POST /store/erase', 400, '', '', '{"user":""}')
   })
 
   it('describes the spool', async () => {

@@ -67,6 +67,10 @@ describe('npm run store', () => {
     await expect.poll(() => sentry.requests.length).toBe(before + 1)
     await expect.poll(async () => (await store('status')).stdout).toMatch(/^1 of 1 envelopes .* finished at/)
     await expect.poll(async () => (await store('find', EVENT)).stdout).toMatch(/ delivered .* Sentry: 200 /)
+    expect((await store('erase', '--user', 'nobody', '--dry-run')).stdout).toMatch(
+      /^0 of \d+ envelopes name this user\. Nothing was removed\.\n/,
+    )
+    expect((await store('erase')).stderr).toContain('erase needs --user')
     const { final_outcomes: outcomes } = JSON.parse((await store('find', EVENT, '--json')).stdout)
     expect(outcomes).toContainEqual(expect.objectContaining({ final_outcome: 'delivered' }))
     const inTime = { timeout: 30_000 }

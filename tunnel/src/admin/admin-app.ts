@@ -95,7 +95,20 @@ export function createAdmin(deps: AdminDeps): Hono {
       ...{ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
     }),
   )
-  app.route('/store', createStoreAdmin({ spool: sentry.spool.store, jobs, projects, receipts, auditLog }))
+  app.route(
+    '/store',
+    createStoreAdmin({
+      ...{
+        spool: sentry.spool.store,
+        jobs,
+        projects,
+        receipts,
+        auditLog,
+        onFinalOutcome,
+        limits: deps.reader,
+      },
+    }),
+  )
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
 }

@@ -9,6 +9,7 @@ import {
   type ResendStarted,
   type ResendStatus,
   type StoreEntry,
+  type StoreErased,
   type StoreEvent,
   type StorePage,
   type StorePurged,
@@ -24,14 +25,13 @@ import {
   type EndedFilter,
   type ListedEntry,
   pendingSince,
-  type Spool,
 } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
+import { type ErasureDeps, type ErasurePlace, eraseStep } from './erasure.ts'
 import { addRoute, RequestError, readNumber } from './responses.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, readRef, SpoolQueries } from './spool-query.ts'
 
-export type StoreAdminDeps = {
-  spool: Spool
+export type StoreAdminDeps = ErasureDeps & {
   jobs: ResendJobs
   projects: Projects
   receipts: Receipts
@@ -43,6 +43,8 @@ type Given = Readonly<Record<string, unknown>>
 
 const LISTED = ['state', 'project', 'event_id', 'from', 'to']
 const RESENT = ['id', 'state', 'project', 'event_id', 'from', 'to', 'limit', 'dry_run']
+const ERASED = ['user', 'dry_run', 'after']
+const MAX_USER_LENGTH = 200 // characters
 const MAX_BODY_BYTES = 64 * 1024
 const EVENT_ID = /^[0-9a-f]{32}$/
 const MAX_ENTRIES = 100 // of one event
@@ -55,6 +57,7 @@ export function createStoreAdmin(deps: StoreAdminDeps): Hono {
     DELETE: { query: [...LISTED, 'id', 'all'], run: (c) => admin.purge(c) },
   })
   addRoute(app, '/events/:event_id', { GET: { run: (c) => admin.findEvent(c) } })
+  addRoute(app, '/erase', { POST: { run: (c) => admin.erase(c) } })
   addRoute(app, '/resend', {
     POST: { run: (c) => admin.resend(c) },
     GET: { run: () => admin.status() },
@@ -119,6 +122,28 @@ class StoreAdmin {
     return { purged }
   }
 
+  /** Searches a step of the store for the envelopes of one user, and removes them. The audit log does not get the value. */
+  async erase(c: Context): Promise<StoreErased> {
+    const {
+      user,
+      dry_run: isDry,
+      after,
+    } = await readBody(c, ERASED, '{"user":"jane@shop.example","dry_run":true}')
+    if (typeof user !== 'string' || user.trim() === '' || user.length > MAX_USER_LENGTH)
+      throw new RequestError(400, `user is a text of up to ${MAX_USER_LENGTH} characters.`)
+    const place = after === undefined ? undefined : readPlace(after)
+    const { nextPlace, ...counts } = await eraseStep(this.#deps, user, { isDry: isDry === true, place })
+    const { auditLog } = this.#deps
+    if (counts.erased > 0) auditLog.recordChange(c, 'store-erase', { envelopes: counts.erased })
+    else
+      auditLog.record(c, 'store-erase', {
+        dry_run: isDry === true,
+        searched: counts.searched,
+        matched: counts.matched,
+      })
+    return { ...counts, ...(nextPlace && { next: showPlace(nextPlace) }) }
+  }
+
   /** Returns all that this replica and the store know of an event. */
   async findEvent(c: Context): Promise<StoreEvent> {
     const { spool, receipts, auditLog } = this.#deps
@@ -137,7 +162,7 @@ class StoreAdmin {
   }
 
   async resend(c: Context): Promise<ResendStarted> {
-    const given = await readBody(c)
+    const given = await readBody(c, RESENT, '{"state":"declined"}')
     if (given.id !== undefined) return this.#resendOne(c, given)
     const { jobs, auditLog } = this.#deps
     const order = await jobs.withoutUndeliverable(await this.#readOrder(given))
@@ -270,15 +295,15 @@ function rejectOthers(given: Given, known: readonly string[]): void {
     throw new RequestError(400, `id names one entry; leave ${other} out, or select entries without id.`)
 }
 
-/** Reads the body of a resend, whose length has to be known. Unknown members get 400, since ignoring them could send more than was meant. */
-async function readBody(c: Context): Promise<Given> {
+/** Reads a body, whose length has to be known. Unknown members get 400, since ignoring them could do more than was meant. */
+async function readBody(c: Context, known: readonly string[], example: string): Promise<Given> {
   const isShort = Number(c.req.header('content-length')) <= MAX_BODY_BYTES
   const text = isShort ? await c.req.text() : ''
   const body: unknown = parseJson(text)
-  if (!isObject(body)) throw new RequestError(400, 'The body is a JSON object, such as {"state":"declined"}.')
-  const unknown = Object.keys(body).find((name) => !RESENT.includes(name))
+  if (!isObject(body)) throw new RequestError(400, `The body is a JSON object, such as ${example}.`)
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw new RequestError(400, `"${unknown.slice(0, 40)}" is not a member. Members: ${RESENT.join(', ')}.`)
+    throw new RequestError(400, `"${unknown.slice(0, 40)}" is not a member. Members: ${known.join(', ')}.`)
   if (body.dry_run !== undefined && typeof body.dry_run !== 'boolean')
     throw new RequestError(400, 'dry_run is true or false.')
   return body
@@ -315,4 +340,19 @@ function readWhole(given: Given, name: string): number | undefined {
 
 function namedOf(given: Given): Given {
   return Object.fromEntries(Object.entries(given).filter(([name]) => LISTED.includes(name)))
+}
+
+/** Writes the place of the next step of an erasure. The first step has none. */
+function showPlace(place: ErasurePlace): string {
+  if ('pending' in place) return `pending-${place.pending.received}-${place.pending.place}`
+  return place.ended ? `ended-${place.ended.ended}-${place.ended.id}` : 'ended'
+}
+
+function readPlace(after: unknown): ErasurePlace {
+  const [, state, time, place] = /^(pending|ended)(?:-(\d{1,15})-(\d{1,15}))?$/.exec(String(after)) ?? []
+  if (state === 'ended')
+    return { ended: time === undefined ? undefined : { ended: Number(time), id: Number(place) } }
+  if (state === 'pending' && time !== undefined)
+    return { pending: { received: Number(time), place: Number(place) } }
+  throw new RequestError(400, 'after is the "next" of the step before.')
 }

@@ -174,6 +174,7 @@ const VERBS: Record<OperatorAction['action'], string> = {
   'spool-resume': 'resumed delivery',
   'store-resend': 'sent again',
   'store-purge': 'purged',
+  'store-erase': 'erased a user’s',
   'store-stop': 'stopped sending again',
   'inbox-delete': 'deleted',
 }
