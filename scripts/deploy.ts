@@ -27,7 +27,6 @@ import { withLock } from './progress.mjs'
 const SERVICES = ['tunnel', 'web']
 const HEALTHY_TIMEOUT_S = 120
 const REVISION_LABEL = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
-const UNKNOWN = 'unknown' // revision of images that were built without Git
 const DISCOVERY_MS = 5_000 // nginx resolves names every 2 s, and waits 2 s for the response
 
 const USAGE = `npm run deploy [-- --rollback]
@@ -100,13 +99,13 @@ class Deployment {
       const [created = '', label] =
         this.#project.lines('inspect', '--format', `{{.Created}} ${REVISION_LABEL}`, first)[0]?.split(' ') ??
         []
-      const tag = buildTag(new Date(created), label || UNKNOWN)
+      const tag = buildTag(new Date(created), label)
       for (const { name, repository } of old)
         if (repository)
           this.#project.docker('image', 'tag', deployed.running[name] ?? '', `${repository}:${tag}`)
     }
     const revision = this.#env.REVISION || readRevision()
-    const tag = buildTag(new Date(), revision ?? UNKNOWN)
+    const tag = buildTag(new Date(), revision)
     const env = { ...(revision && { REVISION: revision }), IMAGE_TAG: tag }
     await this.#project.compose('Building the images', env, 'build', ...SERVICES)
     return tag

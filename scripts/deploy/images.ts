@@ -16,13 +16,13 @@ export type Deployed = {
 /** Deployments with different images that are kept, the running one included. */
 export const KEPT_DEPLOYS = 4
 
-const DEPLOY_TAG = /^\d{8}T\d{6}-(.+)$/
+const DEPLOY_TAG = /^\d{8}T\d{6}(?:-(.+))?$/
 const MAX_REVISION = 100 // a tag has at most 128 characters
 
-/** Builds the tag of a deployment: its time, so that tags sort by age, and the revision. */
-export function buildTag(time: Date, revision: string): string {
+/** Builds the tag of a deployment: its time, so that tags sort by age, and the revision, which sources without Git do not have. */
+export function buildTag(time: Date, revision: string | undefined): string {
   const stamp = time.toISOString().replace(/[-:]/g, '').slice(0, 'YYYYMMDDThhmmss'.length)
-  return `${stamp}-${revision.replace(/[^\w.-]/g, '-').slice(0, MAX_REVISION)}`
+  return revision ? `${stamp}-${revision.replace(/[^\w.-]/g, '-').slice(0, MAX_REVISION)}` : stamp
 }
 
 /** Returns the tag of the running deployment; `undefined` when something else was started since. */

@@ -3,8 +3,10 @@
 import { chmod, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
 import { type Compose, startCompose } from '../support/docker/compose.ts'
 import { ROOT } from '../support/node.ts'
+import { startProgram } from '../support/program.ts'
 import { PROMETHEUS_PROGRAM, requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -37,6 +39,33 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
     const published = await stack.compose('ps', '--format', '{{.Publishers}}', 'prometheus')
     expect(published).not.toContain('127.0.0.1')
     expect(published).not.toContain('0.0.0.0')
+  })
+
+  it('of this machine finds the tunnels by the job for an existing one', async () => {
+    await using folder = await makeFolder()
+    const port = await freePort()
+    const config = join(folder.path, 'prometheus.yml')
+    const mine = `["com.docker.compose.service=tunnel", "com.docker.compose.project=${stack.project}"]`
+    const job = await readFile(join(SHIPPED, 'existing.yml'), 'utf8')
+    await writeFile(config, job.replace('["com.docker.compose.service=tunnel"]', mine)) // other stacks run beside this one
+    const program = startProgram(
+      'Prometheus',
+      PROMETHEUS_PROGRAM ?? '',
+      [
+        `--config.file=${config}`,
+        `--storage.tsdb.path=${join(folder.path, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      {},
+    )
+    await using _ = { [Symbol.asyncDispose]: program.kill }
+    const running = (await stack.containers('tunnel')).length
+    await until(async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/targets`).catch(() => undefined)
+      const { data } = (await response?.json()) ?? {}
+      const up = data?.activeTargets.filter(({ health }: { health: string }) => health === 'up')
+      return up?.length === running
+    }, 60_000)
   })
 
   /** Sends a query from a tunnel, which is on the network of Prometheus. */

@@ -22,6 +22,7 @@ function deployed(tags: Record<string, string>, running: string) {
 describe('buildTag', () => {
   it('begins with the time in UTC and ends with the revision, in characters that a tag may have', () => {
     expect(buildTag(new Date('2026-11-22T17:05:09.123Z'), 'v1.2+shop/x')).toBe('20261122T170509-v1.2-shop-x')
+    expect(buildTag(new Date(0), undefined)).toBe('19700101T000000')
     expect(buildTag(new Date(0), 'r'.repeat(300))).toHaveLength('19700101T000000-'.length + 100)
   })
 })
