@@ -58,7 +58,7 @@ describe('An envelope that Sentry fails to answer is spooled', { concurrent: tru
     await sentry.away()
     const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
     for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
-    await expect.poll(site.spooled).toBe(bodies.length)
+    await until(async () => (await site.spooled()) === bodies.length)
     await sentry.back()
     await site.drained()
     for (const body of bodies)
