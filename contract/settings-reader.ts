@@ -30,7 +30,9 @@ export class SettingsReader {
   read<Name extends SettingName>(name: Name, byDefault?: SettingValue<Name>): SettingValue<Name> {
     const setting = rowOf(name)
     const given = this.#text(name, setting)
-    const parsed = given ? setting.parse(given, name, this.problems) : undefined
+    const found: string[] = []
+    const parsed = given ? setting.parse(given, name, found) : undefined
+    this.problems.push(...found.filter((problem) => !this.problems.includes(problem))) // some are read twice
     const value = parsed ?? byDefault ?? setting.default
     this.shown[name] = formatSetting(setting, value)
     return value as SettingValue<Name> // the table pairs each name with a parser of this type
