@@ -84,8 +84,8 @@ ${alert}
 /** Returns what the page shows instead of the form while no password is set. */
 export function renderInstructions(): string {
   return `<section class="${CARD} grid gap-4">
-<p>The console is off: no password is set. Set the same OPERATOR_PASSWORD for web and the tunnels, ${MIN_PASSWORD_LENGTH} characters or more, and restart them.</p>
-<figure aria-label="Command to set the password"><pre class="w-full rounded-part bg-sunken p-4 font-mono text-note whitespace-pre-wrap">OPERATOR_PASSWORD='…' docker compose up --detach</pre></figure>
+<p>The console is off: no password is set. Set OPERATOR_PASSWORD, ${MIN_PASSWORD_LENGTH} characters or more, the same for web and the tunnels. A restart alone does not read it.</p>
+<figure aria-label="Command to set the password"><pre class="w-full rounded-part bg-sunken p-4 font-mono text-note whitespace-pre-wrap">echo 'OPERATOR_PASSWORD=…' &gt;&gt; .env &amp;&amp; npm run deploy</pre></figure>
 <p class="text-note text-quiet"><code>npm start</code> generates a password. <code>npm run hash-password</code> prints a hash to set instead, so that the password itself is not stored.</p>
 </section>`
 }
