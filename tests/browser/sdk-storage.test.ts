@@ -86,6 +86,31 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(stored).toEqual([])
   })
 
+  it('stores nothing with data-storage="off", and deletes what an earlier page has stored', async () => {
+    const { page } = visitor
+    visitor.expectTrouble(/503/)
+    visitor.allowTrouble(/ERR_ABORTED/)
+    await open()
+    await page.route(/\/monitoring\?/, (route) => route.fulfill({ status: 503 }))
+    await capture('before the visitor objects')
+    await expect.poll(() => countStored(page, site.query)).toBe(1)
+    await site.open(page, TAG.replace('></', ' data-storage="off"></'))
+    await page.waitForFunction('Sentry.getClient')
+    const rejected = page.waitForResponse((response) => response.status() === 503)
+    await capture('without storage')
+    await rejected
+    expect(queryOf('without storage')).toBe(site.query)
+    const stored = await page.evaluate(
+      'indexedDB.databases().then((all) => [...all, ...Object.keys(localStorage)])',
+    )
+    expect(stored).toEqual([])
+    await page.unroute(/\/monitoring\?/)
+    await capture('accepted without storage')
+    await site.event('accepted without storage')
+    expect(visitor.posts.some((post) => post.postData()?.includes('before the visitor objects'))).toBe(true)
+    expect(site.countEvents('before the visitor objects')).toBe(0)
+  })
+
   it('sends what it reports just before and while it is left', async () => {
     const { page } = visitor
     visitor.allowTrouble(/ERR_ABORTED/)

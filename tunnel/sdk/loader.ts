@@ -5,6 +5,7 @@ import { type EarlyError, recordErrors } from './early-errors/record.ts'
 import { storeQueue } from './early-errors/stored-queue.ts'
 import type { BundleReference, FirstBundle, Handover, LoaderConfig, Queued } from './handover.ts'
 import { clearStored, storeName } from './offline/local.ts'
+import { maySave } from './options.ts'
 import { asksForPrivacy, globalOf, ownScript } from './page.ts'
 import { insertBundle, makePlace } from './script.ts'
 
@@ -82,7 +83,7 @@ async function refresh(name: FirstBundle): Promise<void> {
 }
 
 function leave(): void {
-  if (!hasEnded) storeQueue(store, queue)
+  if (!hasEnded && maySave(attributes)) storeQueue(store, queue)
 }
 
 function end(): void {
@@ -110,8 +111,8 @@ function install(): void {
   }
   stub.forceLoad = load
   stub.clearStoredReports = () => clearStored(store)
-  if (isOff) void clearStored(store)
-  else {
+  if (isOff || !maySave(attributes)) void clearStored(store)
+  if (!isOff) {
     stopRecording = recordErrors(onError)
     addEventListener('pagehide', leave)
   }

@@ -13,6 +13,13 @@ const RATES = [
   'replaysOnErrorSampleRate',
 ] as const
 
+const OFF = 'off'
+
+/** Returns whether a page with these attributes of its script element may store reports: `data-storage="off"` forbids it, as without consent. */
+export function maySave(attributes: Handover['attributes']): boolean {
+  return attributes.storage !== OFF
+}
+
 /** Names of the integrations for traces and replays. */
 const RECORDING = ['BrowserTracing', 'Replay', 'Latereplay']
 
@@ -21,7 +28,7 @@ export function optionsOf({ config, base, attributes }: Handover): BrowserOption
   const options: LoaderOptions = { ...config.options }
   const problems: string[] = []
   for (const [name, value = ''] of Object.entries(attributes)) {
-    if (name === 'lazy') continue
+    if (name === 'lazy' || (name === 'storage' && value === OFF)) continue
     const text = TEXTS.find((each) => each === name)
     const rate = RATES.find((each) => each === name)
     if (text && value) options[text] = value

@@ -5,6 +5,7 @@ import {
   getClient,
   getCurrentScope,
   init as initSdk,
+  makeFetchTransport,
   type ReportDialogOptions,
 } from '@sentry/browser'
 import type { Integration } from '@sentry/core'
@@ -13,7 +14,7 @@ import { replayError } from './early-errors/replay-error.ts'
 import { replayStoredQueues } from './early-errors/stored-queue.ts'
 import type { Handover, Queued } from './handover.ts'
 import { clearStored, storeName } from './offline/local.ts'
-import { optionsOf, withPrivacy } from './options.ts'
+import { maySave, optionsOf, withPrivacy } from './options.ts'
 import { globalOf } from './page.ts'
 import { showReportDialog } from './report-dialog.ts'
 import { bundlePayload } from './script.ts'
@@ -79,7 +80,7 @@ function functionsOf(handover: Handover, tracing: (() => Integration) | undefine
   }
 
   const defaults = {
-    transport: makeTransport,
+    transport: maySave(handover.attributes) ? makeTransport : makeFetchTransport,
     stackParser: STACK_LINES,
     dataCollection: DATA_COLLECTION,
     ...optionsOf(handover),
