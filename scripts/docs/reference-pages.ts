@@ -1,4 +1,4 @@
-/** Generates the reference pages of `docs/` from the code: rejection codes, metrics, commands and the table of the admin API; and those of the chart. */
+/** Generates the reference pages of `docs/` from the code: rejection codes, commands and the tables of the API; and those of the chart. */
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -16,9 +16,8 @@ const REGENERATE = 'npm run config -- --docs'
 export function referencePages(): Record<string, string> {
   return {
     'docs/rejections.md': rejectionsPage(),
-    'docs/metrics.md': metricsPage(),
     'docs/commands.md': commandsPage(),
-    'docs/admin-api.md': adminApiPage(),
+    'docs/api.md': apiPage(),
     ...chartPages(),
     ...composeFile(),
   }
@@ -75,14 +74,14 @@ ${renderTable(['code', 'status', 'problem', 'remedy'], rows)}
 | all items are [filtered](filters.md) | 200 \`{"id":"…"}\`; with \`x-culvert-outcome: spooled\` for a duplicate of a pending envelope |
 | \`{}\`, the SDK's connectivity probe | 200 |
 
-Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](admin-api.md) of the tunnel that responded returns
+Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](api.md) of the tunnel that responded returns
 the receipt for this token, for at most 10 minutes, and only while it is among the last 16 MiB of receipts.
 
 See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runbook.md).
 `
 }
 
-function metricsPage(): string {
+function metricsTable(): string {
   const metrics = readMetrics(runProgram('tunnel/src/commands/describe.ts', 'metrics')).filter(
     ({ name }) => !/^culvert_(process|nodejs)_/.test(name),
   )
@@ -92,26 +91,7 @@ function metricsPage(): string {
     labels.map((label) => `\`${label}\``).join(', '),
     help,
   ])
-  return `# Metrics
-
-Each tunnel serves metrics for Prometheus at \`/metrics\` of its admin port, without a token.
-\`deploy/prometheus\` has the rules and alerts that use them, and \`deploy/grafana/culvert.json\` a dashboard.
-
-<!-- Generated from tunnel/src/observe/metrics.ts: ${REGENERATE} -->
-
-The label values are closed sets: configured projects, Sentry's data categories, outcomes and reasons of Culvert. Text of a sender
-never becomes a label. Replicas that share a spool report the same \`spool_id\`: take the maximum over replicas, not the sum.
-
-Every envelope with the outcome \`spooled\` gets exactly one final outcome. So does one that an operator sends again, each time.
-So \`sum(culvert_envelopes_total{outcome="spooled"})\` plus \`sum(culvert_store_resent_total)\` equals
-\`sum(culvert_spool_final_outcomes_total)\` plus \`max(culvert_spool_envelopes)\`. None of these counts entries for mirrors. The exceptions are envelopes that NATS lost; \`culvert_spool_lost_envelopes_total\` counts them.
-
-${renderTable(['metric', 'type', 'labels', 'meaning'], rows)}
-
-The default metrics of \`prom-client\` are also there, as \`culvert_process_…\` and \`culvert_nodejs_…\`: CPU, memory, event-loop delay, garbage collection.
-
-See also: [operations](operations.md#metrics-and-alerts), [runbook](runbook.md), [capacity](benchmarks.md#capacity).
-`
+  return renderTable(['metric', 'type', 'labels', 'meaning'], rows)
 }
 
 type Metric = { name: string; type: string; labels: string[]; help: string }
@@ -177,9 +157,9 @@ function runProgram(script: string, argument: string): string {
 
 type Operation = { summary: string; description?: string }
 
-/** Replaces the table of routes in `docs/admin-api.md` by the operations of `docs/openapi.yaml`. */
-function adminApiPage(): string {
-  const page = readFileSync(join(ROOT, 'docs/admin-api.md'), 'utf8')
+/** Replaces the table of routes in `docs/api.md` by the operations of `docs/openapi.yaml`, and the table of metrics by those of the code. */
+function apiPage(): string {
+  const page = readFileSync(join(ROOT, 'docs/api.md'), 'utf8')
   const { paths }: { paths: Record<string, Record<string, Operation>> } = parse(
     readFileSync(join(ROOT, 'docs/openapi.yaml'), 'utf8'),
   )
@@ -188,8 +168,15 @@ function adminApiPage(): string {
       .filter(([method]) => method !== 'parameters')
       .map(([method, { summary }]) => [`\`${method.toUpperCase()} ${path}\``, `${summary}.`]),
   )
-  const [begin, end] = [`<!-- Generated from openapi.yaml: ${REGENERATE} -->\n`, '<!-- end of the table -->']
+  const routes = renderTable(['request', 'result'], rows)
+  const withRoutes = putTable(page, 'openapi.yaml', '<!-- end of the table -->', routes)
+  return putTable(withRoutes, 'tunnel/src/observe/metrics.ts', '<!-- end of the metrics -->', metricsTable())
+}
+
+/** Replaces the text between the comment that names the source and the end. */
+function putTable(page: string, source: string, end: string, table: string): string {
+  const begin = `<!-- Generated from ${source}: ${REGENERATE} -->\n`
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
-  if (from < 0 || to < from) throw new Error('docs/admin-api.md has no place for the table of routes.')
-  return `${page.slice(0, from + begin.length)}\n${renderTable(['request', 'result'], rows)}\n\n${page.slice(to)}`
+  if (from < 0 || to < from) throw new Error(`docs/api.md has no place for the table from ${source}.`)
+  return `${page.slice(0, from + begin.length)}\n${table}\n\n${page.slice(to)}`
 }

@@ -33,7 +33,7 @@ export function describeTunnel(config: Config): string[] {
     `The tunnel accepts reports at ${url}${config.tunnelPath}`,
     `  Proxies that it trusts: ${edge.join(', ')} (TRUSTED_PROXIES)`,
     `  Host names by which it may be reached: ${hosts} (ALLOWED_HOSTS)`,
-    `  Metrics: ${adminUrl}/metrics. Status: ${adminUrl}/status (docs/admin-api.md)`,
+    `  Metrics: ${adminUrl}/metrics. Status: ${adminUrl}/status (docs/api.md)`,
   ]
 }
 
