@@ -137,7 +137,7 @@ function describePassword(generated: string | undefined): string[] {
 function welcomeTunnel(config: Config, generatedPassword?: string): string {
   const destination = hasSentry(config)
     ? '  Reports are forwarded to Sentry.'
-    : '  Reports are stored in the inbox, because SENTRY_DSN is not set. docs/own-proxy.md shows how to add the console.'
+    : '  Reports are stored in the inbox, because SENTRY_DSN is not set. docs/proxies.md shows how to add the console.'
   return [
     ...describeTunnel(config),
     destination,

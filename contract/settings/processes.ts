@@ -27,7 +27,7 @@ export const PROCESS = {
     EDGE: setting(
       is.networks,
       LOOPBACK,
-      'Networks from which nginx or another proxy connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. In Compose it is the subnet of the network `ingest`, which only nginx and the tunnels join: `10.203.113.0/24`, and for a second stack on one engine another one. The Helm chart sets it. For a [tunnel without nginx](own-proxy.md), use `TRUSTED_PROXIES`.',
+      'Networks from which nginx or another proxy connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. In Compose it is the subnet of the network `ingest`, which only nginx and the tunnels join: `10.203.113.0/24`, and for a second stack on one engine another one. The Helm chart sets it. For a [tunnel without nginx](proxies.md), use `TRUSTED_PROXIES`.',
       { defaultText: '127.0.0.0/8, ::1 and `TRUSTED_PROXIES`' },
     ),
     SPOOL_CREDENTIALS: setting(

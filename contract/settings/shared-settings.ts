@@ -28,7 +28,7 @@ export const SHARED = {
     TRUSTED_PROXIES: setting(
       is.networks,
       [],
-      'Networks of the proxies in front of nginx, or of a [tunnel without nginx](own-proxy.md), whose `X-Forwarded-For` is trusted. If a CDN is not listed, Culvert takes its address for that of the visitors, and all visitors share one rate limit.',
+      'Networks of the proxies in front of nginx, or of a [tunnel without nginx](proxies.md), whose `X-Forwarded-For` is trusted. If a CDN is not listed, Culvert takes its address for that of the visitors, and all visitors share one rate limit.',
     ),
     MAX_ENVELOPE_BYTES: setting(
       bytes(KIB, GIB),

@@ -1,4 +1,4 @@
-// Vite's development server: routes /monitoring to a tunnel on this machine. Copy the entry of server.proxy. docs/own-proxy.md explains it.
+// Vite's development server: routes /monitoring to a tunnel on this machine. Copy the entry of server.proxy. docs/proxies.md explains it.
 
 import { defineConfig } from 'vite'
 

@@ -20,7 +20,7 @@ const BUNDLE_SECONDS = 24 * 3600
 const REFERENCE = /\[["`]([a-z]+-[0-9a-f]{16}\.js)["`],["`](sha384-[\w+/=]+)["`]\]/g
 
 const ROUTE =
-  'Let the proxy route sdk.js and everything below sdk/ as it routes the tunnel path: see docs/own-proxy.md.'
+  'Let the proxy route sdk.js and everything below sdk/ as it routes the tunnel path: see docs/proxies.md.'
 const REWRITE =
   'Switch off the minifying, rewriting and injecting of scripts in the proxy or CDN below the tunnel path.'
 const ENCODINGS =

@@ -112,7 +112,7 @@ describe('The image', requires('docker'), () => {
     expect(limit).toBeLessThan(row('old generation of the heap') + 32) // the young generation is additional
   })
 
-  it('of the tunnel runs alone, and that of web is its console, as docs/own-proxy.md says', async () => {
+  it('of the tunnel runs alone, and that of web is its console, as docs/proxies.md says', async () => {
     await using started = new AsyncDisposableStack()
     const [volume, network] = [`culvert-spool-${tag}`, `culvert-network-${tag}`]
     const atEnd = (...command: string[]) => started.defer(() => docker(...command).then(() => {}))

@@ -1,4 +1,4 @@
-/** The location of `docs/own-proxy.md` for an operator's own nginx in front of Culvert. */
+/** The location of `docs/proxies.md` for an operator's own nginx in front of Culvert. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -12,7 +12,7 @@ import { runNginx } from '../../support/nginx/nginx.ts'
 import { ROOT } from '../../support/node.ts'
 import { requires } from '../../support/requirements.ts'
 
-const PAGE = readFileSync(join(ROOT, 'docs/own-proxy.md'), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs/proxies.md'), 'utf8')
 const [, LOCATION = ''] = /```nginx\n([\s\S]*?)```/.exec(PAGE) ?? []
 const VISITOR = '127.0.0.9'
 
