@@ -12,6 +12,7 @@ import {
   type TestModule,
   type TestSuite,
 } from 'vitest/node'
+import { REMEDIES, type Requirement } from '../tests/support/requirements.ts' // also declares the metadata of a skipped test
 import { buildSdk } from './build/sdk.ts'
 import { buildWeb } from './build-web.ts'
 import { explain, ROOT, readEnvironment, UserError } from './environment.ts'
@@ -28,7 +29,6 @@ import {
   XVFB,
 } from './programs.ts'
 import type { StepFailed } from './progress.mjs'
-import '../tests/support/requirements.ts' // declares `skipReason` in the metadata of a test
 
 type Environment = ReturnType<typeof readEnvironment>
 
@@ -39,6 +39,8 @@ type Tally = {
   failed: number
   /** Reason of each skipped test, by its name. */
   skips: Map<string, string>
+  /** Files of which no test ran, with the requirements that this machine lacks. */
+  idle: Map<string, Set<Requirement>>
   /** Time of the tests and hooks of each file, in ms. */
   durations: Map<string, number>
 }
@@ -78,11 +80,16 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
   const reporters = ['default', reporter]
   const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
   await vitest.close() // sets the exit code when it fails
-  const { passed, failed, skips, durations } = await promise
+  const { passed, failed, skips, idle, durations } = await promise
   printSlowest(durations, console.log)
   const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
   console.log(`${passed} passed, ${failed} failed, ${skips.size} skipped`)
-  const isRed = failed > 0 || passed === 0 || forbidden > 0 || Boolean(process.exitCode)
+  const unrun = [...idle].filter(([file]) => isNamed(file, filter))
+  for (const [file, lacks] of unrun)
+    console.error(
+      [`culvert: no test of ${file} ran.`, ...[...lacks].map((name) => REMEDIES[name])].join('\n  '),
+    )
+  const isRed = failed > 0 || passed === 0 || forbidden > 0 || unrun.length > 0 || Boolean(process.exitCode)
   process.exit(isRed ? 1 : 0)
 }
 
@@ -143,8 +150,29 @@ function countResults(
     passed: inState('passed').length,
     failed: inState('failed').length + broken.length + unhandledErrors.length,
     skips: new Map(skips),
+    idle: new Map(modules.filter(isIdle).map((module) => [module.relativeModuleId, lacksOf(module)])),
     durations: new Map(modules.map((module) => [module.relativeModuleId, module.diagnostic().duration])),
   }
+}
+
+/** Returns whether no test of a module ran, at least one of them because of a requirement. */
+function isIdle(module: TestModule): boolean {
+  const tests = [...module.children.allTests()]
+  return tests.every((test) => test.result().state === 'skipped') && lacksOf(module).size > 0
+}
+
+/** Returns the requirements that skipped tests of a module lack. */
+function lacksOf(module: TestModule): Set<Requirement> {
+  const nodes = [module, ...module.children.allSuites(), ...module.children.allTests()]
+  return new Set(nodes.flatMap((node) => node.meta().lacks ?? []))
+}
+
+/** Returns whether a word of the command line is the path of this file, and not that of a folder. */
+function isNamed(file: string, words: readonly string[]): boolean {
+  return words.some(
+    (word) =>
+      /\.test\.ts(:\d+)?$/.test(word) && join(ROOT, file).endsWith(join('/', word.replace(/:\d+$/, ''))),
+  )
 }
 
 const SLOWEST = 10

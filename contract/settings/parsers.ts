@@ -225,7 +225,8 @@ export const lines: Kind<string[]> = {
       .filter(Boolean),
 }
 
-const FILTER_NAMES = [
+/** Words of `FILTERS`. */
+export const FILTER_NAMES: readonly string[] = [
   ...['browser-extensions', 'web-crawlers', 'legacy-browsers', 'localhost', 'health-checks'],
   ...CSP_FILTERS.map((name) => `csp-${name}`),
   ...REPORT_TYPES.map((type) => `report-${type}`),

