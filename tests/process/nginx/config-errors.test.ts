@@ -127,9 +127,9 @@ describe('An invalid setting', () => {
   })
 
   it.each([
-    ['tunnel', 'tunnel/src/main.ts'],
-    ['nginx', 'deploy/nginx/write-config.ts'],
-  ])('ends the %s with exit code 1 and all problems', async (name, script) => {
+    ['tunnel', 'culvert tunnel', 'tunnel/src/main.ts'],
+    ['nginx', 'culvert', 'deploy/nginx/write-config.ts'],
+  ])('ends the %s with exit code 1 and all problems', async (_, name, script) => {
     await using folder = await makeFolder()
     const file = join(folder.path, 'nginx.conf')
     const env = BAD.at(-1) ?? {}
@@ -139,9 +139,7 @@ describe('An invalid setting', () => {
       encoding: 'utf8',
     })
     const problems = expectedLines(env)
-    expect(stderr).toBe(
-      `culvert ${name}: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`,
-    )
+    expect(stderr).toBe(`${name}: cannot start, ${problems.length} problem(s):\n${problems.join('\n')}\n`)
     expect(status).toBe(1)
     expect(existsSync(file)).toBe(false)
   })

@@ -10,7 +10,7 @@ const PRELOAD = new URL('../../support/tunnel/note-modules-preload.ts', import.m
 const DSN = 'http://key@127.0.0.1:9/1'
 const MIRROR = 'http://key@127.0.0.1:9/2'
 const PARTS = {
-  scrubbing: /\/policy\/scrub(\/.*)?\.ts$/,
+  scrubbing: /\/policy\/scrub\/(?!scrub-stage\.)/, // the stage itself has no code of scrubbing
   mirrors: /\/forward\/mirrors\.ts$/,
   JetStream: /\/store\/jetstream\/|@nats-io/,
 }
