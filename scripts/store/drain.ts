@@ -3,9 +3,13 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseNatsUrl } from 'contract/nats-url'
+import type { Environment } from 'contract/settings'
 import { ROOT, readEnvironment, UserError, withKeptPassword } from '../environment.ts'
 
 const PROGRAM = 'tunnel/src/commands/drain.ts'
+
+/** One more container of the service, without the name by which nginx and web find tunnels. It takes SPOOL_URL from the environment. */
+const ONE_MORE = ['compose', 'run', '--rm', '--no-deps', '-T', 'tunnel', 'node', PROGRAM]
 
 /** Runs until nothing is pending. Throws a `UserError` when the address is wrong, or the tunnel fails. */
 export function drain(spoolUrl: string): void {
@@ -14,22 +18,15 @@ export function drain(spoolUrl: string): void {
       `"${spoolUrl}" is not the address of a spool; write what SPOOL_URL was before. The default of Compose is file:///spool/spool.db.`,
     )
   const env = { ...withKeptPassword(readEnvironment()), SPOOL_URL: spoolUrl, SPOOL_URL_FILE: '' }
-  const { status } = runsInCompose()
-    ? spawnSync('docker', composeArgs(spoolUrl), { cwd: ROOT, stdio: 'inherit' })
-    : spawnSync(process.execPath, [join(ROOT, PROGRAM)], { cwd: ROOT, env, stdio: 'inherit' })
+  const [program, args] = runsInCompose(env)
+    ? ['docker', ONE_MORE]
+    : [process.execPath, [join(ROOT, PROGRAM)]]
+  const { status } = spawnSync(program, args, { cwd: ROOT, env, stdio: 'inherit' })
   if (status !== 0) throw new UserError('the spool was not drained; what is pending there is kept.')
 }
 
-function runsInCompose(): boolean {
-  const { status, stdout } = spawnSync('docker', ['compose', 'ps', '--quiet', 'tunnel'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
+function runsInCompose(env: Environment): boolean {
+  const options = { cwd: ROOT, env, encoding: 'utf8' } as const
+  const { status, stdout } = spawnSync('docker', ['compose', 'ps', '--quiet', 'tunnel'], options)
   return status === 0 && stdout.trim() !== ''
-}
-
-/** One more container of the service, without the name by which nginx and web find tunnels. */
-function composeArgs(spoolUrl: string): string[] {
-  const settings = ['--env', `SPOOL_URL=${spoolUrl}`, '--env', 'SPOOL_URL_FILE=']
-  return ['compose', 'run', '--rm', '--no-deps', '-T', ...settings, 'tunnel', 'node', PROGRAM]
 }

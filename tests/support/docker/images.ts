@@ -42,8 +42,8 @@ export async function tagImages(project: string): Promise<boolean> {
 }
 
 async function buildOnce(owner: string): Promise<void> {
-  const built = await docker(owner, 'image', 'ls', '--quiet', `${owner}-${SERVICES[0]}`)
-  if (built.length > 0) return
+  const built = await docker(owner, 'image', 'ls', '--quiet', '--filter', `reference=${owner}-*`)
+  if (built.length === SERVICES.length) return
   await callDocker(['compose', 'build', ...SERVICES], {
     env: environmentOf(owner),
     timeout: BUILD_TIMEOUT_MS,

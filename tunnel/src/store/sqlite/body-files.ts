@@ -98,7 +98,7 @@ export class BodyFiles {
       [this.#pending, isOfPending],
       [this.#ended, isOfEnded],
     ] as const)
-      for (const name of readdirSync(folder)) if (!isKnown(name)) rmSync(join(folder, name))
+      for (const name of readdirSync(folder)) if (!isKnown(name)) rmSync(join(folder, name), { force: true })
   }
 
   /** Leaves a file that cannot be removed: it is litter, and the result of the transaction stands. */

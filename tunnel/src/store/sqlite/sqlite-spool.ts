@@ -315,7 +315,7 @@ function checkWritable(folder: string): void {
   const name = join(folder, `probe.${randomUUID()}`)
   try {
     writeFileSync(name, '', { mode: 0o600 })
-    rmSync(name)
+    rmSync(name, { force: true }) // a replica that starts first removes files without an entry
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return
     const reason = error instanceof Error ? error.message : String(error)
