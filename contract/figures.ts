@@ -86,6 +86,11 @@ export function addCounts(
   return { ...noCounts(), ...addTrees(pickCounts(a), pickCounts(b), sign) }
 }
 
+/** Returns the sum of several spans. */
+export function sumFigures(all: readonly Partial<FigureCounts>[]): FigureCounts {
+  return all.reduce<FigureCounts>((sum, each) => addCounts(sum, each), noCounts())
+}
+
 /** Counts by name, or of several kinds. */
 type Tree = { readonly [name: string]: number | Tree }
 

@@ -1,16 +1,9 @@
 /** Formats numbers with units, and times. */
 
+export { formatCount, formatQuantity } from 'contract/quantities'
+
 const NUMBER = new Intl.NumberFormat('en-GB')
 const SHORT = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
-
-export function formatCount(count: number): string {
-  return NUMBER.format(count)
-}
-
-/** 1 replica, 2 replicas. */
-export function formatQuantity(count: number, one: string): string {
-  return `${formatCount(count)} ${count === 1 ? one : `${one}s`}`
-}
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 

@@ -1,11 +1,11 @@
 /** Problems that affect the figures or need an operator's action. */
 
+import { hostOf } from 'contract/situation/upstreams'
 import type { ReactNode } from 'react'
 import { Empty } from '../../ui/panel.tsx'
 import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
-import { hostOf } from './monitor/upstreams.ts'
 
 type Props = Pick<OverviewSnapshot, 'replicas' | 'spools' | 'simulatedOutage'>
 

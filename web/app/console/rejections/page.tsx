@@ -1,9 +1,9 @@
 /** Rejections: envelopes that were not delivered, by reason. */
 
+import { sumFigures } from 'contract/figures'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
-import { sumFigures } from '../../../features/console/figures/figure-sums.ts'
 import { WEEK } from '../../../features/console/figures/range.ts'
 import { RejectionCard } from '../../../features/console/rejections/rejection-card.tsx'
 import { causeKey, countRejections } from '../../../features/console/rejections/rejections.ts'

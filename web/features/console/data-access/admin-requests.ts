@@ -1,11 +1,11 @@
 /** Requests to the admin ports of the replicas on behalf of an operator. Replicas that do not respond are not asked. */
 
 import 'server-only'
+import type { FiguresReading } from 'contract/situation/problems'
 import { headers } from 'next/headers'
 import { fetchAdmin } from '../../../lib/admin-client.ts'
 import type { Config } from '../../../lib/config.ts'
 import type { Range } from '../figures/range.ts'
-import type { FiguresReading } from '../figures/read-figures.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import type { ReplicaView } from '../monitor/replicas.ts'
 import { sharedMonitor } from '../shared-monitor.ts'

@@ -1,12 +1,12 @@
 /** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here, except pending ones and those of the page Projects. */
 
 import {
-  addCounts,
   type DurationCounts,
   type FigureCounts,
   type Figures,
   type FiguresPoint,
   noCounts,
+  sumFigures,
 } from 'contract/figures'
 
 type Counts = Record<string, number>
@@ -50,11 +50,6 @@ function addPoints(time: number, a: FiguresPoint | undefined, b: FiguresPoint | 
     ...{ time, replicas: sum(({ replicas }) => replicas) },
     ...{ pending: sum(({ pending }) => pending), unknown: sum(({ unknown }) => unknown) },
   }
-}
-
-/** Returns the sum of several spans. */
-export function sumFigures(all: readonly Partial<FigureCounts>[]): FigureCounts {
-  return all.reduce<FigureCounts>((sum, each) => addCounts(sum, each), noCounts())
 }
 
 /** Sums up counts by the part of their names before the colon: outcomes without reasons, or types of items. */

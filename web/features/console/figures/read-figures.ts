@@ -1,13 +1,11 @@
 /** Reads the figures of each store. A store that is slow or fails does not keep those of the others away. */
 
 import type { Figures } from 'contract/figures'
+import type { FiguresReading } from 'contract/situation/problems'
+import { hostOf } from 'contract/situation/upstreams'
 import type { ReplicaView } from '../monitor/replicas.ts'
-import { hostOf } from '../monitor/upstreams.ts'
 import { mergeFigures } from './figure-sums.ts'
 import type { Range } from './range.ts'
-
-/** Figures of all stores. `missing` describes what is not included, and why. */
-export type FiguresReading = { figures?: Figures; missing?: string }
 
 /** Returns the response to a `GET` of this path. Rejects, with the reason, when there is none. */
 export type AskFigures = (origin: string, path: string) => Promise<unknown>

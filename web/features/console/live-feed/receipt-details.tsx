@@ -1,6 +1,7 @@
 /** Details of a receipt: outcome, timings, and what to do about it. */
 
 import type { FinalOutcomeReason, Receipt, RequestFlag, SpoolOutcome } from 'contract/admin-api'
+import { hostOf } from 'contract/situation/upstreams'
 import { useEffect, useRef } from 'react'
 import {
   formatBytes,
@@ -14,7 +15,6 @@ import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/panel.tsx'
 import { OutcomeBadge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { hostOf } from '../monitor/upstreams.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'

@@ -1,20 +1,16 @@
 /** Polls the status of every replica, and finds problems. Reads figures, and counts nothing. */
 
 import type { LimitInForce, OperatorAction, ReplicaStatus } from 'contract/admin-api'
+import type { FiguresReading } from 'contract/situation/problems'
+import { findProblems, type Problem } from 'contract/situation/problems'
+import { mirrorServersOf, type UpstreamView, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import { formatQuantity } from '../../../lib/format.ts'
 import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
-import { type AskFigures, type FiguresReading, readFigures } from '../figures/read-figures.ts'
+import { type AskFigures, readFigures } from '../figures/read-figures.ts'
 import { categoryLabel } from '../outcomes.ts'
-import { findProblems, type Problem } from './problems.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
-import {
-  groupUpstreams,
-  mirrorServersOf,
-  type UpstreamGroup,
-  type UpstreamView,
-  upstreamsOf,
-} from './upstreams.ts'
+import { groupUpstreams, type UpstreamGroup } from './upstream-groups.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
 export type Change = { time: number; text: string }

@@ -2,16 +2,17 @@
 
 import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
 import type { FigureCounts, Figures } from 'contract/figures'
+import { sumFigures } from 'contract/figures'
+import { type LossCounts, lossesOf } from 'contract/situation/losses'
+import type { FiguresReading, Problem } from 'contract/situation/problems'
+import { hostOf, type UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPause, SpoolStatus } from 'contract/spool'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
-import { type RecentCounts, recentCounts, sumFigures } from '../figures/figure-sums.ts'
-import { type LossCounts, lossesOf } from '../figures/losses.ts'
-import type { FiguresReading } from '../figures/read-figures.ts'
-import type { Problem } from './problems.ts'
+import { type RecentCounts, recentCounts } from '../figures/figure-sums.ts'
 import type { Change, Snapshot } from './replica-monitor.ts'
 import type { ReplicaView } from './replicas.ts'
-import { figuresOfGroups, hostOf, type UpstreamGroup, type UpstreamView } from './upstreams.ts'
+import { figuresOfGroups, type UpstreamGroup } from './upstream-groups.ts'
 
 export type ReplicaSummary = Omit<ReplicaView, 'status'> &
   Partial<Pick<ReplicaStatus, 'version' | 'since' | 'warnings' | 'in_flight' | 'process'>> & {

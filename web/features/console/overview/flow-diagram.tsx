@@ -1,6 +1,7 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
 import type { Outcome } from 'contract/admin-api'
+import { hostOf } from 'contract/situation/upstreams'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { ReactNode } from 'react'
 import { useNow } from '../../../lib/browser-state.ts'
@@ -17,7 +18,7 @@ import type { Listed } from '../bounds.ts'
 import { type DurationPercentiles, percentilesOf, sumByName } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
 import type { Flow, OverviewSnapshot, ReplicaSummary, UpstreamSummary } from '../monitor/snapshot.ts'
-import { hostOf, OTHERS } from '../monitor/upstreams.ts'
+import { OTHERS } from '../monitor/upstream-groups.ts'
 import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 
 /** Outcomes without delivery. */

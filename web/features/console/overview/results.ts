@@ -1,8 +1,9 @@
 /** Final results of envelopes, and the number that would have been lost without Culvert. */
 
 import type { Outcome } from 'contract/admin-api'
-import { type RangeFigures, type RangePoint, sumByName, sumFigures } from '../figures/figure-sums.ts'
-import { lossesOf, sumLosses } from '../figures/losses.ts'
+import { sumFigures } from 'contract/figures'
+import { lossesOf, sumLosses } from 'contract/situation/losses'
+import { type RangeFigures, type RangePoint, sumByName } from '../figures/figure-sums.ts'
 
 export type ResultName =
   | 'direct'

@@ -1,25 +1,25 @@
 /** Status banner: whether anything is lost, and whether to act. Also in the tab's title and icon. */
 'use client'
 
-import { useEffect } from 'react'
-import { useNow } from '../../../lib/browser-state.ts'
-import { formatCount, formatWhen } from '../../../lib/format.ts'
-import type { State } from '../../../ui/states.ts'
-import { Badge } from '../../../ui/status-badge.tsx'
-import { sumLosses } from '../figures/losses.ts'
-import { WEEK } from '../figures/range.ts'
-import type { StreamState } from '../live-data.tsx'
-import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { DOCS } from '../routes.ts'
 import {
   type Clock,
   describeDisconnection,
   describeSituation,
   findRunbookEntry,
-  linkTo,
   STATE_WORDS,
   type VerdictState,
-} from './verdict.ts'
+} from 'contract/situation/describe'
+import { sumLosses } from 'contract/situation/losses'
+import { useEffect } from 'react'
+import { useNow } from '../../../lib/browser-state.ts'
+import { formatCount, formatWhen } from '../../../lib/format.ts'
+import type { State } from '../../../ui/states.ts'
+import { Badge } from '../../../ui/status-badge.tsx'
+import { WEEK } from '../figures/range.ts'
+import type { StreamState } from '../live-data.tsx'
+import type { OverviewSnapshot } from '../monitor/snapshot.ts'
+import { DOCS } from '../routes.ts'
+import { linkTo } from './losses-link.ts'
 
 const STATES: Record<VerdictState, State> = {
   ...{ ok: 'good', degraded: 'hold', outage: 'bad', unknown: 'idle' },

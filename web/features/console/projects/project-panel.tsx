@@ -1,6 +1,7 @@
 /** Panel of a project: traffic by category and outcome, spool share, mirrors, limits, senders and SDK configuration. */
 
 import type { LastSeen, LimitInForce } from 'contract/admin-api'
+import { remedyOfStatus } from 'contract/situation/upstream-errors'
 import type { ProjectRefusal } from 'contract/upstream'
 import type { ReactNode } from 'react'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
@@ -11,7 +12,6 @@ import { Badge, OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { WideTable } from '../../../ui/table.tsx'
 import { categoryLabel } from '../outcomes.ts'
 import { SETUP, withQuery } from '../routes.ts'
-import { remedyOfStatus } from '../upstream-errors.ts'
 import type { Amount, MirrorView, ProjectView, SpoolShare } from './projects.ts'
 import { initSnippet, scriptTag } from './snippets.ts'
 

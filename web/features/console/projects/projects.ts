@@ -11,11 +11,11 @@ import type {
   ProjectTraffic,
 } from 'contract/admin-api'
 import { formatDsn, parseDsn } from 'contract/dsn'
+import { hostOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolPartition } from 'contract/spool'
 import type { ProjectRefusal } from 'contract/upstream'
 import { ROWS } from '../bounds.ts'
 import { latestLimits, type Snapshot } from '../monitor/replica-monitor.ts'
-import { hostOf, upstreamsOf } from '../monitor/upstreams.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
 import { projectName } from './snippets.ts'
 

@@ -1,6 +1,7 @@
 /** Replicas with their state and load. */
 'use client'
 
+import { hostOf } from 'contract/situation/upstreams'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../../../lib/format.ts'
 import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts, Tools } from '../../../ui/panel.tsx'
@@ -11,7 +12,6 @@ import type { LiveView } from '../figures/live-view.ts'
 import { RECENT } from '../figures/range.ts'
 import { LiveIndicator, useLive } from '../live-data.tsx'
 import type { ReplicaSummary } from '../monitor/snapshot.ts'
-import { hostOf } from '../monitor/upstreams.ts'
 import { Notice, Notices } from '../notices.tsx'
 
 export function ReplicaList({ first }: { first: LiveView }) {

@@ -2,6 +2,8 @@
 'use client'
 
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
+import { remedyOfStatus } from 'contract/situation/upstream-errors'
+import { hostOf } from 'contract/situation/upstreams'
 import { useState } from 'react'
 import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -9,10 +11,9 @@ import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { useEventStream } from '../live-data.tsx'
 import type { FeedEvent } from '../live-feed/feed-rows.ts'
-import { hostOf } from '../monitor/upstreams.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
-import { describeReceiptError, remedyOfStatus } from '../upstream-errors.ts'
+import { describeReceiptError } from '../upstream-errors.ts'
 import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
 /** `since`: time of the page in milliseconds since 1970. */

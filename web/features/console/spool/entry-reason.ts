@@ -3,11 +3,11 @@
 import type { Rejections, SettingInForce } from 'contract/admin-api'
 import { parseDsn } from 'contract/dsn'
 import { isObject } from 'contract/json'
+import { remedyOfStatus } from 'contract/situation/upstream-errors'
 import type { StoreEntry } from 'contract/store'
 import { cutText } from '../bounds.ts'
 import { raisedLimit, settingLine, valuesOf } from '../env-line.ts'
 import { projectName } from '../projects/snippets.ts'
-import { remedyOfStatus } from '../upstream-errors.ts'
 
 export type Remedy = {
   sentence: string

@@ -1,13 +1,13 @@
 /** Sums of figures. */
 
 import { describe, expect, it } from 'vitest'
+import { sumFigures } from '../../../../../contract/figures.ts'
 import {
   mergeFigures,
   percentilesOf,
   recentCounts,
   spansOf,
   sumByName,
-  sumFigures,
 } from '../../../../../web/features/console/figures/figure-sums.ts'
 import { figuresOf, MINUTE, pointAt } from '../../../../support/web/figures.ts'
 

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import type { OperatorAction } from '../../../../../contract/admin-api.ts'
 import type { Figures } from '../../../../../contract/figures.ts'
+import { mirrorServersOf } from '../../../../../contract/situation/upstreams.ts'
 import { WEEK } from '../../../../../web/features/console/figures/range.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { mirrorServersOf } from '../../../../../web/features/console/monitor/upstreams.ts'
 import { figuresOf, MINUTE, pointAt, quietStatus } from '../../../../support/web/figures.ts'
 
 /** Replicas by their names, with the CPU seconds of each; `dead` for no response. All share a store. */

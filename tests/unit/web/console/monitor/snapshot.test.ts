@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
 import { summarise } from '../../../../../web/features/console/monitor/snapshot.ts'
-import { OTHERS } from '../../../../../web/features/console/monitor/upstreams.ts'
+import { OTHERS } from '../../../../../web/features/console/monitor/upstream-groups.ts'
 import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
 
 const KINDS = ['error', 'transaction', 'session']

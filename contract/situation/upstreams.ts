@@ -1,9 +1,7 @@
 /** Sentry servers of all replicas: circuit breakers, errors and refusals. */
 
-import type { ReplicaStatus } from 'contract/admin-api'
-import type { FigureCounts } from 'contract/figures'
-import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { sumFigures } from '../figures/figure-sums.ts'
+import type { ReplicaStatus } from '../admin-api.ts'
+import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
 export type UpstreamView = {
@@ -22,14 +20,6 @@ export type UpstreamView = {
   /** Refused projects, each with the refusals of all replicas. */
   refusals: ProjectRefusal[]
 }
-
-/** One server, named by its host, or several together. */
-export type UpstreamGroup = { name: string; hosts: string[] }
-
-/** Name of the group of all further servers. */
-export const OTHERS = '*'
-
-const MAX_GROUPS = 4
 
 /** Returns the host of an origin, or of a project's name, which begins with it. */
 export function hostOf(text: string): string {
@@ -86,27 +76,4 @@ function mergeRefusals(refusals: readonly ProjectRefusal[]): ProjectRefusal[] {
       ...{ first: Math.min(a.first, b.first), count: a.count + b.count },
     })),
   )
-}
-
-/** Groups servers so that a diagram has at most `MAX_GROUPS` of them. */
-export function groupUpstreams(upstreams: readonly UpstreamView[]): UpstreamGroup[] {
-  const hosts = upstreams.map(({ origin }) => hostOf(origin))
-  const single = hosts.length <= MAX_GROUPS ? hosts : hosts.slice(0, MAX_GROUPS - 1)
-  const others = hosts.slice(single.length)
-  return [
-    ...single.map((host) => ({ name: host, hosts: [host] })),
-    ...(others.length > 0 ? [{ name: OTHERS, hosts: others }] : []),
-  ]
-}
-
-/** Returns the figures of each group by its name. */
-export function figuresOfGroups(
-  groups: readonly UpstreamGroup[],
-  upstreams: FigureCounts['upstreams'],
-): FigureCounts['upstreams'] {
-  const nameOf = new Map(groups.flatMap(({ name, hosts }) => hosts.map((host) => [host, name])))
-  const named = Object.entries(upstreams).map(([origin, counts]) => ({
-    upstreams: { [nameOf.get(hostOf(origin)) ?? OTHERS]: counts },
-  }))
-  return sumFigures(named).upstreams
 }

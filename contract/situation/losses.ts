@@ -1,8 +1,7 @@
 /** Envelopes that Culvert lost: good ones that never reach Sentry, although no policy, operator or Sentry decided so. */
 
-import type { FigureCounts, Figures } from 'contract/figures'
-import { UNAVAILABLE } from 'contract/rejections'
-import { sumFigures } from './figure-sums.ts'
+import { type FigureCounts, type Figures, sumFigures } from '../figures.ts'
+import { UNAVAILABLE } from '../rejections.ts'
 
 /** Lost envelopes by kind. */
 export type LossCounts = {

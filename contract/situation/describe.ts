@@ -1,16 +1,11 @@
 /** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
 
-import { formatCount, formatQuantity } from '../../../lib/format.ts'
-import { type LossCounts, sumLosses } from '../figures/losses.ts'
-import {
-  type CategoryLimit,
-  concernsErrors,
-  type Problem,
-  type UpstreamProblem,
-} from '../monitor/problems.ts'
-import type { OverviewSnapshot } from '../monitor/snapshot.ts'
-import { hostOf } from '../monitor/upstreams.ts'
-import { NOT_SENTRY, nameUpstreamError, remedyOfStatus } from '../upstream-errors.ts'
+import { formatCount, formatQuantity } from '../quantities.ts'
+import type { SpoolStatus } from '../spool.ts'
+import { type LossCounts, sumLosses } from './losses.ts'
+import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
+import { NOT_SENTRY, nameUpstreamError, remedyOfStatus } from './upstream-errors.ts'
+import { hostOf } from './upstreams.ts'
 
 /** `unknown`: the browser is not connected to the console. */
 export type VerdictState = 'ok' | 'degraded' | 'outage' | 'unknown'
@@ -23,12 +18,15 @@ export type Verdict = {
   others: string[]
 }
 
-export type Situation = Pick<OverviewSnapshot, 'problems' | 'okSince'> & {
-  week: Pick<OverviewSnapshot['week'], 'losses' | 'missing'>
-  spools: readonly Pick<
-    OverviewSnapshot['spools'][number],
-    'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'
-  >[]
+/** State of the site's error reporting. Times are in milliseconds since 1970. */
+export type Situation = {
+  /** The most severe first. */
+  problems: Problem[]
+  /** Start of the time without problems; absent while there are some. */
+  okSince?: number
+  /** Last 7 days. `missing` describes what they lack. */
+  week: { losses?: LossCounts; missing?: string }
+  spools: readonly Pick<SpoolStatus, 'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'>[]
 }
 
 /** Times are in milliseconds since 1970. `format` says when, for a sentence: "07:09", "tomorrow 07:09". */
@@ -124,15 +122,6 @@ export function findRunbookEntry({ problems, week: { losses } }: Situation): str
 
 function findSpoolProblem(problems: readonly Problem[]): Problem | undefined {
   return problems.find(({ kind }) => kind === 'spool-failing' || kind === 'spool-silent')
-}
-
-/** Returns the page that shows most of these losses. */
-export function linkTo(losses = NO_LOSSES): string {
-  const { expired, evicted, unavailable, vanished } = losses
-  const most = Math.max(expired, evicted, unavailable, vanished)
-  if (most === unavailable) return '/console/rejections'
-  if (most === evicted) return '/console/live-feed?outcome=evicted'
-  return most === expired ? '/console/live-feed?outcome=expired' : '/console/spool'
 }
 
 /** Counts pending and lost envelopes. */

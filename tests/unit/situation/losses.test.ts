@@ -1,8 +1,8 @@
 /** Lost envelopes, and those of the last minutes. */
 
 import { describe, expect, it } from 'vitest'
-import { lossesOf, recentLosses, sumLosses } from '../../../../../web/features/console/figures/losses.ts'
-import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
+import { lossesOf, recentLosses, sumLosses } from '../../../contract/situation/losses.ts'
+import { figuresOf, pointAt } from '../../support/web/figures.ts'
 
 const NO_LOSSES = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
 

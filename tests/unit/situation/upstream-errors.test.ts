@@ -1,7 +1,7 @@
 /** Remedy of an answer that neither accepts nor declines an envelope. */
 
 import { expect, it } from 'vitest'
-import { remedyOfStatus } from '../../../../web/features/console/upstream-errors.ts'
+import { remedyOfStatus } from '../../../contract/situation/upstream-errors.ts'
 
 it('names a remedy for each status that an operator has to mend, and none for others', () => {
   expect(remedyOfStatus(200)).toContain('the host in SENTRY_DSN')

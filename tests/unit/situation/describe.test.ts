@@ -3,21 +3,21 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { SpoolStatus } from '../../../../../contract/spool.ts'
-import type { ProjectRefusal, UpstreamErrorClass } from '../../../../../contract/upstream.ts'
-import type { LossCounts } from '../../../../../web/features/console/figures/losses.ts'
-import { findProblems, type Problem } from '../../../../../web/features/console/monitor/problems.ts'
 import {
   type Clock,
   describeDisconnection,
   describeSituation,
   findRunbookEntry,
-  linkTo,
   type Situation,
-} from '../../../../../web/features/console/overview/verdict.ts'
-import { formatWhen } from '../../../../../web/lib/format.ts'
-import { ROOT } from '../../../../support/node.ts'
-import { figuresOf, pointAt } from '../../../../support/web/figures.ts'
+} from '../../../contract/situation/describe.ts'
+import type { LossCounts } from '../../../contract/situation/losses.ts'
+import { findProblems, type Problem } from '../../../contract/situation/problems.ts'
+import type { SpoolStatus } from '../../../contract/spool.ts'
+import type { ProjectRefusal, UpstreamErrorClass } from '../../../contract/upstream.ts'
+import { linkTo } from '../../../web/features/console/overview/losses-link.ts'
+import { formatWhen } from '../../../web/lib/format.ts'
+import { ROOT } from '../../support/node.ts'
+import { figuresOf, pointAt } from '../../support/web/figures.ts'
 
 const RUNBOOK = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
 const HOUR = 3_600_000

@@ -1,11 +1,10 @@
 /** Problems of the site's error reporting, from the state of all replicas. */
 
-import type { LimitInForce } from 'contract/admin-api'
-import type { SpoolStatus } from 'contract/spool'
-import type { LastUpstreamError, ProjectRefusal } from 'contract/upstream'
-import { type LossCounts, recentLosses, sumLosses } from '../figures/losses.ts'
-import type { FiguresReading } from '../figures/read-figures.ts'
-import type { ReplicaView } from './replicas.ts'
+import type { LimitInForce } from '../admin-api.ts'
+import type { Figures } from '../figures.ts'
+import type { SpoolStatus } from '../spool.ts'
+import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
+import { type LossCounts, recentLosses, sumLosses } from './losses.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
@@ -57,8 +56,22 @@ export type UpstreamProblem = {
   error?: LastUpstreamError
 }
 
+/** `stopped`: replaced by another process, or unresponsive for a while. */
+export type ReplicaState = 'responding' | 'unresponsive' | 'stopped'
+
+/** Replica that should run. The name is absent until its first response. */
+export type ReplicaPresence = {
+  name?: string
+  origin: string
+  state: ReplicaState
+  unresponsiveSince?: number
+}
+
+/** Figures of all stores. `missing` describes what is not included, and why. */
+export type FiguresReading = { figures?: Figures; missing?: string }
+
 type ReplicaSet = {
-  replicas: readonly ReplicaView[]
+  replicas: readonly ReplicaPresence[]
   upstreams: readonly UpstreamView[]
   /** Servers of mirrors only. */
   mirrors: readonly UpstreamView[]
@@ -93,7 +106,7 @@ export function findProblems(set: ReplicaSet): Problem[] {
   ]
 }
 
-function findAbsence(replicas: readonly ReplicaView[]): Problem {
+function findAbsence(replicas: readonly ReplicaPresence[]): Problem {
   const times = replicas.flatMap(({ unresponsiveSince }) => unresponsiveSince ?? [])
   return { kind: 'no-replica', ...(times.length > 0 && { since: Math.max(...times) }) }
 }
@@ -156,7 +169,7 @@ function findSpoolProblem(spool: SpoolStatus, upstream: UpstreamProblem | undefi
   return envelopes === undefined ? { kind: 'spool-silent', ...reason } : undefined
 }
 
-function findAwayReplicas(replicas: readonly ReplicaView[]): Problem[] {
+function findAwayReplicas(replicas: readonly ReplicaPresence[]): Problem[] {
   const away = replicas.filter(({ state }) => state === 'unresponsive')
   const [first] = away
   if (!first) return []
