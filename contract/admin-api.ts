@@ -162,7 +162,7 @@ export type UpstreamState = {
   compression?: { encoding: 'gzip'; is_refused: boolean }
   breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
   last_error?: LastUpstreamError
-  /** Projects whose last envelopes were refused. */
+  /** Projects whose last envelopes were refused or declined. */
   refusals: ProjectRefusal[]
 }
 

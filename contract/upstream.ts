@@ -36,9 +36,11 @@ export type LastUpstreamError = {
   count: number
 }
 
-/** Refusals of a project in a row: a 4xx that is not Sentry's. Times are in milliseconds since 1970. */
+/** Refusals of a project in a row: a 4xx that is not Sentry's, after which envelopes are sent again. Times are in milliseconds since 1970. */
 export type ProjectRefusal = {
   project: string
+  /** Sentry's own 4xx, which declines envelopes for good: with a wrong key or a deleted project, all of them. */
+  is_decline?: true
   status: number
   /** Text of the last response, cut to 160 characters. */
   message?: string | undefined

@@ -147,3 +147,36 @@ describe('A project that Sentry does not know', () => {
     expect((await upstream()).refusals).toEqual([])
   })
 })
+
+describe('A project whose key Sentry declines', () => {
+  const DECLINED: Answer = {
+    status: 403,
+    body: '{"detail":"event submission rejected with_reason: ProjectId"}',
+  }
+
+  it('is in the status with the number of envelopes, until Sentry accepts one', async () => {
+    await using sentry = await startSentry()
+    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+    const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
+    const upstream = async () => (await (await tunnel.admin('/status')).json()).upstreams[0]
+    sentry.answer({ ...DECLINED, headers: { 'content-type': 'application/json' } })
+    for (let n = 0; n < 4; n++) expect((await send(n)).status).toBe(403)
+    expect(await upstream()).toMatchObject({
+      breaker: { open: false },
+      refusals: [
+        {
+          is_decline: true,
+          status: 403,
+          count: 4,
+          message: 'event submission rejected with_reason: ProjectId',
+        },
+      ],
+    })
+    sentry.answer({ status: 429, headers: { 'x-sentry-rate-limits': '1:session:key' } })
+    await send(4)
+    expect((await upstream()).refusals).toHaveLength(1)
+    sentry.answer({})
+    await send(5)
+    expect((await upstream()).refusals).toEqual([])
+  })
+})

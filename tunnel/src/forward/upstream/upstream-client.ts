@@ -13,6 +13,7 @@ import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import { isClientError, isRefusal } from './answers.ts'
 import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
 import { Connections } from './connections.ts'
+import { Declines } from './declines.ts'
 import type { Refusal, RefusingResponse, Sender } from './failures.ts'
 import {
   BodyReadError,
@@ -59,8 +60,8 @@ export type UpstreamState = {
   /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
   cspReports?: 'endpoint'
   breaker: BreakerState
-  /** Projects whose last envelopes were refused. */
-  refusals: { project: Project; refusal: Refusal }[]
+  /** Projects whose last envelopes were refused or declined. */
+  refusals: { project: Project; refusal: Refusal; isDecline: boolean }[]
   lastError: LastError | undefined
   hasResponded: boolean
   errorCounts: ReadonlyMap<UpstreamErrorClass, number>
@@ -105,6 +106,7 @@ type Upstream = {
   connections: Connections
   breaker: Breaker
   errors: UpstreamErrors
+  declines: Declines
   /** Number of probes so far. */
   probes: number
 }
@@ -155,6 +157,7 @@ export class UpstreamClient {
           connections: new Connections(settings.connections),
           breaker: new Breaker(clock),
           errors: new UpstreamErrors(clock),
+          declines: new Declines(clock),
           probes: 0,
         },
       ]),
@@ -262,7 +265,7 @@ export class UpstreamClient {
   }
 
   state(): UpstreamState[] {
-    return [...this.#upstreams].map(([origin, { projects, breaker, errors }]) => ({
+    return [...this.#upstreams].map(([origin, { projects, breaker, errors, declines }]) => ({
       origin,
       ...(projects.some((project) => this.#reports.usesEndpoint(project)) && {
         cspReports: 'endpoint' as const,
@@ -270,7 +273,11 @@ export class UpstreamClient {
       breaker: breaker.state(),
       refusals: projects.flatMap((project) => {
         const refusal = breaker.failures.refusal(project.key)
-        return refusal ? { project, refusal } : []
+        const decline = declines.of(project)
+        return [
+          ...(refusal ? [{ project, refusal, isDecline: false }] : []),
+          ...(decline ? [{ project, refusal: decline, isDecline: true }] : []),
+        ]
       }),
       lastError: errors.last,
       hasResponded: errors.hasResponded,
@@ -285,7 +292,7 @@ export class UpstreamClient {
   }
 
   #listen(project: Project, { network, entry }: EnvelopeSender, release: () => void): RequestListener {
-    const { breaker, errors } = this.#find(project.origin)
+    const { breaker, errors, declines } = this.#find(project.origin)
     const sender = { project: project.key, network, entry }
     let after: 'late' | undefined
     const note = (result: RequestResult, refusing?: RefusingResponse) => {
@@ -303,6 +310,7 @@ export class UpstreamClient {
       },
       onEnd: (result, timing) => {
         errors.note(result)
+        declines.note(project, result)
         this.#limits.learn(project, rateLimitHeadersOf(result))
         if (result.kind === 'answered') note(timing)
         else if (upstreamErrorOf(result)) note(failureOf(result), refusalIn(result))
