@@ -250,12 +250,14 @@ export const tunnelState: Check = {
   }),
 }
 
-function describeRefusedProject({ project, status, message }: ProjectRefusal): Finding {
+function describeRefusedProject({ project, status, message, is_decline }: ProjectRefusal): Finding {
   const text = message === undefined ? '' : `: “${message}”`
   return {
     ...warn(`The server of ${project} refuses its envelopes (HTTP ${status}${text}).`),
     remedy:
-      'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
+      is_decline
+        ? 'Copy the DSN from the settings of the project again: its key is wrong, or the project was deleted. Declined envelopes are kept for a week. Send them again on the page Spool of the console, or with npm run store -- resend.'
+        : 'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
   }
 }
 

@@ -5,6 +5,9 @@ import { sentenceOf } from './answers.ts'
 import type { Refusal } from './failures.ts'
 import type { DeliveryResult } from './request.ts'
 
+/** Sentry may decline a single envelope for what is in it. */
+const MIN_DECLINES = 3
+
 export class Declines {
   readonly #clock: () => number
   /** By project, of which an upstream has a fixed number. */
@@ -35,8 +38,9 @@ export class Declines {
     })
   }
 
-  /** Returns the declined envelopes of a project since the last accepted one. */
+  /** Returns the declined envelopes of a project since the last accepted one, if they are several. */
   of(project: Project): Refusal | undefined {
-    return this.#rows.get(project)
+    const row = this.#rows.get(project)
+    return row && row.count >= MIN_DECLINES ? row : undefined
   }
 }
