@@ -4,7 +4,7 @@ import { formatCount, formatQuantity } from '../quantities.ts'
 import type { SpoolStatus } from '../spool.ts'
 import { type LossCounts, sumLosses } from './losses.ts'
 import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
-import { NOT_SENTRY, nameUpstreamError, remedyOfStatus } from './upstream-errors.ts'
+import { NOT_SENTRY, nameUpstreamError, remedyOfDecline, remedyOfStatus } from './upstream-errors.ts'
 import { hostOf } from './upstreams.ts'
 
 /** `unknown`: the browser is not connected to the console. */
@@ -93,7 +93,7 @@ function findHint({ week: { losses } }: Situation): string {
   return hints.length > 0 ? hints.join(' ') : 'No action needed.'
 }
 
-/** Entries of `docs/runbook.md`. A rate limit has none. */
+/** Entries of `docs/runbook.md`. */
 const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'no-replica': 'CulvertAway',
   losing: 'CulvertLosesEnvelopesFast',
@@ -101,11 +101,15 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'spool-silent': 'CulvertSpoolUnwritable',
   upstream: 'CulvertBreakerOpen',
   refused: undefined,
+  declined: 'CulvertSentryDeclines',
+  'mostly-declined': 'CulvertSentryDeclines',
+  'mostly-rejected': 'CulvertRejectsMost',
   'damaged-file': 'CulvertSpoolDamaged',
   'figures-missing': undefined,
   'replicas-away': 'CulvertReplicaDown',
   paused: 'CulvertSpoolPaused',
-  'rate-limited': undefined,
+  storm: 'CulvertErrorStorm',
+  'rate-limited': 'CulvertSentryLimitsErrors',
   mirror: 'CulvertMirrorBehind',
 }
 const LOST_BY_STORE = 'CulvertSpoolLost'
@@ -115,6 +119,7 @@ export function findRunbookEntry({ problems, week: { losses } }: Situation): str
   const [problem] = problems
   if (!problem) return losses && losses.vanished > 0 ? LOST_BY_STORE : undefined
   const cause = (problem.kind === 'losing' && findSpoolProblem(problems)) || problem
+  if (cause.kind === 'rate-limited' && !cause.limits.some(concernsErrors)) return undefined
   if (cause.kind !== 'losing') return RUNBOOK[cause.kind]
   const { vanished, ...others } = cause.losses
   return vanished > Math.max(...Object.values(others)) ? LOST_BY_STORE : RUNBOOK.losing
@@ -169,12 +174,14 @@ function describeProblem(problem: Problem, { format }: Clock): string {
       return `The spool does not respond${problem.reason === undefined ? '' : ` (${problem.reason})`}.`
     case 'upstream':
       return describeUpstream(problem, format)
-    case 'refused': {
-      const { refusal, others } = problem
-      const text = refusal.message === undefined ? '' : `: “${refusal.message}”`
-      const more = others > 0 ? ` and of ${formatQuantity(others, 'more project')}` : ''
-      return `${hostOf(refusal.project)} refuses the envelopes of ${refusal.project}${more} since ${format(refusal.first)} (HTTP ${refusal.status}${text}).`
-    }
+    case 'refused':
+      return describeRefusal('refuses the', problem, format)
+    case 'declined':
+      return `${describeRefusal('declines all', problem, format)} Declined so far: ${formatCount(problem.refusal.count)}.`
+    case 'mostly-declined':
+      return `Sentry declines ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}.`
+    case 'mostly-rejected':
+      return `Culvert turns away ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}, most of them as ${nameResult(problem.result)}.`
     case 'damaged-file':
       return `${formatQuantity(problem.files, 'damaged spool file')} set aside, with an unknown number of envelopes.`
     case 'figures-missing':
@@ -191,8 +198,16 @@ function describeProblem(problem: Problem, { format }: Clock): string {
           : ''
       return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
-    case 'rate-limited':
-      return describeLimits(problem.limits, format)
+    case 'storm': {
+      const { storm, others } = problem
+      const more = others > 0 ? `, and ${formatQuantity(others, 'more storm')}` : ''
+      return `Storm: ${formatQuantity(storm.seen, 'identical error')} of ${storm.project} since ${format(storm.since)}${more}.`
+    }
+    case 'rate-limited': {
+      const { limits, dropped } = problem
+      const count = dropped && formatQuantity(dropped.count, 'error')
+      return `${describeLimits(limits, format)}${dropped ? ` ${count} dropped since ${format(dropped.since)}.` : ''}`
+    }
     case 'mirror': {
       const { host, others, since, error, status } = problem
       const more = others > 0 ? ` and ${formatCount(others)} more` : ''
@@ -202,6 +217,22 @@ function describeProblem(problem: Problem, { format }: Clock): string {
         : `Mirror ${host}${more} refuses envelopes${start} (HTTP ${status}).`
     }
   }
+}
+
+function describeRefusal(
+  verb: string,
+  { refusal, others }: Extract<Problem, { kind: 'refused' | 'declined' }>,
+  format: Clock['format'],
+): string {
+  const { project, status, message, first } = refusal
+  const text = message === undefined ? '' : `: “${message}”`
+  const more = others > 0 ? ` and of ${formatQuantity(others, 'more project')}` : ''
+  return `${hostOf(project)} ${verb} envelopes of ${project}${more} since ${format(first)} (HTTP ${status}${text}).`
+}
+
+/** Returns the reason of a result, as the page Rejections names it. */
+function nameResult(result: string): string {
+  return result.split(':')[1] ?? result
 }
 
 function describeUpstream(problem: UpstreamProblem, format: Clock['format']): string {
@@ -215,6 +246,24 @@ function describeUpstream(problem: UpstreamProblem, format: Clock['format']): st
 }
 
 const DEPLOY = 'in .env, and run npm run deploy'
+const SEND_AGAIN = 'What it declined is kept for a week: send it again on the page Spool.'
+
+/** Reasons for which the page Rejections has a line for `.env`. */
+const WITH_LINE = ['dsn-unknown', 'origin-foreign', 'envelope-too-large']
+
+function remedyOfResult(reason: string): string {
+  if (WITH_LINE.includes(reason))
+    return 'the page Rejections shows the request, and the line for .env that accepts it.'
+  return OWN_LIMITS[reason] ?? 'the page Rejections shows a request and its remedy.'
+}
+
+const OWN_LIMITS: Readonly<Record<string, string>> = {
+  throttled:
+    'the live feed shows a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES; otherwise raise ADDRESS_RATE.',
+  quota: 'raise QUOTA, or wait for the next period. The page Policies shows the use.',
+  'quota-address':
+    'the live feed shows a page that reports in a loop. If many visitors share one address, set TRUSTED_PROXIES.',
+}
 
 /** Remedies of errors that do not end by themselves. */
 const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['class'], string>> = {
@@ -241,6 +290,12 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return findUpstreamAction(problem, situation, clock)
     case 'refused':
       return `Act within an hour of their arrival, or they are declined: ${remedyOfStatus(problem.refusal.status)}`
+    case 'declined':
+      return `Act now: ${remedyOfDecline(problem.refusal.status)} ${SEND_AGAIN}`
+    case 'mostly-declined':
+      return `Act: the live feed shows the envelopes, and Sentry’s answers. ${SEND_AGAIN}`
+    case 'mostly-rejected':
+      return `Act now: ${remedyOfResult(nameResult(problem.result))}`
     case 'damaged-file':
       return 'Act: put its envelopes back as described below.'
     case 'figures-missing':
@@ -249,15 +304,19 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return 'Act: check that all tunnels run, and their logs.'
     case 'paused': {
       const expiry = firstExpiry(situation)
-      return expiry === undefined
-        ? 'No action needed yet: resume it on the page Spool.'
-        : `Act before ${clock.format(expiry)}: resume it on the page Spool.`
+      const until = expiry === undefined ? '' : ` before ${clock.format(expiry)}`
+      return `Act${until}: resume it on the page Spool.`
     }
+    case 'storm':
+      return problem.storm.mode === 'enforce'
+        ? 'Act: fix the error, which the page Policies names. Beyond STORM_LIMIT, 1 in 100 is sent.'
+        : 'Act: fix the error, which the page Policies names. Sentry gets all of them; with enforce in STORM_LIMIT it would get 1 in 100 beyond the limit.'
     case 'rate-limited':
       return problem.limits.some(concernsErrors)
         ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.'
         : 'No action needed. Check the quota in Sentry if it lasts.'
     case 'mirror':
+      if (problem.isDecline) return `Act: ${remedyOfDecline(problem.status ?? 0)}`
       return problem.status === undefined
         ? 'Its envelopes stay in the spool; nothing of the project waits for it. Act if it lasts: check the server of the mirror.'
         : `Act within an hour of their arrival, or they are declined for the mirror: ${remedyOfStatus(problem.status)}`

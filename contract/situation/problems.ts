@@ -2,9 +2,11 @@
 
 import type { LimitInForce } from '../admin-api.ts'
 import type { Figures } from '../figures.ts'
+import type { PolicyMode, PolicyStatus, StormStatus } from '../policies.ts'
 import type { SpoolStatus } from '../spool.ts'
 import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
 import { type LossCounts, recentLosses, sumLosses } from './losses.ts'
+import { findMajority, isDeclined, isTurnedAway, limitedErrors, type Majority } from './majorities.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
@@ -19,13 +21,22 @@ export type Problem =
   | UpstreamProblem
   /** Projects whose envelopes get a 4xx that is not Sentry's; the first of them. */
   | { kind: 'refused'; refusal: ProjectRefusal; others: number }
+  /** Projects of which Sentry declines all envelopes; the first of them. */
+  | { kind: 'declined'; refusal: ProjectRefusal; others: number }
+  /** Sentry declines most reports, of no project all. */
+  | ({ kind: 'mostly-declined' } & Majority)
+  /** Culvert turns most reports away. */
+  | ({ kind: 'mostly-rejected' } & Majority)
   | { kind: 'damaged-file'; files: number }
   /** It is not known whether envelopes were lost. */
   | { kind: 'figures-missing'; text: string }
   | { kind: 'replicas-away'; name: string; others: number; since: number }
   /** `project` is absent when everything is paused. */
   | { kind: 'paused'; project?: string; others: number; since: number }
-  | { kind: 'rate-limited'; limits: CategoryLimit[] }
+  /** The largest of the storms. */
+  | { kind: 'storm'; storm: ActiveStorm; others: number }
+  /** `dropped`: errors, since the first of the minutes in a row in which some were. */
+  | { kind: 'rate-limited'; limits: CategoryLimit[]; dropped?: { since: number; count: number } }
   /** Servers of mirrors that are not reached, or refuse envelopes; the first of them. */
   | {
       kind: 'mirror'
@@ -34,10 +45,15 @@ export type Problem =
       since?: number
       error?: LastUpstreamError
       status?: number
+      /** It declines them for good. */
+      isDecline?: true
     }
 
 /** Category that Sentry rate-limits, `all` included: the latest end in all projects. */
 export type CategoryLimit = { category: string; until: number }
+
+/** Storm on all replicas. */
+export type ActiveStorm = StormStatus & { mode: PolicyMode }
 
 /** Servers with an open circuit breaker. `isTotal`: every server, on every replica. */
 export type UpstreamProblem = {
@@ -77,6 +93,8 @@ type ReplicaSet = {
   mirrors: readonly UpstreamView[]
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
+  /** Of each replica. */
+  storms: readonly ActiveStorm[]
   /** Of the last minutes. */
   figures: FiguresReading
   now: number
@@ -87,7 +105,7 @@ const PROBE_DELAY_MS = 15_000
 
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { replicas, upstreams, mirrors, spools, limits, figures, now } = set
+  const { replicas, upstreams, mirrors, spools, limits, storms, figures, now } = set
   if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
   const losses = figures.figures && recentLosses(figures.figures)
   const upstream = findUpstreamProblem(upstreams, now)
@@ -97,11 +115,13 @@ export function findProblems(set: ReplicaSet): Problem[] {
     ...spools.flatMap((spool) => findSpoolProblem(spool, upstream) ?? []),
     ...(upstream ? [upstream] : []),
     ...findRefusals(upstreams, now),
+    ...findMajorities(upstreams, figures, now),
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
     ...findAwayReplicas(replicas),
     ...(figures.missing === undefined ? [] : [{ kind: 'figures-missing', text: figures.missing } as const]),
     ...findPauses(spools),
-    ...findLimits(limits),
+    ...findStorms(storms),
+    ...findLimits(limits, figures),
     ...findMirrorProblem(mirrors, now),
   ]
 }
@@ -130,6 +150,7 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): U
 const MIN_REFUSALS = 3 // a firewall may refuse a single envelope
 const REFUSED_MS = 60 * 60_000 // pending envelopes are sent again within this
 
+/** Returns the refusals, the largest first. */
 function listRefusals(upstreams: readonly UpstreamView[], now: number): ProjectRefusal[] {
   const refusals = upstreams
     .flatMap((upstream) => upstream.refusals)
@@ -138,9 +159,30 @@ function listRefusals(upstreams: readonly UpstreamView[], now: number): ProjectR
 }
 
 function findRefusals(upstreams: readonly UpstreamView[], now: number): Problem[] {
-  const refusals = listRefusals(upstreams, now)
+  const all = listRefusals(upstreams, now)
+  const declines = all.filter((each) => each.is_decline)
+  const refusals = all.filter((each) => !each.is_decline)
   const [refusal] = refusals
-  return refusal ? [{ kind: 'refused', refusal, others: refusals.length - 1 }] : []
+  const [decline] = declines
+  return [
+    ...(refusal ? [{ kind: 'refused', refusal, others: refusals.length - 1 } as const] : []),
+    ...(decline ? [{ kind: 'declined', refusal: decline, others: declines.length - 1 } as const] : []),
+  ]
+}
+
+function findMajorities(
+  upstreams: readonly UpstreamView[],
+  { figures }: FiguresReading,
+  now: number,
+): Problem[] {
+  if (!figures) return []
+  const isExplained = listRefusals(upstreams, now).some((each) => each.is_decline)
+  const declined = isExplained ? undefined : findMajority(figures, isDeclined)
+  const rejected = findMajority(figures, isTurnedAway)
+  return [
+    ...(declined ? [{ kind: 'mostly-declined', ...declined } as const] : []),
+    ...(rejected ? [{ kind: 'mostly-rejected', ...rejected } as const] : []),
+  ]
 }
 
 function findMirrorProblem(mirrors: readonly UpstreamView[], now: number): Problem[] {
@@ -153,8 +195,14 @@ function findMirrorProblem(mirrors: readonly UpstreamView[], now: number): Probl
   const refusals = listRefusals(mirrors, now)
   const [refusal] = refusals
   if (!refusal) return []
-  const { project, status, first } = refusal
-  return [{ kind: 'mirror', host: hostOf(project), others: refusals.length - 1, since: first, status }]
+  const { project, status, first, is_decline } = refusal
+  const others = refusals.length - 1
+  return [
+    {
+      ...{ kind: 'mirror', host: hostOf(project), others, since: first, status },
+      ...(is_decline && { isDecline: true }),
+    },
+  ]
 }
 
 /** Reports whether another replica reaches the server, and those with an open breaker have had nothing to send since. */
@@ -183,7 +231,27 @@ function findPauses(spools: readonly SpoolStatus[]): Problem[] {
   return first ? [{ kind: 'paused', ...first, others: pauses.length - 1 }] : []
 }
 
-function findLimits(limits: readonly LimitInForce[]): Problem[] {
+/** Returns the storms that a replica sees. */
+export function stormsOf(policies: Pick<PolicyStatus, 'storm'> | undefined): ActiveStorm[] {
+  const { storms = [], mode = 'observe' } = policies?.storm ?? {}
+  return storms.map((storm) => ({ ...storm, mode }))
+}
+
+/** Each replica counts the errors that it gets of a storm. */
+function findStorms(storms: readonly ActiveStorm[]): Problem[] {
+  const byGroup = Map.groupBy(storms, ({ project, fingerprint }) => `${project} ${fingerprint}`)
+  const all = [...byGroup.values()].flatMap((same) => {
+    const [first] = same
+    const sum = (count: (storm: ActiveStorm) => number) =>
+      same.reduce((total, each) => total + count(each), 0)
+    const since = Math.min(...same.map((each) => each.since))
+    return first ? [{ ...first, since, seen: sum(({ seen }) => seen), sent: sum(({ sent }) => sent) }] : []
+  })
+  const [storm] = all.toSorted((a, b) => b.seen - a.seen)
+  return storm ? [{ kind: 'storm', storm, others: all.length - 1 }] : []
+}
+
+function findLimits(limits: readonly LimitInForce[], { figures }: FiguresReading): Problem[] {
   const byCategory = Map.groupBy(
     limits.filter(({ standing }) => !standing),
     ({ category }) => category,
@@ -193,7 +261,8 @@ function findLimits(limits: readonly LimitInForce[]): Problem[] {
     category,
     until: Math.max(...each.map(({ until }) => until)),
   }))
-  return [{ kind: 'rate-limited', limits: latest.toSorted(compareLimits) }]
+  const dropped = figures && limitedErrors(figures)
+  return [{ kind: 'rate-limited', limits: latest.toSorted(compareLimits), ...(dropped && { dropped }) }]
 }
 
 /** Orders limits that hold back errors first, then those that end first. */

@@ -20,6 +20,13 @@ export function remedyOfStatus(status: number): string {
     : 'check the settings of the server, such as its host names, and of the proxy in front of it.'
 }
 
+/** Returns what to check when Sentry itself declines all envelopes with this status. */
+export function remedyOfDecline(status: number): string {
+  return [401, 403, 404].includes(status)
+    ? 'copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted.'
+    : 'the live feed shows the envelopes, and Sentry’s answers.'
+}
+
 /** Names an error briefly: "HTTP 500", "TLS: CERT_HAS_EXPIRED", "invalid response: HTTP 200". Without an error, the responses were late. */
 export function nameUpstreamError(error: LastUpstreamError | undefined): string {
   if (!error) return 'too slow'

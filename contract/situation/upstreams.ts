@@ -69,7 +69,7 @@ function mergeErrors(a: LastUpstreamError, b: LastUpstreamError | undefined): La
 }
 
 function mergeRefusals(refusals: readonly ProjectRefusal[]): ProjectRefusal[] {
-  const byProject = Map.groupBy(refusals, ({ project }) => project)
+  const byProject = Map.groupBy(refusals, ({ project, is_decline }) => `${project} ${is_decline ?? false}`)
   return [...byProject.values()].map((all) =>
     all.reduce((a, b) => ({
       ...(a.last > b.last ? a : b),

@@ -254,10 +254,9 @@ function describeRefusedProject({ project, status, message, is_decline }: Projec
   const text = message === undefined ? '' : `: “${message}”`
   return {
     ...warn(`The server of ${project} refuses its envelopes (HTTP ${status}${text}).`),
-    remedy:
-      is_decline
-        ? 'Copy the DSN from the settings of the project again: its key is wrong, or the project was deleted. Declined envelopes are kept for a week. Send them again on the page Spool of the console, or with npm run store -- resend.'
-        : 'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
+    remedy: is_decline
+      ? 'Copy the DSN from the settings of the project again: its key is wrong, or the project was deleted. Declined envelopes are kept for a week. Send them again on the page Spool of the console, or with npm run store -- resend.'
+      : 'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
   }
 }
 

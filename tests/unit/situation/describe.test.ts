@@ -11,7 +11,7 @@ import {
   type Situation,
 } from '../../../contract/situation/describe.ts'
 import type { LossCounts } from '../../../contract/situation/losses.ts'
-import { findProblems, type Problem } from '../../../contract/situation/problems.ts'
+import { type ActiveStorm, findProblems, type Problem } from '../../../contract/situation/problems.ts'
 import type { SpoolStatus } from '../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../contract/upstream.ts'
 import { linkTo } from '../../../web/features/console/overview/losses-link.ts'
@@ -49,6 +49,15 @@ const unreachable = (
   ...(error && { error: { first: SEVEN, last: NOW, count: 9, ...error } }),
 })
 
+const DECLINE: ProjectRefusal = {
+  ...{ project: 'o1.example/2', is_decline: true, status: 403, message: 'event submission rejected' },
+  ...{ first: SEVEN, last: NOW, count: 202 },
+}
+const MOST = { since: SEVEN, count: 180, total: 200 }
+const STORM: ActiveStorm = {
+  ...{ fingerprint: 'f', project: 'o1.example/2', title: 'TypeError in f', mode: 'observe' },
+  ...{ since: SEVEN, seen: 3_000, sent: 129 },
+}
 const SPOOLED = { envelopes: 90, oldest: SEVEN }
 
 describe('describeSituation', () => {
@@ -208,7 +217,41 @@ describe('describeSituation', () => {
       state: 'degraded',
       text: 'Delivery from the spool paused since 07:09 for p/1 and 1 more project. 90 spooled, 0 lost. First expiry tomorrow 07:09. Act before tomorrow 07:09: resume it on the page Spool.',
     })
-    expect(describeFor([paused]).text).toMatch(/No action needed yet: resume it on the page Spool\.$/)
+    expect(describeFor([paused]).text).toMatch(/Act: resume it on the page Spool\.$/)
+  })
+})
+
+describe('Reports that are not lost, and do not reach Sentry either', () => {
+  it.each<[Problem, string]>([
+    [
+      { kind: 'declined', refusal: DECLINE, others: 1 },
+      'o1.example declines all envelopes of o1.example/2 and of 1 more project since 07:09 (HTTP 403: “event submission rejected”). Declined so far: 202. 0 spooled, 0 lost. Act now: copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted. What it declined is kept for a week: send it again on the page Spool.',
+    ],
+    [
+      { kind: 'mostly-declined', ...MOST, result: 'declined' },
+      'Sentry declines 180 of 200 envelopes since 07:09. 0 spooled, 0 lost. Act: the live feed shows the envelopes, and Sentry’s answers. What it declined is kept for a week: send it again on the page Spool.',
+    ],
+    [
+      { kind: 'mostly-rejected', ...MOST, result: 'rejected:dsn-unknown' },
+      'Culvert turns away 180 of 200 envelopes since 07:09, most of them as dsn-unknown. 0 spooled, 0 lost. Act now: the page Rejections shows the request, and the line for .env that accepts it.',
+    ],
+    [
+      { kind: 'mostly-rejected', ...MOST, result: 'rate_limited:quota' },
+      'Culvert turns away 180 of 200 envelopes since 07:09, most of them as quota. 0 spooled, 0 lost. Act now: raise QUOTA, or wait for the next period. The page Policies shows the use.',
+    ],
+    [
+      { kind: 'storm', storm: { ...STORM, mode: 'enforce' }, others: 0 },
+      'Storm: 3,000 identical errors of o1.example/2 since 07:09. 0 spooled, 0 lost. Act: fix the error, which the page Policies names. Beyond STORM_LIMIT, 1 in 100 is sent.',
+    ],
+    [
+      {
+        ...{ kind: 'rate-limited', limits: [{ category: 'error', until: NOW }] },
+        dropped: { since: SEVEN, count: 42 },
+      },
+      'Sentry rate-limits errors until 09:30. 42 errors dropped since 07:09. 0 spooled, 0 lost. Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.',
+    ],
+  ])('are told, with time, number and an action: %j', (problem, text) => {
+    expect(describeFor([problem])).toEqual({ state: 'degraded', text, others: [] })
   })
 })
 
@@ -226,6 +269,11 @@ describe('findRunbookEntry', () => {
     [[{ kind: 'damaged-file', files: 1 }], 'CulvertSpoolDamaged'],
     [[{ kind: 'replicas-away', name: 'tunnel-2', others: 0, since: SEVEN }], 'CulvertReplicaDown'],
     [[{ kind: 'paused', others: 0, since: SEVEN }], 'CulvertSpoolPaused'],
+    [[{ kind: 'declined', refusal: DECLINE, others: 0 }], 'CulvertSentryDeclines'],
+    [[{ kind: 'mostly-declined', ...MOST, result: 'declined' }], 'CulvertSentryDeclines'],
+    [[{ kind: 'mostly-rejected', ...MOST, result: 'rejected:dsn-unknown' }], 'CulvertRejectsMost'],
+    [[{ kind: 'storm', storm: STORM, others: 0 }], 'CulvertErrorStorm'],
+    [[{ kind: 'rate-limited', limits: [{ category: 'error', until: NOW }] }], 'CulvertSentryLimitsErrors'],
   ])('returns an entry of docs/runbook.md for %j', (problems, entry) => {
     expect(findRunbookEntry(situationOf(problems))).toBe(entry)
     expect(RUNBOOK).toContain(`\n## ${entry}\n`)
@@ -237,9 +285,11 @@ describe('findRunbookEntry', () => {
     expect(findRunbookEntry(past({ expired: 1 }))).toBeUndefined()
   })
 
-  it('returns none for a rate limit, and none without a problem', () => {
+  it('returns none for a rate limit on other categories than errors, and none without a problem', () => {
     expect(
-      findRunbookEntry(situationOf([{ kind: 'rate-limited', limits: [{ category: 'error', until: NOW }] }])),
+      findRunbookEntry(
+        situationOf([{ kind: 'rate-limited', limits: [{ category: 'session', until: NOW }] }]),
+      ),
     ).toBeUndefined()
     expect(findRunbookEntry(situationOf([]))).toBeUndefined()
   })
@@ -273,6 +323,7 @@ describe('findProblems', () => {
     mirrors: [],
     spools: [],
     limits: [],
+    storms: [],
     figures: { figures: figuresOf() },
     now: NOW,
   }
@@ -320,6 +371,33 @@ describe('findProblems', () => {
       { kind: 'refused', refusal: { ...refusal, project: 't/2', count: 4 }, others: 1 },
     ])
     expect(refused({ ...refusal, count: 2 }, { ...refusal, last: NOW - 2 * HOUR })).toEqual([])
+  })
+
+  it('reports a project of which Sentry declines everything, besides one that is refused', () => {
+    const refusal = { project: 't/1', status: 403, first: 1, last: NOW - 1, count: 3 }
+    const declined = { ...refusal, project: 't/2', is_decline: true } as const
+    const figures = { figures: figuresOf([pointAt(10, { outcomes: { declined: 9 } })]) }
+    const upstreams = [{ ...closed, refusals: [refusal, declined] }]
+    expect(findProblems({ ...none, upstreams, figures })).toEqual([
+      { kind: 'refused', refusal, others: 0 },
+      { kind: 'declined', refusal: declined, others: 0 },
+    ])
+    expect(findProblems({ ...none, figures })).toMatchObject([
+      { kind: 'mostly-declined', count: 9, total: 9 },
+    ])
+    const mirrors = [{ ...closed, refusals: [declined] }]
+    expect(findProblems({ ...none, mirrors })).toMatchObject([{ kind: 'mirror', isDecline: true }])
+  })
+
+  it('adds up the errors of a storm over the replicas, and reports the largest', () => {
+    const storms = [
+      STORM,
+      { ...STORM, since: 5, seen: 10, sent: 10 },
+      { ...STORM, fingerprint: 'g', seen: 3 },
+    ]
+    expect(findProblems({ ...none, storms })).toEqual([
+      { kind: 'storm', storm: { ...STORM, since: 5, seen: 3_010, sent: 139 }, others: 1 },
+    ])
   })
 
   it('reports a mirror that is away, or refuses envelopes, after the problems of projects', () => {

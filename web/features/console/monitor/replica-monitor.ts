@@ -2,7 +2,7 @@
 
 import type { LimitInForce, OperatorAction, ReplicaStatus } from 'contract/admin-api'
 import type { FiguresReading } from 'contract/situation/problems'
-import { findProblems, type Problem } from 'contract/situation/problems'
+import { findProblems, type Problem, stormsOf } from 'contract/situation/problems'
 import { mirrorServersOf, type UpstreamView, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import { formatQuantity } from '../../../lib/format.ts'
@@ -116,8 +116,9 @@ export class Monitor {
     const mirrors = mirrorServersOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     const limits = latestLimits(responding.flatMap(({ status }) => status?.limits ?? []))
+    const storms = responding.flatMap(({ status }) => stormsOf(status?.policies))
     const problems = findProblems({
-      ...{ replicas, upstreams, mirrors, spools, limits, figures: recent, now: time },
+      ...{ replicas, upstreams, mirrors, spools, limits, storms, figures: recent, now: time },
     })
     this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
     return {
