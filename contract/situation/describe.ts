@@ -2,7 +2,7 @@
 
 import { formatCount, formatQuantity } from '../quantities.ts'
 import type { SpoolStatus } from '../spool.ts'
-import { type LossCounts, sumLosses } from './losses.ts'
+import { type LossCounts, type RecentLosses, sumLosses } from './losses.ts'
 import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
 import { NOT_SENTRY, nameUpstreamError, remedyOfDecline, remedyOfStatus } from './upstream-errors.ts'
 import { hostOf } from './upstreams.ts'
@@ -164,7 +164,7 @@ function describeProblem(problem: Problem, { format }: Clock): string {
     case 'no-replica':
       return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`
     case 'losing':
-      return `${formatQuantity(sumLosses(problem.losses), 'envelope')} lost in the last 3 min.`
+      return describeLosses(problem.losses)
     case 'spool-failing': {
       const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
       const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
@@ -217,6 +217,13 @@ function describeProblem(problem: Problem, { format }: Clock): string {
         : `Mirror ${host}${more} refuses envelopes${start} (HTTP ${status}).`
     }
   }
+}
+
+function describeLosses(losses: RecentLosses): string {
+  const lost = `${formatQuantity(sumLosses(losses), 'envelope')} lost in the last 3 min.`
+  if (losses.fullRate === 0) return lost
+  const rate = losses.fullRate < 1 ? 'less than 1' : formatCount(Math.round(losses.fullRate))
+  return `The spool is full: new reports are being lost, ${rate} a second. ${lost}`
 }
 
 function describeRefusal(
@@ -337,10 +344,10 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
 }
 
 /** Returns what ends the most frequent kind of these losses. */
-function remedyOf({ expired, evicted, unavailable, vanished }: LossCounts): string {
+function remedyOf({ expired, evicted, unavailable, vanished, fullRate }: RecentLosses): string {
   const most = Math.max(expired, evicted, unavailable, vanished)
-  if (most === unavailable) return `see Rejections; if the spool is full, raise SPOOL_BYTES ${DEPLOY}.`
-  if (most === evicted) return `raise SPOOL_BYTES ${DEPLOY}.`
+  if (most === unavailable && fullRate === 0) return 'see Rejections.'
+  if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${DEPLOY}.`
   return most === expired ? `raise SPOOL_HOURS ${DEPLOY}.` : 'see CulvertSpoolLost in the runbook.'
 }
 

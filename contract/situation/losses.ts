@@ -35,8 +35,16 @@ export function sumLosses({ expired, evicted, unavailable, vanished }: LossCount
   return expired + evicted + unavailable + vanished
 }
 
-/** Returns the losses of the last two complete minutes and of the running one; from figures in steps of a minute. */
-export function recentLosses({ points, to, step }: Figures): LossCounts {
+/** Losses of the last two complete minutes and of the running one. */
+export type RecentLosses = LossCounts & {
+  /** Those that a full spool caused, for each second. */
+  fullRate: number
+}
+
+/** `figures` are in steps of a minute. */
+export function recentLosses({ points, to, step }: Figures): RecentLosses {
   const from = (Math.floor(to / step) - RECENT_STEPS) * step
-  return lossesOf(sumFigures(points.filter(({ time }) => time >= from)))
+  const recent = sumFigures(points.filter(({ time }) => time >= from))
+  const full = (recent.outcomes['rejected:spool-full'] ?? 0) + (recent.final_outcomes.evicted ?? 0)
+  return { ...lossesOf(recent), fullRate: full / ((to - from) / 1000) }
 }

@@ -5,7 +5,7 @@ import type { Figures } from '../figures.ts'
 import type { PolicyMode, PolicyStatus, StormStatus } from '../policies.ts'
 import type { SpoolStatus } from '../spool.ts'
 import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
-import { type LossCounts, recentLosses, sumLosses } from './losses.ts'
+import { type RecentLosses, recentLosses, sumLosses } from './losses.ts'
 import { findMajority, isDeclined, isTurnedAway, limitedErrors, type Majority } from './majorities.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
 
@@ -13,7 +13,7 @@ import { hostOf, type UpstreamView } from './upstreams.ts'
 export type Problem =
   | { kind: 'no-replica'; since?: number }
   /** Losses of the last 3 minutes. */
-  | { kind: 'losing'; losses: LossCounts }
+  | { kind: 'losing'; losses: RecentLosses }
   /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
   | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
   /** The store returns no totals: its disk or its server hangs. */

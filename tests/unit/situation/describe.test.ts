@@ -10,7 +10,7 @@ import {
   findRunbookEntry,
   type Situation,
 } from '../../../contract/situation/describe.ts'
-import type { LossCounts } from '../../../contract/situation/losses.ts'
+import type { LossCounts, RecentLosses } from '../../../contract/situation/losses.ts'
 import { type ActiveStorm, findProblems, type Problem } from '../../../contract/situation/problems.ts'
 import type { SpoolStatus } from '../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../contract/upstream.ts'
@@ -26,8 +26,8 @@ const SEVEN = new Date(2026, 10, 22, 7, 9).getTime()
 const CLOCK: Clock = { now: NOW, format: (time) => formatWhen(time, NOW) }
 const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
 
-const losing = (losses: Partial<LossCounts>): Problem => ({
-  ...{ kind: 'losing', losses: { ...NO_LOSSES, ...losses } },
+const losing = (losses: Partial<RecentLosses>): Problem => ({
+  ...{ kind: 'losing', losses: { ...NO_LOSSES, fullRate: 0, ...losses } },
 })
 
 type Spool = Situation['spools'][number]
@@ -177,12 +177,15 @@ describe('describeSituation', () => {
   })
 
   it('reports recent losses as an outage, and asks for more SPOOL_BYTES if the spool is full', () => {
-    const situation = [losing({ unavailable: 12 }), unreachable({ class: 'timeout' })]
-    expect(describeFor(situation, SPOOLED, { ...NO_LOSSES, unavailable: 12 })).toEqual({
+    const full = [losing({ unavailable: 5_580, fullRate: 31 }), unreachable({ class: 'timeout' })]
+    expect(describeFor(full, SPOOLED, { ...NO_LOSSES, unavailable: 5_580 })).toEqual({
       state: 'outage',
-      text: '12 envelopes lost in the last 3 min. 90 spooled, 12 lost. First expiry tomorrow 07:09. Act now: see Rejections; if the spool is full, raise SPOOL_BYTES in .env, and run npm run deploy.',
+      text: 'The spool is full: new reports are being lost, 31 a second. 5,580 envelopes lost in the last 3 min. 90 spooled, 5,580 lost. First expiry tomorrow 07:09. Act now: raise SPOOL_BYTES in .env, and run npm run deploy.',
       others: ['Sentry unreachable since 07:09 (timeout).'],
     })
+    expect(describeFor([losing({ unavailable: 12 })]).text).toBe(
+      '12 envelopes lost in the last 3 min. 0 spooled, 0 lost. Act now: see Rejections.',
+    )
   })
 
   it('asks for a check of the disk when envelopes are lost because the spool fails', () => {

@@ -28,6 +28,10 @@ describe('Lost envelopes', () => {
 
 it('recentLosses are those of the last two complete minutes and of the running one', () => {
   const lost = [7, 8, 9, 10].map((minute) => pointAt(minute, { vanished: 10 ** (minute - 7) }))
-  expect(recentLosses(figuresOf(lost))).toEqual({ ...NO_LOSSES, vanished: 1_110 })
-  expect(recentLosses(figuresOf([]))).toEqual(NO_LOSSES)
+  expect(recentLosses(figuresOf(lost))).toMatchObject({ ...NO_LOSSES, vanished: 1_110 })
+  expect(recentLosses(figuresOf([]))).toMatchObject(NO_LOSSES)
+  const full = [8, 9, 10].map((minute) =>
+    pointAt(minute, { outcomes: { 'rejected:spool-full': 60 }, final_outcomes: { evicted: 60 } }),
+  )
+  expect(recentLosses(figuresOf(full))).toMatchObject({ fullRate: 2.4 }) // 360 in 150 s
 })

@@ -53,13 +53,21 @@ function Depth({ spool }: { spool: SpoolOverview }) {
         </Fact>
       )}
       <Fact name="Oldest">{oldest ? <Ago time={oldest} /> : 'none'}</Fact>
-      <Fact name="Full in">{describeFull(fullInSeconds, maxAgeMs)}</Fact>
+      <Fact name="Full in">
+        {bytes / maxBytes > FULL_SHARE ? FULL : describeFull(fullInSeconds, maxAgeMs)}
+      </Fact>
     </>
   )
 }
 
+/** An envelope that is larger than the rest is refused. */
+const FULL_SHARE = 0.99
+const FULL = 'full: new reports are lost. Raise SPOOL_BYTES'
+
 /** Describes when the spool is full. Entries expire after `maxAgeMs`, so a spool that would be full later does not become full. */
 function describeFull(seconds: number | undefined, maxAgeMs: number): string {
   if (seconds === undefined) return 'not growing'
-  return seconds * 1000 < maxAgeMs ? formatDuration(seconds * 1000) : 'never: entries expire earlier'
+  return seconds * 1000 < maxAgeMs
+    ? formatDuration(seconds * 1000)
+    : `will not fill: entries expire after ${formatDuration(maxAgeMs)}`
 }

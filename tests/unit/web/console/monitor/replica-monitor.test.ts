@@ -113,7 +113,7 @@ describe('Monitor', () => {
     answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })]))
     const losses = { expired: 0, evicted: 0, unavailable: 3, vanished: 0 }
     const losing = await look()
-    expect(losing.problems).toEqual([{ kind: 'losing', losses }])
+    expect(losing.problems).toMatchObject([{ kind: 'losing', losses }])
     expect(losing).not.toHaveProperty('okSince')
     answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })], { to: 13 * MINUTE }))
     expect(await look()).toMatchObject({ problems: [], okSince: 30_000 })
