@@ -18,9 +18,9 @@ const COMMON = ['init', 'forceLoad', 'onLoad', 'showReportDialog']
 
 /** Sentry's bundles: the module with most of their functions, and the others. */
 const CDN = {
-  'bundle.min.js': ['api', COMMON],
-  'bundle.tracing.min.js': ['tracing-api', COMMON],
-  'bundle.tracing.replay.feedback.min.js': [
+  'bundle.logs.metrics.min.js': ['api', COMMON],
+  'bundle.tracing.logs.metrics.min.js': ['tracing-api', COMMON],
+  'bundle.tracing.replay.feedback.logs.metrics.min.js': [
     'tracing-api',
     [...COMMON, 'feedbackIntegration', 'getFeedback', 'replayIntegration'],
   ],

@@ -1,13 +1,15 @@
 /** Browser tracing, in a file of its own for the bundler. */
 
 import { getClient, isSentryRequestUrl } from '@sentry/core'
-import { browserTracingIntegration } from '@sentry/nextjs'
+import { browserTracingIntegration, createUrlRouteProvider, setRouteProvider } from '@sentry/nextjs'
 import { isOwnRequest } from './browser-config.ts'
 
 export { captureRouterTransitionStart } from '@sentry/nextjs'
 
 /** Traces this page and the following ones. */
 export function tracePages() {
+  // Without a provider, a page's span is called 'Pageload'. No traced page has a parameter in its path.
+  setRouteProvider(createUrlRouteProvider(({ pathname }) => pathname))
   return browserTracingIntegration({
     beforeStartSpan: nameNotFound,
     // The connection check posts to Sentry and to the tunnel.
