@@ -2,8 +2,9 @@
 
 import type { SimulatedOutageStatus } from './inbox.ts'
 import type { PolicyStatus, QuotaReason, SamplingReason } from './policies.ts'
+import type { Situation } from './situation/situation.ts'
 import type { SpoolStatus } from './spool.ts'
-import type { LastUpstreamError, ProjectRefusal, ReceiptUpstreamError } from './upstream.ts'
+import type { LimitInForce, ReceiptUpstreamError, UpstreamState } from './upstream.ts'
 
 /** Outcomes of envelopes, exactly one for each, in the order in which they are shown. */
 export const OUTCOMES = [
@@ -148,24 +149,6 @@ export type SpoolOutcome = {
   replica: string
 }
 
-/** Rate limit of Sentry; `until` in milliseconds since 1970. `standing`: the server does not store this category, and never will. */
-export type LimitInForce = { project: string; category: string; until: number; standing?: true }
-
-/** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
-export type UpstreamState = {
-  origin: string
-  /** The server has responded since this tunnel started, also with a 4xx. */
-  has_responded: boolean
-  /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
-  csp_reports?: 'endpoint'
-  /** Compression by `UPSTREAM_ENCODING`; absent when it is off. `is_refused`: within the last hour, so that envelopes leave uncompressed. */
-  compression?: { encoding: 'gzip'; is_refused: boolean }
-  breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
-  last_error?: LastUpstreamError
-  /** Projects whose last envelopes were refused or declined. */
-  refusals: ProjectRefusal[]
-}
-
 /** Change that an operator made through the admin port. */
 export type OperatorAction = {
   /** Milliseconds since 1970. */
@@ -216,6 +199,8 @@ export type ReplicaStatus = {
   mirrors?: MirrorStatus[]
   /** Absent in inbox mode of an earlier release. */
   spool?: SpoolStatus
+  /** State of the error reporting, of all replicas that share the spool. Absent for an earlier release. */
+  situation?: Situation
   /** Only in inbox mode; absent when the spool does not respond. */
   simulated_outage?: SimulatedOutageStatus
   /** ID of the spool that stores the figures. Replicas that share it report the same. */

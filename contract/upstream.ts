@@ -48,3 +48,21 @@ export type ProjectRefusal = {
   last: number
   count: number
 }
+
+/** Rate limit of Sentry; `until` in milliseconds since 1970. `standing`: the server does not store this category, and never will. */
+export type LimitInForce = { project: string; category: string; until: number; standing?: true }
+
+/** State of an upstream: circuit breaker, and the last error since the replica started. Times are in milliseconds since 1970. */
+export type UpstreamState = {
+  origin: string
+  /** The server has responded since this tunnel started, also with a 4xx. */
+  has_responded: boolean
+  /** CSP reports go to the endpoint `/security/`; absent: in envelopes. */
+  csp_reports?: 'endpoint'
+  /** Compression by `UPSTREAM_ENCODING`; absent when it is off. `is_refused`: within the last hour, so that envelopes leave uncompressed. */
+  compression?: { encoding: 'gzip'; is_refused: boolean }
+  breaker: { open: false; since: number } | { open: true; since: number; next_probe: number }
+  last_error?: LastUpstreamError
+  /** Projects whose last envelopes were refused or declined. */
+  refusals: ProjectRefusal[]
+}

@@ -1,32 +1,24 @@
 /** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
 
 import { formatCount, formatQuantity } from '../quantities.ts'
-import type { SpoolStatus } from '../spool.ts'
+import { describeIncident } from './incidents.ts'
 import { type LossCounts, type RecentLosses, sumLosses } from './losses.ts'
 import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
+import type { Situation, SituationState } from './situation.ts'
 import { NOT_SENTRY, nameUpstreamError, remedyOfDecline, remedyOfStatus } from './upstream-errors.ts'
 import { hostOf } from './upstreams.ts'
 
 /** `unknown`: the browser is not connected to the console. */
-export type VerdictState = 'ok' | 'degraded' | 'outage' | 'unknown'
+export type VerdictState = SituationState | 'unknown'
 
 export type Verdict = {
   state: VerdictState
   /** Cause, what is safe, what expires when, and what to do. */
   text: string
+  /** Last incident, in a calm state. */
+  incident?: string
   /** Further problems, a sentence each. */
   others: string[]
-}
-
-/** State of the site's error reporting. Times are in milliseconds since 1970. */
-export type Situation = {
-  /** The most severe first. */
-  problems: Problem[]
-  /** Start of the time without problems; absent while there are some. */
-  okSince?: number
-  /** Last 7 days. `missing` describes what they lack. */
-  week: { losses?: LossCounts; missing?: string }
-  spools: readonly Pick<SpoolStatus, 'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'>[]
 }
 
 /** Times are in milliseconds since 1970. `format` says when, for a sentence: "07:09", "tomorrow 07:09". */
@@ -37,24 +29,45 @@ export const STATE_WORDS: Record<VerdictState, string> = {
 }
 
 export function describeSituation(situation: Situation, clock: Clock): Verdict {
-  const [problem, ...others] = situation.problems
+  const { state, problems } = situation
+  const problem = firstProblem(situation)
   const action = problem ? findAction(problem, situation, clock) : findHint(situation)
+  const others = problems.filter((each) => each !== problem)
   return {
-    state: stateOf(problem),
+    state,
     text: `${describeFacts(situation, clock)} ${action}`,
+    ...describeLast(situation, clock),
     others: others.map((each) => describeProblem(each, clock)),
   }
 }
 
+const INCIDENT_SHOWN_MS = 24 * 60 * 60_000
+
+/** Describes the last incident of a day in a calm state, unless it is a gap that is among the problems. */
+function describeLast(
+  { state, problems, incidents }: Situation,
+  { now, format }: Clock,
+): { incident?: string } {
+  const [last] = incidents
+  if (state !== 'ok' || last?.until === undefined || last.until < now - INCIDENT_SHOWN_MS) return {}
+  if (last.kinds.includes('gap') && problems.some(({ kind }) => kind === 'gap')) return {}
+  return { incident: `Last incident: ${describeIncident(last, format)}` }
+}
+
+/** Returns the most severe problem; none in a calm state. */
+function firstProblem({ state, problems }: Situation): Problem | undefined {
+  return state === 'ok' ? undefined : problems[0]
+}
+
 /** Describes what was last known, without an action. `since` is the time of the last known situation. */
 export function describeDisconnection(situation: Situation, clock: Clock, since: number): Verdict {
-  const last = STATE_WORDS[stateOf(situation.problems[0])]
+  const last = STATE_WORDS[situation.state]
   const text = `No connection to the console since ${clock.format(since)}. Last known state: ${last}. ${describeFacts(situation, clock)}`
   return { state: 'unknown', text, others: [] }
 }
 
 function describeFacts(situation: Situation, clock: Clock): string {
-  const [problem] = situation.problems
+  const problem = firstProblem(situation)
   if (!problem) return describeCalm(situation, clock)
   return [
     describeProblem(problem, clock),
@@ -63,19 +76,8 @@ function describeFacts(situation: Situation, clock: Clock): string {
   ].join(' ')
 }
 
-function stateOf(problem: Problem | undefined): VerdictState {
-  if (!problem) return 'ok'
-  const isOutage =
-    problem.kind === 'no-replica' ||
-    problem.kind === 'losing' ||
-    (problem.kind === 'spool-failing' && problem.isLosing) ||
-    (problem.kind === 'upstream' && problem.isTotal)
-  return isOutage ? 'outage' : 'degraded'
-}
-
 function describeCalm(situation: Situation, clock: Clock): string {
-  const { okSince } = situation
-  const since = okSince === undefined ? '' : ` since ${clock.format(okSince)}`
+  const since = situation.since === undefined ? '' : ` since ${clock.format(situation.since)}`
   return [`No problems${since}.`, describeSafety(situation), ...describeExpiry(situation, clock)].join(' ')
 }
 
@@ -111,12 +113,15 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   storm: 'CulvertErrorStorm',
   'rate-limited': 'CulvertSentryLimitsErrors',
   mirror: 'CulvertMirrorBehind',
+  gap: undefined,
 }
 const LOST_BY_STORE = 'CulvertSpoolLost'
 
 /** Returns the entry of the runbook for the first problem, or for past losses of the spool's store. */
-export function findRunbookEntry({ problems, week: { losses } }: Situation): string | undefined {
-  const [problem] = problems
+export function findRunbookEntry(situation: Situation): string | undefined {
+  const { problems, week } = situation
+  const { losses } = week
+  const problem = firstProblem(situation)
   if (!problem) return losses && losses.vanished > 0 ? LOST_BY_STORE : undefined
   const cause = (problem.kind === 'losing' && findSpoolProblem(problems)) || problem
   if (cause.kind === 'rate-limited' && !cause.limits.some(concernsErrors)) return undefined
@@ -154,7 +159,7 @@ function firstExpiry({ spools }: Situation): number | undefined {
 
 /** Returns nothing while a server refuses envelopes: it declines them long before they expire. */
 function describeExpiry(situation: Situation, { format }: Clock): string[] {
-  if (situation.problems[0]?.kind === 'refused') return []
+  if (firstProblem(situation)?.kind === 'refused') return []
   const expiry = firstExpiry(situation)
   return expiry === undefined ? [] : [`First expiry ${format(expiry)}.`]
 }
@@ -167,7 +172,7 @@ function describeProblem(problem: Problem, { format }: Clock): string {
       return describeLosses(problem.losses)
     case 'spool-failing': {
       const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
-      const loss = problem.isLosing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
+      const loss = problem.is_losing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
       return `The spool accepts no envelopes since ${format(problem.since)}${reason}.${loss}`
     }
     case 'spool-silent':
@@ -216,13 +221,15 @@ function describeProblem(problem: Problem, { format }: Clock): string {
         ? `Mirror ${host}${more} unreachable${start} (${nameUpstreamError(error)}).`
         : `Mirror ${host}${more} refuses envelopes${start} (HTTP ${status}).`
     }
+    case 'gap':
+      return `No tunnel ran ${format(problem.since)}–${format(problem.until)}; reports sent then are not counted.`
   }
 }
 
 function describeLosses(losses: RecentLosses): string {
   const lost = `${formatQuantity(sumLosses(losses), 'envelope')} lost in the last 3 min.`
-  if (losses.fullRate === 0) return lost
-  const rate = losses.fullRate < 1 ? 'less than 1' : formatCount(Math.round(losses.fullRate))
+  if (losses.full_rate === 0) return lost
+  const rate = losses.full_rate < 1 ? 'less than 1' : formatCount(Math.round(losses.full_rate))
   return `The spool is full: new reports are being lost, ${rate} a second. ${lost}`
 }
 
@@ -243,11 +250,11 @@ function nameResult(result: string): string {
 }
 
 function describeUpstream(problem: UpstreamProblem, format: Clock['format']): string {
-  const { isTotal, servers, allServers, origin, replicas, allReplicas, since, error } = problem
-  const many = `${formatCount(servers)} of ${formatCount(allServers)} Sentry servers`
-  const name = isTotal ? 'Sentry' : servers > 1 ? many : hostOf(origin)
+  const { is_total, servers, all_servers, origin, replicas, all_replicas, since, error } = problem
+  const many = `${formatCount(servers)} of ${formatCount(all_servers)} Sentry servers`
+  const name = is_total ? 'Sentry' : servers > 1 ? many : hostOf(origin)
   const where =
-    !isTotal && servers === 1 && replicas < allReplicas ? ` on ${replicas} of ${allReplicas} replicas` : ''
+    !is_total && servers === 1 && replicas < all_replicas ? ` on ${replicas} of ${all_replicas} replicas` : ''
   const start = since === undefined ? '' : ` since ${format(since)}`
   return `${name} unreachable${where}${start} (${nameUpstreamError(error)}).`
 }
@@ -323,10 +330,12 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
         ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.'
         : 'No action needed. Check the quota in Sentry if it lasts.'
     case 'mirror':
-      if (problem.isDecline) return `Act: ${remedyOfDecline(problem.status ?? 0)}`
+      if (problem.is_decline) return `Act: ${remedyOfDecline(problem.status ?? 0)}`
       return problem.status === undefined
         ? 'Its envelopes stay in the spool; nothing of the project waits for it. Act if it lasts: check the server of the mirror.'
         : `Act within an hour of their arrival, or they are declined for the mirror: ${remedyOfStatus(problem.status)}`
+    case 'gap':
+      return 'No action needed.'
   }
 }
 
@@ -344,15 +353,15 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
 }
 
 /** Returns what ends the most frequent kind of these losses. */
-function remedyOf({ expired, evicted, unavailable, vanished, fullRate }: RecentLosses): string {
+function remedyOf({ expired, evicted, unavailable, vanished, full_rate }: RecentLosses): string {
   const most = Math.max(expired, evicted, unavailable, vanished)
-  if (most === unavailable && fullRate === 0) return 'see Rejections.'
+  if (most === unavailable && full_rate === 0) return 'see Rejections.'
   if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${DEPLOY}.`
   return most === expired ? `raise SPOOL_HOURS ${DEPLOY}.` : 'see CulvertSpoolLost in the runbook.'
 }
 
 function findUpstreamAction(
-  { error, hasResponded }: UpstreamProblem,
+  { error, has_responded }: UpstreamProblem,
   situation: Situation,
   clock: Clock,
 ): string {
@@ -365,7 +374,7 @@ function findUpstreamAction(
   const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
   if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
     return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${DEPLOY}.`
-  return hasResponded
+  return has_responded
     ? 'No action needed.'
     : 'Act: it has not responded since the tunnels started. Check host and port in SENTRY_DSN, and whether this machine may connect to it.'
 }

@@ -35,10 +35,19 @@ export function sumLosses({ expired, evicted, unavailable, vanished }: LossCount
   return expired + evicted + unavailable + vanished
 }
 
+export function addLosses(a: LossCounts, b: LossCounts): LossCounts {
+  return {
+    expired: a.expired + b.expired,
+    evicted: a.evicted + b.evicted,
+    unavailable: a.unavailable + b.unavailable,
+    vanished: a.vanished + b.vanished,
+  }
+}
+
 /** Losses of the last two complete minutes and of the running one. */
 export type RecentLosses = LossCounts & {
   /** Those that a full spool caused, for each second. */
-  fullRate: number
+  full_rate: number
 }
 
 /** `figures` are in steps of a minute. */
@@ -46,5 +55,5 @@ export function recentLosses({ points, to, step }: Figures): RecentLosses {
   const from = (Math.floor(to / step) - RECENT_STEPS) * step
   const recent = sumFigures(points.filter(({ time }) => time >= from))
   const full = (recent.outcomes['rejected:spool-full'] ?? 0) + (recent.final_outcomes.evicted ?? 0)
-  return { ...lossesOf(recent), fullRate: full / ((to - from) / 1000) }
+  return { ...lossesOf(recent), full_rate: full / ((to - from) / 1000) }
 }

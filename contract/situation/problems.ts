@@ -1,21 +1,21 @@
 /** Problems of the site's error reporting, from the state of all replicas. */
 
-import type { LimitInForce } from '../admin-api.ts'
 import type { Figures } from '../figures.ts'
-import type { PolicyMode, PolicyStatus, StormStatus } from '../policies.ts'
+import type { PolicyMode, StormStatus } from '../policies.ts'
 import type { SpoolStatus } from '../spool.ts'
-import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
+import type { LastUpstreamError, LimitInForce, ProjectRefusal } from '../upstream.ts'
 import { type RecentLosses, recentLosses, sumLosses } from './losses.ts'
 import { findMajority, isDeclined, isTurnedAway, limitedErrors, type Majority } from './majorities.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
 export type Problem =
+  /** No tunnel responds. Only web can find it. */
   | { kind: 'no-replica'; since?: number }
   /** Losses of the last 3 minutes. */
   | { kind: 'losing'; losses: RecentLosses }
-  /** `isLosing`: Sentry is unreachable as well, so that envelopes get 503. */
-  | { kind: 'spool-failing'; since: number; reason?: string; isLosing: boolean }
+  /** `is_losing`: Sentry is unreachable as well, so that envelopes get 503. */
+  | { kind: 'spool-failing'; since: number; reason?: string; is_losing: boolean }
   /** The store returns no totals: its disk or its server hangs. */
   | { kind: 'spool-silent'; reason?: string }
   | UpstreamProblem
@@ -46,8 +46,10 @@ export type Problem =
       error?: LastUpstreamError
       status?: number
       /** It declines them for good. */
-      isDecline?: true
+      is_decline?: true
     }
+  /** No tunnel ran. It is over, and stays for an hour. */
+  | { kind: 'gap'; since: number; until: number }
 
 /** Category that Sentry rate-limits, `all` included: the latest end in all projects. */
 export type CategoryLimit = { category: string; until: number }
@@ -55,39 +57,31 @@ export type CategoryLimit = { category: string; until: number }
 /** Storm on all replicas. */
 export type ActiveStorm = StormStatus & { mode: PolicyMode }
 
-/** Servers with an open circuit breaker. `isTotal`: every server, on every replica. */
+/** Servers with an open circuit breaker. `is_total`: every server, on every replica. */
 export type UpstreamProblem = {
   kind: 'upstream'
-  isTotal: boolean
+  is_total: boolean
   /** Number of these servers, and of all. */
   servers: number
-  allServers: number
+  all_servers: number
   /** The first of them: its origin, and the replicas whose breaker is open. */
   origin: string
   replicas: number
-  allReplicas: number
+  all_replicas: number
   /** It has responded since the tunnels started. */
-  hasResponded: boolean
+  has_responded: boolean
   since?: number
   error?: LastUpstreamError
 }
 
-/** `stopped`: replaced by another process, or unresponsive for a while. */
-export type ReplicaState = 'responding' | 'unresponsive' | 'stopped'
-
-/** Replica that should run. The name is absent until its first response. */
-export type ReplicaPresence = {
-  name?: string
-  origin: string
-  state: ReplicaState
-  unresponsiveSince?: number
-}
+/** Replica that does not respond, and did not stop in an orderly way. */
+export type AbsentReplica = { name: string; since: number }
 
 /** Figures of all stores. `missing` describes what is not included, and why. */
 export type FiguresReading = { figures?: Figures; missing?: string }
 
 type ReplicaSet = {
-  replicas: readonly ReplicaPresence[]
+  absent: readonly AbsentReplica[]
   upstreams: readonly UpstreamView[]
   /** Servers of mirrors only. */
   mirrors: readonly UpstreamView[]
@@ -100,15 +94,11 @@ type ReplicaSet = {
   now: number
 }
 
-/** A replica with an envelope to send tries again within this after its time has come. */
-const PROBE_DELAY_MS = 15_000
-
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { replicas, upstreams, mirrors, spools, limits, storms, figures, now } = set
-  if (!replicas.some(({ state }) => state === 'responding')) return [findAbsence(replicas)]
+  const { absent, upstreams, mirrors, spools, limits, storms, figures, now } = set
   const losses = figures.figures && recentLosses(figures.figures)
-  const upstream = findUpstreamProblem(upstreams, now)
+  const upstream = findUpstreamProblem(upstreams)
   const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
   return [
     ...(losses && sumLosses(losses) > 0 ? [{ kind: 'losing', losses } as const] : []),
@@ -117,7 +107,7 @@ export function findProblems(set: ReplicaSet): Problem[] {
     ...findRefusals(upstreams, now),
     ...findMajorities(upstreams, figures, now),
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
-    ...findAwayReplicas(replicas),
+    ...findAbsence(absent),
     ...(figures.missing === undefined ? [] : [{ kind: 'figures-missing', text: figures.missing } as const]),
     ...findPauses(spools),
     ...findStorms(storms),
@@ -126,22 +116,18 @@ export function findProblems(set: ReplicaSet): Problem[] {
   ]
 }
 
-function findAbsence(replicas: readonly ReplicaPresence[]): Problem {
-  const times = replicas.flatMap(({ unresponsiveSince }) => unresponsiveSince ?? [])
-  return { kind: 'no-replica', ...(times.length > 0 && { since: Math.max(...times) }) }
-}
-
-function findUpstreamProblem(upstreams: readonly UpstreamView[], now: number): UpstreamProblem | undefined {
-  const failing = upstreams.filter((upstream) => upstream.open.length > 0 && !isIdle(upstream, now))
+function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProblem | undefined {
+  const failing = upstreams.filter((upstream) => upstream.open.length > 0)
   const [first] = failing
   if (!first) return undefined
   const { origin, open, closed, hasResponded, since, error } = first
   const starts = [since, error?.first].filter((time) => time !== undefined)
   return {
     kind: 'upstream',
-    isTotal: failing.length === upstreams.length && failing.every((each) => each.closed.length === 0),
-    ...{ servers: failing.length, allServers: upstreams.length, origin },
-    ...{ replicas: open.length, allReplicas: open.length + closed.length, hasResponded },
+    is_total: failing.length === upstreams.length && failing.every((each) => each.closed.length === 0),
+    ...{ servers: failing.length, all_servers: upstreams.length, origin },
+    ...{ replicas: open.length, all_replicas: open.length + closed.length },
+    has_responded: hasResponded,
     ...(starts.length > 0 && { since: Math.min(...starts) }),
     ...(error && { error }),
   }
@@ -186,7 +172,7 @@ function findMajorities(
 }
 
 function findMirrorProblem(mirrors: readonly UpstreamView[], now: number): Problem[] {
-  const away = findUpstreamProblem(mirrors, now)
+  const away = findUpstreamProblem(mirrors)
   if (away) {
     const { origin, servers, since, error } = away
     const known = { ...(since !== undefined && { since }), ...(error && { error }) }
@@ -200,41 +186,29 @@ function findMirrorProblem(mirrors: readonly UpstreamView[], now: number): Probl
   return [
     {
       ...{ kind: 'mirror', host: hostOf(project), others, since: first, status },
-      ...(is_decline && { isDecline: true }),
+      ...(is_decline && { is_decline: true }),
     },
   ]
-}
-
-/** Reports whether another replica reaches the server, and those with an open breaker have had nothing to send since. */
-function isIdle({ closed, lastProbe = Infinity }: UpstreamView, now: number): boolean {
-  return closed.length > 0 && lastProbe < now - PROBE_DELAY_MS
 }
 
 function findSpoolProblem(spool: SpoolStatus, upstream: UpstreamProblem | undefined): Problem | undefined {
   const { writable, since, envelopes, problem } = spool
   const reason = problem === undefined ? {} : { reason: problem }
-  if (!writable) return { kind: 'spool-failing', since, isLosing: upstream !== undefined, ...reason }
+  if (!writable) return { kind: 'spool-failing', since, is_losing: upstream !== undefined, ...reason }
   return envelopes === undefined ? { kind: 'spool-silent', ...reason } : undefined
 }
 
-function findAwayReplicas(replicas: readonly ReplicaPresence[]): Problem[] {
-  const away = replicas.filter(({ state }) => state === 'unresponsive')
-  const [first] = away
+function findAbsence(absent: readonly AbsentReplica[]): Problem[] {
+  const [first] = absent
   if (!first) return []
-  const since = Math.min(...away.flatMap(({ unresponsiveSince }) => unresponsiveSince ?? []))
-  return [{ kind: 'replicas-away', name: first.name ?? first.origin, others: away.length - 1, since }]
+  const since = Math.min(...absent.map((each) => each.since))
+  return [{ kind: 'replicas-away', name: first.name, others: absent.length - 1, since }]
 }
 
 function findPauses(spools: readonly SpoolStatus[]): Problem[] {
   const pauses = spools.flatMap(({ paused = [] }) => paused)
   const first = pauses.find(({ project }) => project === undefined) ?? pauses[0]
   return first ? [{ kind: 'paused', ...first, others: pauses.length - 1 }] : []
-}
-
-/** Returns the storms that a replica sees. */
-export function stormsOf(policies: Pick<PolicyStatus, 'storm'> | undefined): ActiveStorm[] {
-  const { storms = [], mode = 'observe' } = policies?.storm ?? {}
-  return storms.map((storm) => ({ ...storm, mode }))
 }
 
 /** Each replica counts the errors that it gets of a storm. */

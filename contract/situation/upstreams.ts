@@ -1,7 +1,6 @@
 /** Sentry servers of all replicas: circuit breakers, errors and refusals. */
 
-import type { ReplicaStatus } from '../admin-api.ts'
-import type { LastUpstreamError, ProjectRefusal } from '../upstream.ts'
+import type { LastUpstreamError, ProjectRefusal, UpstreamState } from '../upstream.ts'
 
 /** Names of the replicas with an open and with a closed circuit breaker. */
 export type UpstreamView = {
@@ -13,8 +12,6 @@ export type UpstreamView = {
   /** When the first breaker opened, and when the next replica tries again. */
   since?: number
   nextProbe?: number
-  /** When the last of the replicas may try again. */
-  lastProbe?: number
   /** Newest error, with the equal ones of other replicas. */
   error?: LastUpstreamError
   /** Refused projects, each with the refusals of all replicas. */
@@ -26,7 +23,10 @@ export function hostOf(text: string): string {
   return text.replace(/^https?:\/\//, '').replace(/\/.*/, '')
 }
 
-export function upstreamsOf(replicas: readonly { name?: string; status?: ReplicaStatus }[]): UpstreamView[] {
+/** Replica with the state of its upstreams, as far as known. */
+type ReportingReplica = { name?: string; status?: { upstreams: readonly UpstreamState[] } }
+
+export function upstreamsOf(replicas: readonly ReportingReplica[]): UpstreamView[] {
   const byOrigin = new Map<string, UpstreamView>()
   for (const { name = '', status } of replicas)
     for (const { origin, has_responded, breaker, last_error, refusals } of status?.upstreams ?? []) {
@@ -36,7 +36,6 @@ export function upstreamsOf(replicas: readonly { name?: string; status?: Replica
       if (breaker.open) {
         view.since = Math.min(breaker.since, view.since ?? breaker.since)
         view.nextProbe = Math.min(breaker.next_probe, view.nextProbe ?? breaker.next_probe)
-        view.lastProbe = Math.max(breaker.next_probe, view.lastProbe ?? breaker.next_probe)
       }
       if (last_error) view.error = mergeErrors(last_error, view.error)
       view.refusals = mergeRefusals([...view.refusals, ...refusals])
@@ -45,26 +44,29 @@ export function upstreamsOf(replicas: readonly { name?: string; status?: Replica
   return [...byOrigin.values()]
 }
 
-/** Returns the servers of mirrors, without those that are also the servers of projects. */
-export function mirrorServersOf(
-  replicas: readonly { name?: string; status?: ReplicaStatus }[],
-): UpstreamView[] {
-  return upstreamsOf(
-    replicas.map(({ status, ...replica }) => {
-      if (!status) return replica
-      const own = new Set(status.upstreams.map(({ origin }) => origin))
-      const servers = (status.mirrors ?? []).flatMap(({ upstream }) =>
-        own.has(upstream.origin) ? [] : [[upstream.origin, upstream] as const],
-      )
-      return { ...replica, status: { ...status, upstreams: [...new Map(servers).values()] } }
-    }),
+/** Returns the servers of mirrors of a replica, without those that are also the servers of projects. */
+export function mirrorServersOf({
+  upstreams,
+  mirrors = [],
+}: {
+  upstreams: readonly UpstreamState[]
+  mirrors?: readonly { upstream: UpstreamState }[] | undefined
+}): UpstreamState[] {
+  const own = new Set(upstreams.map(({ origin }) => origin))
+  const servers = mirrors.flatMap(({ upstream }) =>
+    own.has(upstream.origin) ? [] : [[upstream.origin, upstream] as const],
   )
+  return [...new Map(servers).values()]
 }
+
+/** Errors further apart are of two outages: a replica without traffic keeps that of the first one. */
+const SAME_OUTAGE_MS = 60_000
 
 function mergeErrors(a: LastUpstreamError, b: LastUpstreamError | undefined): LastUpstreamError {
   if (!b) return a
-  const newest = a.last > b.last ? a : b
+  const [newest, older] = a.last > b.last ? [a, b] : [b, a]
   if (a.class !== b.class || a.code !== b.code || a.status !== b.status) return newest
+  if (older.last < newest.first - SAME_OUTAGE_MS) return newest
   return { ...newest, first: Math.min(a.first, b.first), count: a.count + b.count }
 }
 

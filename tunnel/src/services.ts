@@ -3,6 +3,8 @@
 import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import { DoctorFindings } from './admin/doctor-findings.ts'
+import { SituationMonitor } from './admin/situation/situation-monitor.ts'
+import { describeForwarding } from './admin/status.ts'
 import type { Config } from './config/config.ts'
 import { orExit } from './config/startup-errors.ts'
 import { Bodies, prepareFolder } from './envelope/body/bodies.ts'
@@ -66,6 +68,7 @@ export type Services = PolicyServices & {
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
   doctorFindings: DoctorFindings
+  situation: SituationMonitor
   ingest: Ingest
   /** Absent: it has not been built. */
   sdk: Sdk | undefined
@@ -112,6 +115,7 @@ export async function openServices(
     limits: () => limits.inForce(),
     upstreams: () => (config.forward ? sentry.upstreams.state() : []),
     spool: () => describeSpool(sentry, projects, config.spool.ageMs),
+    problems: () => situation.kinds(),
     ...policyGauges(() => policies, projects),
     projects,
     now,
@@ -126,8 +130,13 @@ export async function openServices(
     reports: new ClientReports(postReport(sentry.upstreams), now),
   }
   const policies = await createPolicies({ ...shared, counters, replica, sentry })
+  const situation = new SituationMonitor({
+    ...{ state: sentry.spool.store.state, replica, history: records.history, now },
+    storms: () => (policies.storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
+    describe: () => describeForwarding({ ...shared, counters, sentry }),
+  })
   const mirrors = await openMirrors({ ...shared, ...records, sentry })
-  const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, ...policies }
+  const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, situation, ...policies }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const keepFaults = new FaultLog(log.logger, clock)

@@ -70,6 +70,7 @@ export function createTunnel(services: Services): Tunnel {
     })
     jobs.start()
     history.start()
+    services.situation.start()
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
@@ -88,7 +89,10 @@ export function createTunnel(services: Services): Tunnel {
     await Promise.race([delivered, wait(LAST_MS)])
     sentry.limitSharing.stop()
     services.sharedBundles?.stop()
-    await Promise.race([Promise.all([history.stop(), quotaSharing?.stop()]), wait(HISTORY_MS)])
+    await Promise.race([
+      Promise.all([history.stop(), quotaSharing?.stop(), services.situation.stop()]),
+      wait(HISTORY_MS),
+    ])
     await sentry.spool.close()
     await stopNow(adminServer)
     log.logger.info('stopped')

@@ -2,6 +2,7 @@
 
 import type { ReplicaStatus } from '../../../contract/admin-api.ts'
 import type { Figures, FiguresPoint } from '../../../contract/figures.ts'
+import type { Situation } from '../../../contract/situation/situation.ts'
 
 export const MINUTE = 60_000
 
@@ -39,10 +40,23 @@ export function figuresOf(points: FiguresPoint[] = [], parts: Partial<Figures> =
   }
 }
 
+/** Situation of a site without problems. */
+export function quietSituation(parts: Partial<Situation> = {}): Situation {
+  return { state: 'ok', since: 0, problems: [], week: {}, spools: [], incidents: [], ...parts }
+}
+
 /** Status of a replica without problems. */
 export function quietStatus(replica: string, parts: Partial<ReplicaStatus> = {}): ReplicaStatus {
   return {
     ...{ version: '0.0.0', replica, since: 0, settings: {}, dsns: [], projects: [], in_flight: 0 },
-    ...{ limits: [], upstreams: [], addresses: 0, warnings: [], actions: [], ...parts },
+    ...{
+      limits: [],
+      upstreams: [],
+      addresses: 0,
+      warnings: [],
+      actions: [],
+      situation: quietSituation(),
+      ...parts,
+    },
   }
 }

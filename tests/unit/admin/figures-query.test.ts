@@ -85,7 +85,7 @@ describe('GET /figures', () => {
       [() => Promise.reject(new Error('disk I/O error')), 'disk I/O error'],
       [() => new Promise<never>(() => {}), 'no response within 1 s'],
     ] as const) {
-      read.mockImplementationOnce(result)
+      read.mockImplementation(result)
       const response = await askRange(now - HOUR, now, MINUTE)
       expect([response.status, (await response.json()).detail]).toEqual([
         503,

@@ -8,16 +8,16 @@ import {
   describeDisconnection,
   describeSituation,
   findRunbookEntry,
-  type Situation,
 } from '../../../contract/situation/describe.ts'
 import type { LossCounts, RecentLosses } from '../../../contract/situation/losses.ts'
 import { type ActiveStorm, findProblems, type Problem } from '../../../contract/situation/problems.ts'
+import { type Incident, type Situation, stateOf } from '../../../contract/situation/situation.ts'
 import type { SpoolStatus } from '../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../contract/upstream.ts'
 import { linkTo } from '../../../web/features/console/overview/losses-link.ts'
 import { formatWhen } from '../../../web/lib/format.ts'
 import { ROOT } from '../../support/node.ts'
-import { figuresOf, pointAt } from '../../support/web/figures.ts'
+import { figuresOf, MINUTE, pointAt } from '../../support/web/figures.ts'
 
 const RUNBOOK = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
 const HOUR = 3_600_000
@@ -27,14 +27,14 @@ const CLOCK: Clock = { now: NOW, format: (time) => formatWhen(time, NOW) }
 const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
 
 const losing = (losses: Partial<RecentLosses>): Problem => ({
-  ...{ kind: 'losing', losses: { ...NO_LOSSES, fullRate: 0, ...losses } },
+  ...{ kind: 'losing', losses: { ...NO_LOSSES, full_rate: 0, ...losses } },
 })
 
 type Spool = Situation['spools'][number]
 
 function situationOf(problems: Problem[], spool: Partial<Spool> = {}, losses = NO_LOSSES): Situation {
   const spools = [{ envelopes: 0, max_age_ms: 24 * HOUR, ...spool }]
-  return { problems, week: { losses }, spools, ...(problems.length === 0 && { okSince: SEVEN }) }
+  return { state: stateOf(problems), since: SEVEN, problems, week: { losses }, spools, incidents: [] }
 }
 
 const describeFor = (...given: Parameters<typeof situationOf>) =>
@@ -44,8 +44,8 @@ const unreachable = (
   error?: { class: UpstreamErrorClass; status?: number; code?: string },
   { hasResponded } = { hasResponded: true },
 ): Problem => ({
-  ...{ kind: 'upstream', isTotal: true, servers: 1, allServers: 1, origin: 'https://o1.example' },
-  ...{ replicas: 2, allReplicas: 2, since: SEVEN, hasResponded },
+  ...{ kind: 'upstream', is_total: true, servers: 1, all_servers: 1, origin: 'https://o1.example' },
+  ...{ replicas: 2, all_replicas: 2, since: SEVEN, has_responded: hasResponded },
   ...(error && { error: { first: SEVEN, last: NOW, count: 9, ...error } }),
 })
 
@@ -151,12 +151,12 @@ describe('describeSituation', () => {
   })
 
   it('reports the failure of one server or one replica as degraded', () => {
-    const partial = { ...unreachable({ class: 'timeout' }), isTotal: false }
+    const partial = { ...unreachable({ class: 'timeout' }), is_total: false }
     expect(describeFor([{ ...partial, replicas: 1 } as Problem])).toMatchObject({
       state: 'degraded',
       text: expect.stringContaining('o1.example unreachable on 1 of 2 replicas since 07:09 (timeout).'),
     })
-    expect(describeFor([{ ...partial, servers: 2, allServers: 5 } as Problem])).toMatchObject({
+    expect(describeFor([{ ...partial, servers: 2, all_servers: 5 } as Problem])).toMatchObject({
       state: 'degraded',
       text: expect.stringContaining('2 of 5 Sentry servers unreachable since 07:09 (timeout).'),
     })
@@ -164,11 +164,11 @@ describe('describeSituation', () => {
 
   it('reports a failing spool as an outage only while Sentry is unreachable too', () => {
     const failing = { kind: 'spool-failing', since: SEVEN, reason: 'disk full' } as const
-    expect(describeFor([{ ...failing, isLosing: false }])).toMatchObject({
+    expect(describeFor([{ ...failing, is_losing: false }])).toMatchObject({
       state: 'degraded',
       text: 'The spool accepts no envelopes since 07:09 (disk full). 0 spooled, 0 lost. Act now: check the disk or the NATS server of SPOOL_URL.',
     })
-    const both: Problem[] = [{ ...failing, isLosing: true }, unreachable({ class: 'timeout' })]
+    const both: Problem[] = [{ ...failing, is_losing: true }, unreachable({ class: 'timeout' })]
     expect(describeFor(both, { ...SPOOLED }, { ...NO_LOSSES, unavailable: 4 })).toEqual({
       state: 'outage',
       text: 'The spool accepts no envelopes since 07:09 (disk full). Sentry is unreachable as well: new envelopes are lost. 90 spooled, 4 lost. First expiry tomorrow 07:09. Act now: check the disk or the NATS server of SPOOL_URL.',
@@ -177,7 +177,7 @@ describe('describeSituation', () => {
   })
 
   it('reports recent losses as an outage, and asks for more SPOOL_BYTES if the spool is full', () => {
-    const full = [losing({ unavailable: 5_580, fullRate: 31 }), unreachable({ class: 'timeout' })]
+    const full = [losing({ unavailable: 5_580, full_rate: 31 }), unreachable({ class: 'timeout' })]
     expect(describeFor(full, SPOOLED, { ...NO_LOSSES, unavailable: 5_580 })).toEqual({
       state: 'outage',
       text: 'The spool is full: new reports are being lost, 31 a second. 5,580 envelopes lost in the last 3 min. 90 spooled, 5,580 lost. First expiry tomorrow 07:09. Act now: raise SPOOL_BYTES in .env, and run npm run deploy.',
@@ -189,7 +189,7 @@ describe('describeSituation', () => {
   })
 
   it('asks for a check of the disk when envelopes are lost because the spool fails', () => {
-    const failing: Problem = { kind: 'spool-failing', since: SEVEN, isLosing: true }
+    const failing: Problem = { kind: 'spool-failing', since: SEVEN, is_losing: true }
     expect(describeFor([losing({ unavailable: 1 }), failing]).text).toMatch(
       /^1 envelope lost in the last 3 min\..* Act now: check the disk or the NATS server of SPOOL_URL\.$/,
     )
@@ -258,8 +258,44 @@ describe('Reports that are not lost, and do not reach Sentry either', () => {
   })
 })
 
+describe('The last incident', () => {
+  const incident: Incident = {
+    ...{ state: 'outage', since: SEVEN, until: SEVEN + 2 * MINUTE, kinds: ['upstream'], detail: 'HTTP 503' },
+    ...{ delivered_late: 1_677, lost: 0, is_counting: false },
+  }
+  const gap = { since: SEVEN, until: SEVEN + MINUTE }
+  const afterGap: Incident = { ...incident, ...gap, kinds: ['gap'] }
+  const calm = (...incidents: Incident[]) =>
+    describeSituation({ ...situationOf([]), incidents }, CLOCK).incident
+
+  it('stays for a day after it is over', () => {
+    const text =
+      'Last incident: Outage 07:09–07:11: Sentry unreachable (HTTP 503). 1,677 delivered late, 0 lost.'
+    expect(calm(incident, { ...incident, detail: 'HTTP 500' })).toBe(text)
+    const old = { ...incident, until: NOW - 25 * HOUR }
+    expect(calm(old)).toBeUndefined()
+  })
+
+  it('is not shown while there is a problem', () => {
+    const situation = { ...situationOf([unreachable()]), incidents: [incident] }
+    expect(describeSituation(situation, CLOCK)).not.toHaveProperty('incident')
+  })
+
+  it('may be a gap, which is among the problems of a calm state first', () => {
+    const text = 'No tunnel ran 07:09–07:10; reports sent then are not counted.'
+    const situation = { ...situationOf([{ kind: 'gap', ...gap }]), incidents: [afterGap] }
+    const verdict = describeSituation(situation, CLOCK)
+    expect(verdict).toMatchObject({ state: 'ok', others: [text] })
+    expect(verdict.text).toMatch(/^No problems since 07:09\. /)
+    expect(verdict).not.toHaveProperty('incident')
+    expect(calm(afterGap)).toBe(
+      'Last incident: Outage 07:09–07:10: no tunnel ran; reports sent then are not counted.',
+    )
+  })
+})
+
 describe('findRunbookEntry', () => {
-  const failing: Problem = { kind: 'spool-failing', since: SEVEN, isLosing: true }
+  const failing: Problem = { kind: 'spool-failing', since: SEVEN, is_losing: true }
 
   it.each<[Problem[], string]>([
     [[{ kind: 'no-replica' }], 'CulvertAway'],
@@ -319,9 +355,8 @@ describe('describeDisconnection', () => {
 })
 
 describe('findProblems', () => {
-  const replica = { name: 'a', origin: 'http://a', state: 'responding' } as const
   const none = {
-    replicas: [replica],
+    absent: [],
     upstreams: [],
     mirrors: [],
     spools: [],
@@ -356,16 +391,6 @@ describe('findProblems', () => {
     ])
   })
 
-  it('reports no open breaker of a replica that has had nothing to send since another one reached the server', () => {
-    const after = { ...open, closed: ['b'], lastProbe: NOW - 16_000 }
-    expect(findProblems({ ...none, upstreams: [after] })).toEqual([])
-    for (const failing of [
-      { ...after, closed: [] },
-      { ...after, lastProbe: NOW - 1_000 },
-    ])
-      expect(findProblems({ ...none, upstreams: [failing] })).toMatchObject([{ kind: 'upstream' }])
-  })
-
   it('reports a project that was refused repeatedly and lately, the one with the most refusals first', () => {
     const refusal = { project: 't/1', status: 403, first: 1, last: NOW - 1, count: 3 }
     const refused = (...refusals: ProjectRefusal[]) =>
@@ -389,7 +414,7 @@ describe('findProblems', () => {
       { kind: 'mostly-declined', count: 9, total: 9 },
     ])
     const mirrors = [{ ...closed, refusals: [declined] }]
-    expect(findProblems({ ...none, mirrors })).toMatchObject([{ kind: 'mirror', isDecline: true }])
+    expect(findProblems({ ...none, mirrors })).toMatchObject([{ kind: 'mirror', is_decline: true }])
   })
 
   it('adds up the errors of a storm over the replicas, and reports the largest', () => {
@@ -421,12 +446,14 @@ describe('findProblems', () => {
     expect(findProblems({ ...none, upstreams: [closed] })).toEqual([])
   })
 
-  it('reports the absence of all replicas alone', () => {
-    const away = { ...replica, state: 'unresponsive', unresponsiveSince: 7 } as const
-    expect(findProblems({ ...none, replicas: [away], upstreams: [open] })).toEqual([
-      { kind: 'no-replica', since: 7 },
+  it('names the first of the replicas that are away, and since when', () => {
+    const absent = [
+      { name: 'b', since: 7 },
+      { name: 'c', since: 5 },
+    ]
+    expect(findProblems({ ...none, absent })).toEqual([
+      { kind: 'replicas-away', name: 'b', others: 1, since: 5 },
     ])
-    expect(findProblems({ ...none, replicas: [] })).toEqual([{ kind: 'no-replica' }])
   })
 
   it('reports a spool that returns no totals, although its last put succeeded', () => {
@@ -436,7 +463,7 @@ describe('findProblems', () => {
     ])
     expect(findProblems({ ...none, spools: [SILENT_SPOOL] })).toEqual([{ kind: 'spool-silent' }])
     expect(findProblems({ ...none, spools: [{ ...SILENT_SPOOL, writable: false }] })).toMatchObject([
-      { kind: 'spool-failing', isLosing: false },
+      { kind: 'spool-failing', is_losing: false },
     ])
     expect(findProblems({ ...none, spools: [{ ...SILENT_SPOOL, envelopes: 0 }] })).toEqual([])
   })
@@ -463,13 +490,13 @@ describe('findProblems', () => {
   it('reports a total outage only when all breakers of all servers are open, with the time of the first error', () => {
     const error = { class: 'timeout', first: 3, last: 9, count: 2 } as const
     expect(findProblems({ ...none, upstreams: [{ ...open, error }] })).toMatchObject([
-      { kind: 'upstream', isTotal: true, since: 3, origin: 'https://t' },
+      { kind: 'upstream', is_total: true, since: 3, origin: 'https://t' },
     ])
     expect(findProblems({ ...none, upstreams: [open, closed] })).toMatchObject([
-      { isTotal: false, servers: 1, allServers: 2, since: 5 },
+      { is_total: false, servers: 1, all_servers: 2, since: 5 },
     ])
     expect(findProblems({ ...none, upstreams: [{ ...open, closed: ['b'] }] })).toMatchObject([
-      { isTotal: false, replicas: 1, allReplicas: 2 },
+      { is_total: false, replicas: 1, all_replicas: 2 },
     ])
   })
 })

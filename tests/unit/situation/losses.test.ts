@@ -33,5 +33,5 @@ it('recentLosses are those of the last two complete minutes and of the running o
   const full = [8, 9, 10].map((minute) =>
     pointAt(minute, { outcomes: { 'rejected:spool-full': 60 }, final_outcomes: { evicted: 60 } }),
   )
-  expect(recentLosses(figuresOf(full))).toMatchObject({ fullRate: 2.4 }) // 360 in 150 s
+  expect(recentLosses(figuresOf(full))).toMatchObject({ full_rate: 2.4 }) // 360 in 150 s
 })

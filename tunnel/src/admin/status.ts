@@ -1,8 +1,11 @@
 /** Status of a replica: its settings, without secrets, and its state. */
 
-import type { MirrorResult, MirrorStatus, ReplicaStatus, UpstreamState } from 'contract/admin-api'
+import type { MirrorResult, MirrorStatus, ReplicaStatus } from 'contract/admin-api'
 import { type Dsn, formatDsn } from 'contract/dsn'
 import type { SettingName } from 'contract/settings'
+import type { Situation } from 'contract/situation/situation'
+import type { SpoolStatus } from 'contract/spool'
+import type { UpstreamState } from 'contract/upstream'
 import type { Forwarding } from '../forward/forwarding.ts'
 import type { SimulatedOutage } from '../forward/inbox-upstream.ts'
 import type { UpstreamLimits } from '../forward/limits/upstream-limits.ts'
@@ -47,19 +50,16 @@ type StatusDeps = {
   ruleHits: RuleHits
   history: Pick<History, 'storeId' | 'warning'>
   metrics: Pick<Metrics, 'load'>
+  situation: { current(): Promise<Situation | undefined> }
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, limits, projects, throttle, sentry, history } = deps
-  const { now, clock } = deps
+  const { config, version, replica, since, ingest, projects, throttle, sentry, history } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
-  const upstreams = config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : []
-  const mirrors = describeMirrors(deps, upstreams)
-  const origins = new Set(projects.all.map(({ origin }) => origin))
-  const mirrorNames = new Set(mirrors.map(({ mirror }) => mirror))
+  const [forwarding, situation] = await Promise.all([describeForwarding(deps), deps.situation.current()])
   return {
     version,
     replica,
@@ -68,10 +68,8 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
     in_flight: ingest.inFlight(),
-    limits: limits.inForce().filter(({ project }) => !mirrorNames.has(project)),
-    upstreams: upstreams.filter(({ origin }) => origins.has(origin)),
-    ...(mirrors.length > 0 && { mirrors }),
-    spool: await describeSpool(sentry, projects, config.spool.ageMs),
+    ...forwarding,
+    ...(situation && { situation }),
     ...(outage && { simulated_outage: outage }),
     history_store: history.storeId,
     process: await deps.metrics.load(),
@@ -85,6 +83,30 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...sentry.deliverer.warnings(),
       ...(history.warning === undefined ? [] : [history.warning]),
     ],
+  }
+}
+
+/** State of delivery, from which the situation is computed. */
+export type ForwardingStatus = Pick<ReplicaStatus, 'limits' | 'upstreams' | 'mirrors'> & {
+  spool: SpoolStatus
+}
+
+export type ForwardingStatusDeps = Pick<
+  StatusDeps,
+  'config' | 'limits' | 'projects' | 'counters' | 'sentry' | 'now' | 'clock'
+>
+
+export async function describeForwarding(deps: ForwardingStatusDeps): Promise<ForwardingStatus> {
+  const { config, limits, projects, sentry, now, clock } = deps
+  const upstreams = config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : []
+  const mirrors = describeMirrors(deps, upstreams)
+  const origins = new Set(projects.all.map(({ origin }) => origin))
+  const mirrorNames = new Set(mirrors.map(({ mirror }) => mirror))
+  return {
+    limits: limits.inForce().filter(({ project }) => !mirrorNames.has(project)),
+    upstreams: upstreams.filter(({ origin }) => origins.has(origin)),
+    ...(mirrors.length > 0 && { mirrors }),
+    spool: await describeSpool(sentry, projects, config.spool.ageMs),
   }
 }
 

@@ -48,6 +48,7 @@ async function exposeAll(): Promise<string> {
     spool: async () => spoolStatus(project),
     quotas: () => [quotaStatus(project)],
     storms: () => [{ fingerprint: '', project, title: '', since: 0, seen: 0, sent: 0 }],
+    problems: () => new Set(),
     projects,
     now: () => 0,
   })

@@ -1,10 +1,11 @@
 /** Prometheus metrics: a view of the counter table, and gauges. */
 
-import { FINAL_OUTCOMES, type LimitInForce, MIRROR_RESULTS, type ProcessFigures } from 'contract/admin-api'
+import { FINAL_OUTCOMES, MIRROR_RESULTS, type ProcessFigures } from 'contract/admin-api'
 import type { QuotaStatus, StormStatus } from 'contract/policies'
 import type { RejectionCode } from 'contract/rejections'
+import { PROBLEM_KINDS } from 'contract/situation/incidents'
 import type { SpoolStatus } from 'contract/spool'
-import type { UpstreamErrorClass } from 'contract/upstream'
+import type { LimitInForce, UpstreamErrorClass } from 'contract/upstream'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
@@ -30,6 +31,8 @@ export type MetricsDeps = {
   spool: () => Promise<SpoolStatus>
   quotas: () => QuotaStatus[]
   storms: () => StormStatus[]
+  /** Kinds of the problems of the site. */
+  problems: () => ReadonlySet<string>
   projects: Projects
   /** Milliseconds since 1970. */
   now: () => number
@@ -166,7 +169,7 @@ function listOtherCounters({ counters, upstreams }: MetricsDeps): Metric[] {
   ]
 }
 
-function listGauges({ build, inFlight, bodyBytes, limits, upstreams }: MetricsDeps): Metric[] {
+function listGauges({ build, inFlight, bodyBytes, limits, upstreams, problems }: MetricsDeps): Metric[] {
   return [
     gauge('culvert_build_info', 'Version and revision of the tunnel.', () => [{ labels: build, value: 1 }]),
     gauge('culvert_envelopes_in_flight', 'Envelopes in progress: received, without a response yet.', () => [
@@ -183,6 +186,11 @@ function listGauges({ build, inFlight, bodyBytes, limits, upstreams }: MetricsDe
         labels: { upstream: origin },
         value: Number(breaker.open),
       })),
+    ),
+    gauge(
+      'culvert_problem',
+      '1 while all replicas together have this problem, as the banner of the console shows it.',
+      () => PROBLEM_KINDS.map((kind) => ({ labels: { kind }, value: Number(problems().has(kind)) })),
     ),
   ]
 }

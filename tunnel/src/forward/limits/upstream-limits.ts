@@ -1,8 +1,9 @@
 /** Rate limits that Sentry has set, by project and category. */
 
-import type { LimitInForce, RateLimitedReason } from 'contract/admin-api'
+import type { RateLimitedReason } from 'contract/admin-api'
 import { CATEGORY_NAMES } from 'contract/categories'
 import type { RateLimit } from 'contract/rate-limits'
+import type { LimitInForce } from 'contract/upstream'
 import { addDependants, categoriesOf, type Item } from '../../envelope/items.ts'
 import type { Envelope } from '../../envelope/reader.ts'
 import type { Stage } from '../../pipeline/pipeline.ts'

@@ -57,6 +57,9 @@ function classOfStatus(status: number): UpstreamErrorClass {
   return status >= 300 ? 'redirect' : 'response'
 }
 
+/** Errors further apart are not in a row: the upstream may have been back meanwhile. */
+const MAX_GAP_MS = 60_000
+
 export class UpstreamErrors {
   readonly counts = new Map(UPSTREAM_ERROR_CLASSES.map((each) => [each, 0]))
   readonly #clock: () => number
@@ -95,7 +98,8 @@ export class UpstreamErrors {
     if (!error) return
     const now = this.#clock()
     this.counts.set(error.class, (this.counts.get(error.class) ?? 0) + 1)
-    const same = this.#last && this.#isInRow && isEqual(this.#last, error) ? this.#last : undefined
+    const last = this.#isInRow && this.#last && now - this.#last.last <= MAX_GAP_MS ? this.#last : undefined
+    const same = last && isEqual(last, error) ? last : undefined
     this.#last = { ...error, first: same?.first ?? now, last: now, count: (same?.count ?? 0) + 1 }
     this.#isInRow = true
     this.#isResponding = isClientError(error.status)

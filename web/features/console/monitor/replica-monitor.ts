@@ -1,15 +1,17 @@
-/** Polls the status of every replica, and finds problems. Reads figures, and counts nothing. */
+/** Polls the status of every replica. Reads figures, and counts nothing. */
 
-import type { LimitInForce, OperatorAction, ReplicaStatus } from 'contract/admin-api'
+import type { OperatorAction, ReplicaStatus } from 'contract/admin-api'
 import type { FiguresReading } from 'contract/situation/problems'
-import { findProblems, type Problem, stormsOf } from 'contract/situation/problems'
-import { mirrorServersOf, type UpstreamView, upstreamsOf } from 'contract/situation/upstreams'
+import type { Situation } from 'contract/situation/situation'
+import { type UpstreamView, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
+import type { LimitInForce } from 'contract/upstream'
 import { formatQuantity } from '../../../lib/format.ts'
 import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
 import { type AskFigures, readFigures } from '../figures/read-figures.ts'
 import { categoryLabel } from '../outcomes.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
+import { situationOf } from './situation.ts'
 import { groupUpstreams, type UpstreamGroup } from './upstream-groups.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
@@ -27,10 +29,7 @@ export type Snapshot = {
   projects: string[]
   /** Newest first. */
   changes: Change[]
-  /** The most severe first. */
-  problems: Problem[]
-  /** First poll without problems since the last one with some. */
-  okSince?: number
+  situation: Situation
   /** Figures of the last 15 minutes. */
   recent: FiguresReading
 }
@@ -56,7 +55,6 @@ export class Monitor {
   })
   #changes: Change[] = []
   readonly #readings = new Map<RangeKey, { time: number; reading: Promise<FiguresReading> }>()
-  #okSince: number | undefined
   #last: Snapshot | undefined
   #polling: Promise<Snapshot> | undefined
 
@@ -113,17 +111,11 @@ export class Monitor {
     const spools = spoolsOf(responding)
     const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
     const upstreams = upstreamsOf(responding)
-    const mirrors = mirrorServersOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     const limits = latestLimits(responding.flatMap(({ status }) => status?.limits ?? []))
-    const storms = responding.flatMap(({ status }) => stormsOf(status?.policies))
-    const problems = findProblems({
-      ...{ replicas, upstreams, mirrors, spools, limits, storms, figures: recent, now: time },
-    })
-    this.#okSince = problems.length > 0 ? undefined : (this.#okSince ?? time)
+    const situation = situationOf(replicas, this.#last?.situation)
     return {
-      ...{ time, replicas, spools, upstreams, upstreamGroups, limits, problems, recent },
-      ...(this.#okSince !== undefined && { okSince: this.#okSince }),
+      ...{ time, replicas, spools, upstreams, upstreamGroups, limits, situation, recent },
       ...(simulatedOutage && { simulatedOutage }),
       changes: this.#changesWith(replicas),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],

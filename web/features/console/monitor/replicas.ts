@@ -1,9 +1,16 @@
 /** Replicas that the monitor knows, and what has changed about them. */
 
 import type { ProcessFigures, ReplicaStatus } from 'contract/admin-api'
-import type { ReplicaPresence } from 'contract/situation/problems'
 
-export type ReplicaView = ReplicaPresence & {
+/** `stopped`: replaced by another process, or unresponsive for longer than `STOPPED_AFTER_MS`. */
+type ReplicaState = 'responding' | 'unresponsive' | 'stopped'
+
+export type ReplicaView = {
+  /** Absent until the first response. */
+  name?: string
+  origin: string
+  state: ReplicaState
+  unresponsiveSince?: number
   lastResponse?: number
   status?: ReplicaStatus
   /** Share of one core since the previous response. */
@@ -12,7 +19,6 @@ export type ReplicaView = ReplicaPresence & {
 
 type Known = ReplicaView & { name: string; lastResponse: number }
 
-/** An unresponsive replica counts as stopped after this. */
 const STOPPED_AFTER_MS = 60_000
 /** Stopped replicas that are shown. */
 const MAX_STOPPED = 20

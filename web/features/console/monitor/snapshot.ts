@@ -1,13 +1,13 @@
 /** Summary of all replicas for the overview, sent every 2 s. Its size is bounded, whatever the number of projects. */
 
-import type { LimitInForce, ReplicaStatus } from 'contract/admin-api'
+import type { ReplicaStatus } from 'contract/admin-api'
 import type { FigureCounts, Figures } from 'contract/figures'
 import { sumFigures } from 'contract/figures'
-import { type LossCounts, lossesOf } from 'contract/situation/losses'
-import type { FiguresReading, Problem } from 'contract/situation/problems'
+import type { FiguresReading } from 'contract/situation/problems'
+import type { Situation } from 'contract/situation/situation'
 import { hostOf, type UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPause, SpoolStatus } from 'contract/spool'
-import type { LastUpstreamError } from 'contract/upstream'
+import type { LastUpstreamError, LimitInForce } from 'contract/upstream'
 import type { Listed } from '../bounds.ts'
 import { type RecentCounts, recentCounts } from '../figures/figure-sums.ts'
 import type { Change, Snapshot } from './replica-monitor.ts'
@@ -50,7 +50,6 @@ export type Flow = { total: FigureCounts; now: RecentCounts }
 
 /** Figures of the last 7 days. `missing` describes what they lack. */
 type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_errors'>> & {
-  losses?: LossCounts
   missing?: string
 }
 
@@ -66,10 +65,7 @@ export type OverviewSnapshot = {
   openBreakers: Listed<OpenBreaker>
   /** Newest first. */
   changes: Change[]
-  /** The most severe first. */
-  problems: Problem[]
-  /** First poll without problems since the last one with some. */
-  okSince?: number
+  situation: Situation
   /** Damaged spool files. The number of their envelopes is unknown. */
   damagedFiles: number
   /** Absent while the figures are missing. */
@@ -84,18 +80,16 @@ const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSnapshot {
   const { time, replicas, spools, limits, upstreams, upstreamGroups, changes } = snapshot
-  const { problems, okSince, simulatedOutage } = snapshot
+  const { situation, simulatedOutage } = snapshot
   const { figures, missing } = snapshot.recent
   const counted = new Map(figures?.replicas.map(({ name, envelopes }) => [name, envelopes]))
-  const openBreakers = upstreams.flatMap(
-    ({ open, closed, lastProbe: _, refusals: __, hasResponded: ___, ...rest }) =>
-      open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
+  const openBreakers = upstreams.flatMap(({ open, closed, refusals: _, hasResponded: __, ...rest }) =>
+    open.length > 0 ? [{ ...rest, by: open.length, of: open.length + closed.length }] : [],
   )
   return {
-    ...{ time, changes, problems, week: summariseWeek(week) },
+    ...{ time, changes, situation, week: summariseWeek(week) },
     ...(figures && { flow: flowOf(figures, upstreamGroups) }),
     ...(missing !== undefined && { missing }),
-    ...(okSince !== undefined && { okSince }),
     ...(simulatedOutage && { simulatedOutage }),
     damagedFiles: spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0),
     replicas: replicas.map((replica) => {
@@ -144,7 +138,7 @@ function summariseWeek({ figures, missing }: FiguresReading): WeekSummary {
   if (!figures) return incomplete
   const counts = sumFigures(figures.points)
   const { received, reach, browser_errors } = counts
-  return { received, reach, browser_errors, losses: lossesOf(counts), ...incomplete }
+  return { received, reach, browser_errors, ...incomplete }
 }
 
 function summariseUpstreams(

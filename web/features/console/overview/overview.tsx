@@ -1,8 +1,8 @@
 /** Overview: status, current flow, charts of a time range, outcomes, rate limits, spool and recent changes. */
 'use client'
 
-import type { LimitInForce } from 'contract/admin-api'
 import { hostOf } from 'contract/situation/upstreams'
+import type { LimitInForce } from 'contract/upstream'
 import { useNow } from '../../../lib/browser-state.ts'
 import { formatQuantity, formatTime } from '../../../lib/format.ts'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'

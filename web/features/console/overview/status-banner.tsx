@@ -35,12 +35,13 @@ const EDGES: Record<VerdictState, string> = {
 
 export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot; stream: StreamState }) {
   const clock = useClock(overview.time)
-  const { state, text, others } =
+  const { situation, damagedFiles } = overview
+  const { state, text, incident, others } =
     stream === 'broken'
-      ? describeDisconnection(overview, clock, overview.time)
-      : describeSituation(overview, clock)
-  const { week, damagedFiles } = overview
-  const entry = stream === 'broken' ? undefined : findRunbookEntry(overview)
+      ? describeDisconnection(situation, clock, overview.time)
+      : describeSituation(situation, clock)
+  const { week } = situation
+  const entry = stream === 'broken' ? undefined : findRunbookEntry(situation)
   const lost = week.losses && sumLosses(week.losses)
   useTab(state)
   return (
@@ -53,6 +54,7 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
           <Badge state={STATES[state]}>{STATE_WORDS[state]}</Badge>
         </span>
         <p className="max-w-prose text-lead wrap-anywhere">{keepTogether(text)}</p>
+        {incident !== undefined && <p className="text-note text-quiet wrap-anywhere">{incident}</p>}
         {others.length > 0 && (
           <ul aria-label="Further problems" className="grid gap-1 text-note text-quiet">
             {others.map((other) => (

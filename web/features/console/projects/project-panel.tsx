@@ -1,8 +1,8 @@
 /** Panel of a project: traffic by category and outcome, spool share, mirrors, limits, senders and SDK configuration. */
 
-import type { LastSeen, LimitInForce } from 'contract/admin-api'
+import type { LastSeen } from 'contract/admin-api'
 import { remedyOfStatus } from 'contract/situation/upstream-errors'
-import type { ProjectRefusal } from 'contract/upstream'
+import type { LimitInForce, ProjectRefusal } from 'contract/upstream'
 import type { ReactNode } from 'react'
 import { formatBytes, formatCount, formatPercent } from '../../../lib/format.ts'
 import { CodeBlock, Copyable } from '../../../ui/code-block.tsx'

@@ -3,7 +3,6 @@
 import type {
   FinalOutcome,
   LastSeen,
-  LimitInForce,
   MirrorResult,
   Outcome,
   ProjectActivity,
@@ -13,7 +12,7 @@ import type {
 import { formatDsn, parseDsn } from 'contract/dsn'
 import { hostOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolPartition } from 'contract/spool'
-import type { ProjectRefusal } from 'contract/upstream'
+import type { LimitInForce, ProjectRefusal } from 'contract/upstream'
 import { ROWS } from '../bounds.ts'
 import { latestLimits, type Snapshot } from '../monitor/replica-monitor.ts'
 import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'

@@ -1,7 +1,8 @@
 /** Destination of the reports: the inbox, or the project of a DSN, with the compression of the way there. */
 
-import type { ReplicaStatus, UpstreamState } from 'contract/admin-api'
+import type { ReplicaStatus } from 'contract/admin-api'
 import { INBOX, INBOX_DSN, parseDsn, readDsns } from 'contract/dsn'
+import type { UpstreamState } from 'contract/upstream'
 import type { DsnPlace } from '../../../lib/config.ts'
 import { projectName, publicDsn } from '../projects/snippets.ts'
 

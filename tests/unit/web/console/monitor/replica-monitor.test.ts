@@ -3,10 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import type { OperatorAction } from '../../../../../contract/admin-api.ts'
 import type { Figures } from '../../../../../contract/figures.ts'
-import { mirrorServersOf } from '../../../../../contract/situation/upstreams.ts'
 import { WEEK } from '../../../../../web/features/console/figures/range.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
-import { figuresOf, MINUTE, pointAt, quietStatus } from '../../../../support/web/figures.ts'
+import { figuresOf, quietStatus } from '../../../../support/web/figures.ts'
 
 /** Replicas by their names, with the CPU seconds of each; `dead` for no response. All share a store. */
 function startMonitor() {
@@ -106,49 +105,11 @@ describe('Monitor', () => {
     expect((await look()).replicas[0]?.cpu).toBeCloseTo(0.2)
   })
 
-  it('reports losses of the last minutes as a problem, and the time since which there are none', async () => {
-    const { living, look, answer } = startMonitor()
-    living.set('first', 1)
-    expect(await look()).toMatchObject({ problems: [], okSince: 10_000 })
-    answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })]))
-    const losses = { expired: 0, evicted: 0, unavailable: 3, vanished: 0 }
-    const losing = await look()
-    expect(losing.problems).toMatchObject([{ kind: 'losing', losses }])
-    expect(losing).not.toHaveProperty('okSince')
-    answer(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })], { to: 13 * MINUTE }))
-    expect(await look()).toMatchObject({ problems: [], okSince: 30_000 })
-  })
-
-  it('reports missing figures as a problem: they are no zeros', async () => {
-    const { living, look, answer } = startMonitor()
-    living.set('first', 1)
-    answer(new Error('disk full'))
-    const { problems, recent } = await look()
-    expect(problems).toEqual([{ kind: 'figures-missing', text: 'Figures of first are missing: disk full.' }])
-    expect(recent).not.toHaveProperty('figures')
-  })
-
   it('asks for the figures of a range once for operators that ask at the same time', async () => {
     const { living, asked, monitor } = startMonitor()
     living.set('first', 1)
     const [one, other] = await Promise.all([monitor.figures(WEEK), monitor.figures(WEEK)])
     expect(one).toBe(other)
     expect(asked.filter((path) => path.includes(`step=${WEEK.stepMs}`))).toHaveLength(1)
-  })
-})
-
-describe('mirrorServersOf', () => {
-  it('lists each server of mirrors once, without those of projects', () => {
-    const serverOf = (origin: string) => ({
-      ...{ origin, has_responded: true, refusals: [], breaker: { open: false, since: 0 } as const },
-    })
-    const mirrorOf = (mirror: string, origin: string) => ({
-      ...{ mirror, project: 's/1', results: {}, limits: [], upstream: serverOf(origin) },
-    })
-    const mirrors = [mirrorOf('m/1', 'https://m'), mirrorOf('m/2', 'https://m'), mirrorOf('s/2', 'https://s')]
-    const status = quietStatus('a', { upstreams: [serverOf('https://s')], mirrors })
-    expect(mirrorServersOf([{ name: 'a', status }, { name: 'b' }])).toMatchObject([
-      { origin: 'https://m', closed: ['a'] },
-    ])
   })
 })

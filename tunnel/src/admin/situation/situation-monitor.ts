@@ -1,0 +1,248 @@
+/** Computes the situation from the reports of all replicas and the figures, every few seconds and on demand. */
+
+import { MAX_RANGE, sumFigures } from 'contract/figures'
+import { lossesOf, sumLosses } from 'contract/situation/losses'
+import {
+  type ActiveStorm,
+  type FiguresReading,
+  findProblems,
+  type Problem,
+} from 'contract/situation/problems'
+import { type Situation, stateOf } from 'contract/situation/situation'
+import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
+import type { SpoolStatus } from 'contract/spool'
+import { type History, within } from '../../observe/history.ts'
+import {
+  changeShared,
+  type SharedEntry,
+  type SharedState,
+  SNAPSHOT_STEPS,
+} from '../../pipeline/shared-state.ts'
+import type { ForwardingStatus } from '../status.ts'
+import {
+  type IncidentCounts,
+  type IncidentRecord,
+  incidentToCount,
+  parseRecord,
+  RECORD_KEY,
+  recordObservation,
+  showIncident,
+} from './incident-record.ts'
+import { absentOf, type ReplicaReport, ReplicaReports, respondingOf } from './replica-reports.ts'
+
+export type SituationDeps = {
+  state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
+  replica: string
+  /** State of this replica. */
+  describe: () => Promise<ForwardingStatus>
+  storms: () => ActiveStorm[]
+  history: Pick<History, 'read'>
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const EVERY_MS = 5_000
+/** Requests share a computation. */
+const FRESH_MS = 1_000
+/** A response of the admin port waits for so long, and then has the last situation. */
+const WAIT_MS = 700
+const STORE_MS = 1_000
+const RECENT_MS = 15 * MINUTE_MS
+const WEEK_FRESH_MS = MINUTE_MS
+/** A replica that computes less often has slept. */
+const AWAKE_MS = 20_000
+/** Replicas that start or wake up together do so within this time. */
+const SETTLED_MS = MINUTE_MS
+/** A gap is a problem for so long. */
+const GAP_SHOWN_MS = HOUR_MS
+
+type Week = Situation['week']
+
+export class SituationMonitor {
+  readonly #deps: SituationDeps
+  readonly #reports: ReplicaReports
+  readonly #started: number
+  #timer: NodeJS.Timeout | undefined
+  #computing: Promise<Situation> | undefined
+  #last: { at: number; situation: Situation } | undefined
+  #awakeSince = 0
+  #week: { at: number; recentLosses: number; week: Week } | undefined
+  /** Record as of the last observation. */
+  #recorded: IncidentRecord | undefined
+
+  constructor(deps: SituationDeps) {
+    this.#deps = deps
+    this.#reports = new ReplicaReports(deps)
+    this.#started = deps.now()
+  }
+
+  start(): void {
+    const compute = () => void this.#compute().catch(() => undefined) // the next one tries again
+    this.#timer = setInterval(compute, EVERY_MS).unref()
+    compute()
+  }
+
+  /** Tells the other replicas that this one stops. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#computing?.catch(() => undefined)
+    await this.#reports.remove().catch(() => undefined) // then they miss it for a while
+  }
+
+  /** Returns the situation, a second old at most unless the store is slow; `undefined` before the first one. */
+  async current(): Promise<Situation | undefined> {
+    const { now } = this.#deps
+    if (this.#last && Math.abs(now() - this.#last.at) < FRESH_MS) return this.#last.situation
+    return within(WAIT_MS, this.#compute()).catch(() => this.#last?.situation)
+  }
+
+  /** Kinds of the problems that were found last. */
+  kinds(): ReadonlySet<Problem['kind']> {
+    return new Set(this.#last?.situation.problems.map(({ kind }) => kind))
+  }
+
+  /** Without the shared state and the figures, the situation is that of this replica. */
+  #compute(): Promise<Situation> {
+    this.#computing ??= this.#find().finally(() => {
+      this.#computing = undefined
+    })
+    return this.#computing
+  }
+
+  async #find(): Promise<Situation> {
+    const { describe, storms, replica, now } = this.#deps
+    const own = await describe()
+    const report = reportOf(own, storms(), this.#started)
+    const entries = await within(STORE_MS, this.#reports.exchange(report)).catch(() => NO_ENTRIES)
+    const reports = new Map([...respondingOf(entries, now()), [replica, report]])
+    const replicas = Array.from(reports, ([name, status]) => ({ name, status }))
+    const mirroring = replicas.map(({ name, status }) => ({ name, status: { upstreams: status.mirrors } }))
+    const figures = await this.#readRecent()
+    const spool = withHealth(own.spool, [...reports.values()])
+    const problems = findProblems({
+      absent: this.#mayMiss() ? absentOf(entries, now()) : [],
+      upstreams: upstreamsOf(replicas),
+      mirrors: upstreamsOf(mirroring),
+      spools: [spool],
+      storms: [...reports.values()].flatMap((each) => each.storms),
+      ...{ limits: own.limits, figures, now: now() },
+    })
+    const week = await this.#readWeek(figures)
+    await this.#record(problems, spool.envelopes).catch(() => undefined) // the store is slow or fails
+    const situation = this.#describe([...problems, ...this.#findGap()], week, spool)
+    this.#last = { at: now(), situation }
+    return situation
+  }
+
+  /** Reports whether this replica has run for a while: after a start or sleep of the machine, the others come back at the same time. */
+  #mayMiss(): boolean {
+    const { now } = this.#deps
+    if (!this.#last || now() - this.#last.at > AWAKE_MS) this.#awakeSince = now()
+    return now() - this.#awakeSince > SETTLED_MS
+  }
+
+  #describe(problems: Problem[], week: Week, { envelopes, oldest, ...spool }: SpoolStatus): Situation {
+    const state = stateOf(problems)
+    const since = this.#recorded?.state === state ? this.#recorded.since : this.#deps.now()
+    const { max_age_ms, full_in_seconds } = spool
+    const depth = {
+      max_age_ms,
+      ...(envelopes !== undefined && { envelopes }),
+      ...(oldest !== undefined && { oldest }),
+      ...(full_in_seconds !== undefined && { full_in_seconds }),
+    }
+    const incidents = this.#recorded?.incidents ?? []
+    return { state, since, problems, week, spools: [depth], incidents: incidents.map(showIncident) }
+  }
+
+  /** Records what was found, once for all replicas. */
+  async #record(problems: readonly Problem[], pending: number | undefined): Promise<void> {
+    const { state, now } = this.#deps
+    const offsetMs = state.clockOffsetMs()
+    const time = now() + offsetMs
+    const counted = incidentToCount(this.#recorded, time)
+    const counts = counted && (await this.#count(counted.since, offsetMs, pending))
+    const observation = { now: time, started: this.#started + offsetMs, problems, counts }
+    const change = (value: string | undefined) => {
+      const stored = parseRecord(value)
+      const next = recordObservation(stored, observation)
+      this.#recorded = next ?? stored
+      return next && JSON.stringify(next)
+    }
+    await within(STORE_MS, changeShared(state, RECORD_KEY, change))
+  }
+
+  /** Counts the envelopes since the begin of an incident; `undefined` while the figures cannot be read. */
+  async #count(
+    since: number,
+    offsetMs: number,
+    pending: number | undefined,
+  ): Promise<IncidentCounts | undefined> {
+    const { figures } = await this.#read(this.#deps.now() + offsetMs - since)
+    if (!figures) return undefined
+    const sum = sumFigures(figures.points)
+    return { since, late: sum.final_outcomes.delivered ?? 0, lost: sumLosses(lossesOf(sum)), pending }
+  }
+
+  #findGap(): Problem[] {
+    const gap = this.#recorded?.incidents.find(({ kinds }) => kinds.includes('gap'))
+    if (gap?.until === undefined || this.#deps.now() - gap.until > GAP_SHOWN_MS) return []
+    return [{ kind: 'gap', since: gap.since, until: gap.until }]
+  }
+
+  #readRecent(): Promise<FiguresReading> {
+    return this.#read(RECENT_MS)
+  }
+
+  /** Reads the losses of the week again when some were added, and once a minute. */
+  async #readWeek({ figures: recent }: FiguresReading): Promise<Week> {
+    const { now } = this.#deps
+    const recentLosses = recent ? sumLosses(lossesOf(sumFigures(recent.points))) : 0
+    const known = this.#week
+    if (known && known.recentLosses === recentLosses && now() - known.at < WEEK_FRESH_MS) return known.week
+    const { figures, missing } = await this.#read(MAX_RANGE)
+    const week = {
+      ...(figures && { losses: lossesOf(sumFigures(figures.points)) }),
+      ...(missing !== undefined && { missing }),
+    }
+    this.#week = missing === undefined ? { at: now(), recentLosses, week } : undefined
+    return week
+  }
+
+  /** Reads the figures of the last `ageMs`, in the shortest steps in which they are kept. */
+  async #read(ageMs: number): Promise<FiguresReading> {
+    const { history, now } = this.#deps
+    const { step } = SNAPSHOT_STEPS.find(({ keepMs }) => ageMs < keepMs) ?? LONGEST_STEP
+    const to = now()
+    const from = Math.floor((to - ageMs) / step) * step
+    try {
+      return { figures: await history.read({ from, to, step }, step) }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown error'
+      return { missing: `The figures cannot be read: ${reason}.` }
+    }
+  }
+}
+
+const NO_ENTRIES: ReadonlyMap<string, SharedEntry<ReplicaReport>> = new Map()
+const LONGEST_STEP = { step: HOUR_MS }
+
+function reportOf(
+  { upstreams, mirrors, spool }: ForwardingStatus,
+  storms: ActiveStorm[],
+  since: number,
+): ReplicaReport {
+  const { writable, since: healthSince, problem } = spool
+  return {
+    ...{ since, upstreams, mirrors: mirrorServersOf({ upstreams, mirrors }), storms },
+    spool: { writable, since: healthSince, ...(problem !== undefined && { problem }) },
+  }
+}
+
+/** Adds the health of the spool. Each replica learns separately whether it accepts envelopes: the latest counts. */
+function withHealth(own: SpoolStatus, reports: readonly ReplicaReport[]): SpoolStatus {
+  const latest = reports.toSorted((a, b) => b.spool.since - a.spool.since)[0]?.spool
+  return latest && latest.since > own.since ? { ...own, ...latest } : own
+}
