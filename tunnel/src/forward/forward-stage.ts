@@ -52,9 +52,12 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
   const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
   const departure = { removed: ctx.outgoingRanges(), headers }
-  const outgoing = await outgoingBody(ctx, departure, services)
+  const built = outgoingBody(ctx, departure, services)
+  const outgoing = built instanceof Promise ? await built : built
   if (!outgoing) return spool(ctx, services, departure, undefined)
-  const sent = await compress(ctx, outgoing, services)
+  const { upstreamEncoding } = services
+  const sent =
+    upstreamEncoding === 'off' ? outgoing : await compress(ctx, outgoing, upstreamEncoding, services)
   const sender = { network: networkOf(client.address) }
   let attempt = sentry.upstreams.post(project, sent, headers, sender)
   let result = await attempt.soon
@@ -101,11 +104,12 @@ function withoutRefusals(attempt: DeliveryAttempt, encoding: Encoding): Delivery
 async function compress(
   ctx: Forwarded,
   outgoing: OutgoingBody,
-  { sentry, upstreamEncoding, memory }: ForwardServices,
+  upstreamEncoding: 'gzip',
+  { sentry, memory }: ForwardServices,
 ): Promise<OutgoingBody> {
   const { content, bytes, encoding } = outgoing
   const { origin } = ctx.project
-  if (upstreamEncoding === 'off' || encoding !== 'identity' || 'handle' in ctx.body.wire) return outgoing
+  if (encoding !== 'identity' || 'handle' in ctx.body.wire) return outgoing
   if (sentry.upstreams.isOpen(origin) || sentry.refusedEncodings.has(origin, upstreamEncoding))
     return outgoing
   const pieces = isCompressible(bytes, ctx.remaining().items) ? content() : undefined
@@ -119,23 +123,21 @@ async function compress(
  * Builds the body that leaves: unmodified, or changed where ranges were removed or the upstream has refused its encoding. Returns `undefined`
  * when memory is short. A decompression bomb is rejected then: spooled, it would fill the disk.
  */
-async function outgoingBody(
+function outgoingBody(
   ctx: Forwarded,
   departure: Departure,
   services: ForwardServices,
-): Promise<OutgoingBody | undefined> {
+): OutgoingBody | Promise<OutgoingBody | undefined> {
   const { body, envelope, project } = ctx
   const { removed } = departure
   if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
   const isRefused = services.sentry.refusedEncodings.has(project.origin, body.encoding)
   if (removed.length === 0 && !(isRefused && isPlainAllowed(ctx))) return buildBody(body, envelope.bytes, [])
-  try {
-    return await change(ctx, removed, services.bodies)
-  } catch (error) {
+  return change(ctx, removed, services.bodies).catch((error) => {
     const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
     if (isBusy && isPlainAllowed(ctx)) return undefined
     throw error
-  }
+  })
 }
 
 /** Decompresses a body. Returns `undefined` when that is too much for this request. */

@@ -188,10 +188,13 @@ export class Context {
 
   /** Returns the ranges of the body that are not forwarded, or replaced. */
   outgoingRanges(): Range[] {
+    const { changedRanges, removed } = this
+    const { removedRanges } = this.envelope
+    if (removedRanges.length + changedRanges.length + removed.size === 0) return []
     return mergeRanges([
-      ...this.envelope.removedRanges,
-      ...this.changedRanges,
-      ...Array.from(this.removed.keys(), ({ range }) => range),
+      ...removedRanges,
+      ...changedRanges,
+      ...Array.from(removed.keys(), ({ range }) => range),
     ])
   }
 

@@ -2,6 +2,7 @@
 
 import { object } from 'contract/json'
 import type { PolicyMode, SamplingReason, StormStatus } from 'contract/policies'
+import { joinAll } from '../envelope/body/bodies.ts'
 import { type Group, groupOf, groupOfAttachment } from '../envelope/grouping.ts'
 import { addDependants, type Item } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
@@ -153,6 +154,6 @@ type Counted = { key: string; project: string; group: Group; before: number; wei
 /** Returns the group of an error; `undefined` for one without a group, and for a payload that was not kept as a whole or takes long to parse. */
 function groupOfItem(item: Item): Group | undefined {
   if (item.createsEvent) return groupOfAttachment(item)
-  const whole = Buffer.concat(item.payload)
+  const whole = joinAll(item.payload)
   return whole.length < item.bytes ? undefined : groupOf(object(parsePayload(whole)))
 }

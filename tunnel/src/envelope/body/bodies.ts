@@ -290,3 +290,8 @@ const SMALL_BYTES = 32 * 1024 // writing smaller pieces one by one costs more th
 export function joinSmall(chunks: Pieces, bytes: number): Pieces {
   return chunks.length > 1 && bytes < chunks.length * SMALL_BYTES ? [Buffer.concat(chunks, bytes)] : chunks
 }
+
+/** Returns all bytes in one piece. A single piece is not copied. */
+export function joinAll(chunks: Pieces): Buffer {
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+}

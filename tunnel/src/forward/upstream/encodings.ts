@@ -2,7 +2,7 @@
 
 import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
-import type { Body, Pieces } from '../../envelope/body/bodies.ts'
+import { type Body, joinAll, type Pieces } from '../../envelope/body/bodies.ts'
 import type { Encoding } from '../../envelope/body/decode.ts'
 import type { MemoryBudget } from '../../envelope/body/memory-budget.ts'
 import { createBody } from '../../envelope/body/own-body.ts'
@@ -56,7 +56,7 @@ export function isCompressible(bytes: number, items: readonly Item[]): boolean {
 
 /** Compresses a body in memory with gzip, within the budget. Resolves to `undefined` if it saves little, or fails. */
 export async function compressBody(pieces: Pieces, memory: MemoryBudget): Promise<Body | undefined> {
-  const plain = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+  const plain = joinAll(pieces)
   try {
     const compressed = plain.length > POOL_BYTES ? await compress(plain) : gzipSync(plain)
     return compressed.length > plain.length * MAX_SIZE_LEFT

@@ -4,6 +4,7 @@
  */
 
 import { identifiersOf } from 'contract/dsn'
+import { joinAll } from '../../envelope/body/bodies.ts'
 import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
 import { parseHeaderLine } from '../../envelope/header-parser.ts'
 import type { Project } from '../../pipeline/projects.ts'
@@ -39,7 +40,7 @@ export class SecurityReports {
       return undefined
     if (bytes > MAX_BYTES || encoding !== 'identity') return undefined
     const pieces = content()
-    return Array.isArray(pieces) ? readSecurityReport(Buffer.concat(pieces)) : undefined
+    return Array.isArray(pieces) ? readSecurityReport(joinAll(pieces)) : undefined
   }
 }
 

@@ -3,6 +3,7 @@
 import type { BlockList } from 'node:net'
 import type { FilterReason } from 'contract/admin-api'
 import { blockList, contains } from 'contract/networks'
+import { joinAll } from '../../envelope/body/bodies.ts'
 import { createRangeRemover, mergeRanges, type Range, sizeOfRanges } from '../../envelope/body/ranges.ts'
 import {
   cutParts,
@@ -71,14 +72,15 @@ export class Filters {
   readonly #filters: readonly Filter[]
   readonly #webCrawlers: boolean
   readonly #legacyBrowsers: boolean
-  readonly #addresses: BlockList
+  /** Absent: no address is filtered. */
+  readonly #addresses: BlockList | undefined
   readonly #segments = new DroppedSegments()
 
   constructor(settings: FilterSettings) {
     this.#filters = chosenFilters(settings)
     this.#webCrawlers = settings.on.has('web-crawlers')
     this.#legacyBrowsers = settings.on.has('legacy-browsers')
-    this.#addresses = blockList(settings.addresses)
+    this.#addresses = settings.addresses.length > 0 ? blockList(settings.addresses) : undefined
     const types = new Set(this.#filters.flatMap((filter) => filter.types))
     this.reads = (type) => types.has(type)
   }
@@ -100,13 +102,13 @@ export class Filters {
   }
 
   #reasonOfSender({ userAgent = '', address = '' }: Sender): FilterReason | undefined {
-    if (contains(this.#addresses, address)) return 'ip-address'
+    if (this.#addresses && contains(this.#addresses, address)) return 'ip-address'
     if (this.#legacyBrowsers && isLegacyBrowser(userAgent, '')) return 'legacy-browsers'
     return this.#webCrawlers && isWebCrawler(userAgent) ? 'web-crawlers' : undefined
   }
 
   #filterItem(item: Item, envelope: Envelope, project: string): FilterReason | FilteredElements | undefined {
-    const bytes = Buffer.concat(item.payload)
+    const bytes = joinAll(item.payload)
     const filters = this.#likelyFilters(item, bytes, envelope)
     const segments = item.type === 'span' ? this.#segments.ofTrace(project, envelope.header.trace) : undefined
     if (filters.length === 0 && !segments) return undefined
