@@ -1,6 +1,7 @@
 /** Tunnel in the process of the test: all services on free loopback ports. */
 
 import { EventEmitter, once } from 'node:events'
+import { join } from 'node:path'
 import { type Config, readConfig } from '../../../tunnel/src/config/config.ts'
 import { openServices } from '../../../tunnel/src/services.ts'
 import { createTunnel } from '../../../tunnel/src/tunnel.ts'
@@ -13,11 +14,13 @@ export type TunnelOptions = {
   env?: Record<string, string>
   /** Changes what the settings say, such as fixed times. */
   adjust?: (config: Config) => Config
-  /** Folder of the SDK; by default that of the build. */
+  /** Folder of the SDK; by default there is none, because reading and sharing the bundles takes longer than most tests. */
   sdkFolder?: string
   /** Monotonic clock in milliseconds, by default the real one. With one that stands still, rates do not depend on the speed of the machine. */
   clock?: () => number
 }
+
+const NO_SDK = join(import.meta.dirname, 'no-sdk')
 
 export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 
@@ -25,7 +28,7 @@ export type Tunnel = Awaited<ReturnType<typeof openTunnel>>
 export async function openTunnel({
   env,
   adjust = (config) => config,
-  sdkFolder,
+  sdkFolder = NO_SDK,
   clock = () => performance.now(),
 }: TunnelOptions = {}) {
   await using starting = new AsyncDisposableStack()
@@ -47,7 +50,7 @@ export async function openTunnel({
     clock: () => clock() + ahead.clock,
     logOutput,
     openSpoolFile: openInThisThread,
-    ...(sdkFolder !== undefined && { sdkFolder }),
+    sdkFolder,
   })
   const tunnel = createTunnel(services)
   let stopping: Promise<void> | undefined
@@ -68,8 +71,11 @@ export async function openTunnel({
   }
 
   const running = { port, adminPort, token: config.adminToken ?? '', logs, log }
-  return Object.assign(readTunnel(running), {
+  const access = readTunnel(running)
+  return Object.assign(access, {
     services,
+    /** Makes pending entries due, as their backoff would in some seconds: the spool's file uses the real clock. */
+    retry: () => access.admin('/spool/retry?all', { method: 'POST' }),
     /** Advances the wall clock, by which rate limits of Sentry end. The spool's file uses the real one. */
     advanceTime(ms: number): void {
       ahead.now += ms

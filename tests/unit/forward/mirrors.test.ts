@@ -141,14 +141,14 @@ describe('An envelope of a project with a mirror', () => {
 
   it('is lost for the mirror alone while 256 puts wait for a slow disk', async () => {
     const tunnel = await open()
-    const { release } = watchPuts(tunnel)
+    const { stored, release } = watchPuts(tunnel)
     const answered = await Promise.all(
       Array.from({ length: 260 }, (_, n) => post(tunnel.url, { body: error(n) })),
     )
     expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]))
     expect(resultsOf(tunnel)).toEqual({ lost: 4 })
     release()
-    await until(async () => resultsOf(tunnel).delivered === 256)
+    await until(async () => stored.length === 256)
   })
 
   it('is lost for the mirror alone if the disk fails, which the mirror is told', async () => {
@@ -199,7 +199,11 @@ describe('An envelope of a project with a mirror', () => {
     await Promise.all(numbers.map((n) => post(tunnel.url, { body: error(n) })))
     sentry.answer({ status: 413, body: { detail: 'too large' } })
     await sentry.back()
-    await until(async () => (await pendingOf(tunnel)).project === 0)
+    tunnel.advanceClock(5_000) // to the next probe
+    await until(async () => {
+      await tunnel.retry()
+      return (await pendingOf(tunnel)).project === 0
+    })
     sentry.answer({})
     const declined = sentry.requests.length
     const headers = { authorization: `Bearer ${tunnel.token}` }

@@ -26,9 +26,6 @@ async function eventsIn(tunnel: Tunnel): Promise<string[]> {
   return entries.map((entry: { event_id: string }) => entry.event_id).sort()
 }
 
-/** Makes pending envelopes due, as their backoff would in some seconds. */
-const retry = (tunnel: Tunnel) => tunnel.admin('/spool/retry?all', { method: 'POST' })
-
 describe('A simulated outage', () => {
   let started: AsyncDisposableStack
   let folder: string
@@ -62,7 +59,7 @@ describe('A simulated outage', () => {
     expect(during.remaining_ms).toBeGreaterThan(0)
 
     await ask(tunnel, 'DELETE')
-    await retry(tunnel)
+    await tunnel.retry()
     await expect.poll(() => ask(tunnel, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 2 })
     expect(await eventsIn(tunnel)).toEqual([eventId(1), eventId(2)])
     expect(await sendTo(tunnel, 3)).toMatchObject({ status: 200 })
@@ -75,7 +72,7 @@ describe('A simulated outage', () => {
     for (let n = 0; n < 5; n++) await sendTo(tunnel, n)
     await tunnel.log(({ msg }) => msg === 'circuit breaker opened')
     await ask(tunnel, 'DELETE')
-    await retry(tunnel)
+    await tunnel.retry()
     tunnel.advanceClock(5_000)
     await tunnel.log(({ msg }) => msg === 'circuit breaker closed')
     await expect.poll(() => ask(tunnel, 'GET')).toMatchObject({ pending: 0, delivered: 5 })
@@ -88,7 +85,7 @@ describe('A simulated outage', () => {
     await sendTo(tunnel, 1)
     const after = Date.now()
     tunnel.advanceTime(60_000) // its time is over
-    await retry(tunnel)
+    await tunnel.retry()
     const entries = async () => (await (await tunnel.admin('/inbox')).json()).entries
     await expect.poll(entries).toHaveLength(1)
     const [{ time }] = await entries()
@@ -101,7 +98,7 @@ describe('A simulated outage', () => {
     await ask(tunnel, 'POST')
     await sendTo(tunnel, 1)
     await ask(tunnel, 'DELETE')
-    await retry(tunnel)
+    await tunnel.retry()
     const { counters } = tunnel.services
     await expect.poll(() => counters.figures().final_outcomes).toEqual({ delivered: 1 })
   })
@@ -148,7 +145,7 @@ describe('A simulated outage', () => {
     expect(await sendTo(other, 1)).toMatchObject({ status: 200, outcome: 'spooled' })
     expect(await ask(one, 'GET')).toMatchObject({ pending: 1, delivered: 0 })
     await ask(other, 'DELETE')
-    await retry(one)
+    await one.retry()
     await expect.poll(() => ask(one, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 1 })
     expect(await ask(other, 'GET')).toEqual({ remaining_ms: 0, pending: 0, delivered: 1 })
   })
@@ -160,7 +157,7 @@ describe('A simulated outage', () => {
     await before.stop()
     const after = await open()
     await ask(after, 'DELETE')
-    await retry(after)
+    await after.retry()
     await expect.poll(() => eventsIn(after)).toEqual([eventId(1)])
   })
 
@@ -179,10 +176,10 @@ describe('A simulated outage', () => {
     await ask(tunnel, 'DELETE')
     const { store } = tunnel.services.sentry.spool
     const finish = vi.spyOn(store, 'finish').mockRejectedValueOnce(new Error('the disk failed'))
-    await retry(tunnel)
+    await tunnel.retry()
     await expect.poll(() => finish.mock.calls.length).toBe(1)
     const retried = async () => {
-      await retry(tunnel) // it is postponed by a minute
+      await tunnel.retry() // it is postponed by a minute
       return eventsIn(tunnel)
     }
     await expect.poll(retried).toEqual([eventId(1)])
@@ -209,7 +206,7 @@ describe('Envelopes that a simulated outage has left', () => {
     await tunnel.log(({ msg }) =>
       /^The spool has 1 envelope for the inbox\. Without SENTRY_DSN/.test(msg ?? ''),
     )
-    await retry(tunnel)
+    await tunnel.retry()
     expect(sentry.requests).toEqual([])
   })
 })

@@ -174,6 +174,7 @@ describe('Feed', () => {
     await newest[Symbol.asyncDispose]()
     await sentry.back()
     own.advanceClock(10_000)
+    await own.retry()
     await using later = await read(spooled?.id, own)
     const [end] = await later.take(1)
     expect(end).toMatchObject({

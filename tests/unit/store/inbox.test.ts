@@ -297,7 +297,7 @@ describe('With a DSN and KEEP_HOURS, a tunnel', () => {
     expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
     expect(await titlesIn(tunnel)).toEqual([])
     sentry.answer({ status: 200 })
-    await tunnel.admin('/spool/retry?all', { method: 'POST' })
+    await tunnel.retry()
     await expect.poll(() => titlesIn(tunnel)).toEqual(['event'])
     const { entries } = await (await tunnel.admin('/inbox')).json()
     expect(await (await tunnel.admin(`/inbox/${entries[0].id}`)).text()).toBe(String(body))

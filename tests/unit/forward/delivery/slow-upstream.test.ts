@@ -9,7 +9,7 @@ import { startSentry } from '../../../support/sentry/sentry.ts'
 import { openTunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
-const ENVELOPES = 50
+const ENVELOPES = 40 // twice as many as it takes in time
 const ANSWER_MS = 2_000
 const MS_EACH = 100
 
@@ -32,6 +32,8 @@ it('envelopes are delivered once to a server with one worker that takes few requ
     return {}
   })
   await sentry.back()
+  tunnel.advanceClock(5_000) // to the next probe
+  await tunnel.retry()
   await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
   expect(sentry.requests.length).toBeLessThanOrEqual(ENVELOPES * 1.1) // a busy machine may let a few reach their deadline
 })

@@ -54,6 +54,7 @@ describe.for(CASES)('An envelope in %s, which Sentry refuses with %i,', ([encodi
     expect(await post(tunnel.url, { headers, body })).toMatchObject({ status: 200, outcome: 'spooled' })
     sentry.answer(refuse(status))
     await sentry.back()
+    await tunnel.retry()
     const { header, decoded } = await sentry.next(({ headers }) => headers['content-encoding'] === undefined)
     expect(Date.parse(String(header.sent_at))).toBeGreaterThan(Date.parse(sent))
     expect(decoded.toString().replace(String(header.sent_at), sent)).toBe(

@@ -29,8 +29,7 @@ const CASES: [string, Answer][] = [
   ['returns more than 64 KiB', { body: 'x'.repeat(100_000) }],
 ]
 
-/** Each has its own tunnel, and most of them wait for the backoff of the spool. */
-describe('An envelope that Sentry fails to answer is spooled', { concurrent: true }, () => {
+describe('An envelope that Sentry fails to answer is spooled', () => {
   it.each(CASES)(
     'when Sentry %s: the sender gets 200 without Retry-After, and the envelope is delivered later',
     async (name, answer) => {
@@ -80,10 +79,11 @@ describe('An envelope that Sentry fails to answer is spooled', { concurrent: tru
       sentry,
       tunnel,
       spooled,
-      /** Resolves when nothing is pending. Advances the clock, because probes are seconds apart. */
+      /** Resolves when nothing is pending. Advances the clock and the retries, because probes and retries are seconds apart. */
       drained: () =>
         until(async () => {
           tunnel.advanceClock(1_000)
+          await tunnel.retry()
           return (await spooled()) === 0
         }),
       [Symbol.asyncDispose]: () => started.disposeAsync(),

@@ -114,7 +114,7 @@ describe('QUOTA', () => {
     expect(await send(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
     const headers = { authorization: `Bearer ${tunnel.token}` }
     await until(async () => {
-      await tunnel.admin('/spool/retry?all', { method: 'POST', headers }) // the spool's file has the real time, not noon
+      await tunnel.retry() // the spool's file has the real time, not noon
       return sentry.requests.length === 2
     })
     expect(await used(tunnel)).toBe(1)
