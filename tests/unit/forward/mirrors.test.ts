@@ -169,7 +169,7 @@ describe('An envelope of a project with a mirror', () => {
     const pairs = ['77', '78'].map((id) => `${sentry.dsn()}->${mirror.dsn(id)}`)
     const tunnel = await open({ SPOOL_BYTES: '8000000', MIRROR_DSN: pairs.join(' ') })
     await mirror.away()
-    const large = 'x'.repeat(20_000)
+    const large = 'x'.repeat(40_000)
     let sent = 0
     const send = (headers = {}) => post(tunnel.url, { body: error(sent++, large), headers })
     const sendUntil = async (isOver: () => boolean, headers = {}) => {
@@ -188,7 +188,7 @@ describe('An envelope of a project with a mirror', () => {
     const tunnel = await open({ SPOOL_BYTES: String(bytes) })
     await mirror.away()
     for (let n = 0; resultsOf(tunnel).lost === undefined; n++)
-      await post(tunnel.url, { body: error(n, 'x'.repeat(20_000)) })
+      await post(tunnel.url, { body: error(n, 'x'.repeat(40_000)) })
     expect((await tunnel.services.sentry.spool.totals()).bytes).toBeLessThan(bytes / 2)
   })
 

@@ -45,12 +45,14 @@ async function sendAll(env: Record<string, string>, envelopes: Part[][], limits?
   return { statuses, arrived, reports, projects, metrics: await tunnel.services.metrics.expose() }
 }
 
-describe.each(EVENT_TYPES)('An attachment with the type %s', (type) => {
-  it('counts as an error for quotas', async () => {
-    const { arrived, statuses } = await sendAll({ QUOTA: 'error=2/day' }, Array(4).fill([attachment(type)]))
-    expect(arrived).toEqual(Array(2).fill([`attachment ${type}`]))
-    expect(statuses).toEqual([200, 200, 429, 429])
-  })
+it.each(EVENT_TYPES)('an attachment with the type %s counts as an error for quotas', async (type) => {
+  const { arrived, statuses } = await sendAll({ QUOTA: 'error=2/day' }, Array(4).fill([attachment(type)]))
+  expect(arrived).toEqual(Array(2).fill([`attachment ${type}`]))
+  expect(statuses).toEqual([200, 200, 429, 429])
+})
+
+describe('An attachment that counts as an error', () => {
+  const type = 'event.minidump'
 
   it('is held back by a limit on errors, with the other attachments', async () => {
     const parts = [attachment(type), attachment(), attachment('event.breadcrumbs')]
@@ -140,7 +142,7 @@ describe('An unknown type', () => {
   })
 })
 
-describe.each([
+it.each([
   ['otel_span', {}, 'span'],
   ['otel_traces_data', {}, 'span'],
   ['otel_log', {}, 'log_item'],
@@ -148,15 +150,12 @@ describe.each([
   ['profile_chunk_ui', { platform: 'python' }, 'profile_chunk'],
   ['profile_chunk', { platform: 'android' }, 'profile_chunk_ui'],
   ['profile_chunk', { platform: 'cocoa' }, 'profile_chunk_ui'],
-])('An item of the type %s with %j', (type, header, category) => {
-  const item: Part = { header: { type, ...header }, payload: '{}' }
-
-  it(`counts for the quota of ${category}`, async () => {
-    const { arrived } = await sendAll({ QUOTA: `${category}=1/day` }, [[item], [item]])
-    expect(arrived).toEqual([[type]])
-  })
-
-  it(`is held back by a limit on ${category}`, async () => {
+])(
+  'an item of the type %s with %j counts for the quota and the limit of %s',
+  async (type, header, category) => {
+    const item: Part = { header: { type, ...header }, payload: '{}' }
+    const env = { QUOTA: `${category}=1/day` }
+    expect((await sendAll(env, [[item], [item]])).arrived).toEqual([[type]])
     expect((await sendAll({}, [[item]], `60:${category}:key`)).arrived).toEqual([])
-  })
-})
+  },
+)

@@ -215,7 +215,7 @@ describe('The inbox', () => {
   })
 
   it('keeps all errors of one address while another address floods it', async () => {
-    await using tunnel = await openTunnel({ env: { ADDRESS_RATE: '0' }, adjust: keepingBytes(40 * MIB) })
+    await using tunnel = await openTunnel({ env: { ADDRESS_RATE: '0' }, adjust: keepingBytes(20 * MIB) })
     const from = (address: string, body: Buffer) =>
       post(tunnel.url, { headers: { 'x-forwarded-for': address }, body })
     const honest = Array.from({ length: 5 }, (_, n) =>
@@ -223,7 +223,7 @@ describe('The inbox', () => {
     )
     for (const body of honest) expect(await from('198.51.100.9', body)).toMatchObject({ status: 200 })
     for (let n = 0; n < 30; n++)
-      await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(1.5 * MIB, n)))
+      await from('2001:db8:0:1::7', attachmentOf(INBOX_DSN, Buffer.alloc(0.75 * MIB, n)))
     const { entries } = await (await tunnel.admin('/inbox')).json()
     expect(entries.map(({ types }: InboxEntry) => types)).toEqual([
       ['attachment'],

@@ -213,20 +213,18 @@ describe('A body sent through the tunnel', () => {
   )
 
   it.each(PACKED)(
-    'in %s of a few bytes that decompress to 18 or 40 MB stays small, also without a reserved key',
+    'in %s of a few bytes that decompress to 18 MB stays small, also without a reserved key',
     async (encoding, pack) => {
-      for (const [header, bytes] of [
-        [{}, LARGE_BYTES], // forwarded as it is
-        [{ forwarded_for: '1.2.3.4' }, 40_000_000],
-      ] as const) {
-        const small = pack(attachmentOf(sentry.dsn(), Buffer.alloc(bytes), header))
+      const payload = Buffer.alloc(LARGE_BYTES)
+      for (const header of [{}, { forwarded_for: '1.2.3.4' }]) {
+        const small = pack(attachmentOf(sentry.dsn(), payload, header))
         expect(await send({ headers: { 'content-encoding': encoding }, body: small })).toMatchObject({
           status: 200,
         })
         const received = await sentry.next()
         expect(received.headers['content-encoding']).toBe(encoding)
         expect(received.body.length).toBeLessThanOrEqual(Math.max(MIB, 100 * small.length))
-        expect(received.decoded.equals(attachmentOf(sentry.dsn(), Buffer.alloc(bytes)))).toBe(true)
+        expect(received.decoded.equals(attachmentOf(sentry.dsn(), payload))).toBe(true)
       }
     },
   )

@@ -240,7 +240,7 @@ describe('Deliverer', () => {
   const isHonest = ({ body }: Attempt) => body.includes('honest')
   const endOf = (key: string) => ends.find((end) => end.key === key)
 
-  it.each([500, 502, undefined])(
+  it.each([500, undefined])(
     'retries an entry that alone gets %s ever more rarely, until it expires',
     async (status) => {
       maxAge = 2 * 60 * MINUTE
@@ -321,7 +321,7 @@ describe('Deliverer', () => {
     maxAge = 24 * 60 * MINUTE
     const draw = randomOf(42)
     answer = () => (draw() < 0.4 ? answered(200) : draw() < 0.5 ? undecided(503) : refused(403, 'Busy'))
-    for (let i = 0; i < 300; i++) await spool.add()
+    for (let i = 0; i < 100; i++) await spool.add()
     start()
     await passWithOthers(90 * MINUTE)
     answer = () => answered(200)

@@ -11,9 +11,10 @@ import { until } from '../../../support/until.ts'
 
 const PACK = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync, zstd: zstdCompressSync }
 const PACKED = Object.entries(PACK)
-const CASES = PACKED.flatMap(([encoding, pack]) =>
-  [400, 415].map((status) => [encoding, status, pack] as const),
-)
+const CASES = [
+  ['gzip', 400, gzipSync] as const,
+  ...PACKED.map(([encoding, pack]) => [encoding, 415, pack] as const),
+]
 const HOUR_MS = 60 * 60 * 1000
 
 /** Refuses every body with a Content-Encoding, as a server that does not know it. */

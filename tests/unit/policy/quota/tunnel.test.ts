@@ -112,7 +112,6 @@ describe('QUOTA', () => {
     const tunnel = await open({ QUOTA: 'error=100/day' })
     sentry.once({ status: 503 })
     expect(await send(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
-    const headers = { authorization: `Bearer ${tunnel.token}` }
     await until(async () => {
       await tunnel.retry() // the spool's file has the real time, not noon
       return sentry.requests.length === 2
