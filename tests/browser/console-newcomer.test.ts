@@ -74,6 +74,10 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
     await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), { status: 403 })
     await page.getByText('arrived, but was rejected (dsn-unknown).').waitFor()
+    const accepting = page.getByRole('figure', { name: 'Line for .env: dsn-unknown' })
+    await expect
+      .poll(() => accepting.locator('pre').innerText())
+      .toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')
   })
 
   it('hides client reports in the inbox until they are asked for', async ({ site, chromium }) => {

@@ -95,4 +95,21 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
       .getByText(/^Culvert turns away .* most of them as dsn-unknown\..* Act now: the page Rejections shows/)
       .waitFor()
   })
+  it('takes nothing for empty or known when no tunnel responds', async ({ consoleSite }) => {
+    for (const tunnel of consoleSite.site.tunnels) await tunnel.kill()
+    const look = async (path: string, text: RegExp | string) => {
+      await using visitor = await consoleSite.operator(path)
+      const { page } = visitor
+      await page.getByRole('main').getByText(text).first().waitFor()
+      expect(await page.getByText(/No envelopes yet|No envelopes match/).count()).toBe(0)
+      const lines = page.getByRole('figure', { name: /^Line for \.env/ })
+      expect(await lines.filter({ hasNotText: 'REACH_SAMPLE_RATE' }).count()).toBe(0) // which replaces no value
+    }
+    await look('', /^No tunnel responds/)
+    await look('/live-feed', 'No tunnel responds, so it is not known which envelopes arrived.')
+    await look('/setup', 'No tunnel responds, so the DSNs in force are not known.')
+    await look('/rejections', /are missing/)
+    await look('/projects', 'No replica is responding')
+    await look('/inbox', /respon/)
+  })
 })

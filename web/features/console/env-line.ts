@@ -24,8 +24,9 @@ const LIMITS = ['MAX_ENVELOPE_BYTES', 'SPOOL_BYTES']
 
 const NUMBER = /^\d+$/
 
-/** Returns `undefined` when no line can be named. */
+/** Returns `undefined` when no line can be named, and while the settings are not known: a line would remove those in force. */
 export function envLine({ reason, sample, settings }: Rejected): string | undefined {
+  if (settings.length === 0) return undefined
   const filter = reason.startsWith('csp-') ? reason : FILTERS[reason]
   if (reason === 'dsn-unknown')
     return (

@@ -65,6 +65,17 @@ export function Notice({ state, children }: { state: State; children: ReactNode 
 }
 
 /** Empty state shown when no replica responds. */
+/** Shown in place of a page that only a script fills, where scripts are off. */
+export function NeedsScript() {
+  return (
+    <noscript>
+      <p className="max-w-prose text-note">
+        This page needs JavaScript, which is off in this browser. Rejections works without it.
+      </p>
+    </noscript>
+  )
+}
+
 export function NoReplica() {
   return (
     <Empty>

@@ -61,6 +61,15 @@ it.each<[string, Record<string, string>, Partial<RejectionSample>, string | unde
   expect(() => readConfig({ ...env, [name]: value })).not.toThrow()
 })
 
+it.each(['dsn-unknown', 'origin-foreign', 'csp-blob', 'envelope-too-large'])(
+  'is not known for %s while no tunnel tells its settings',
+  (code) => {
+    const origin: [string, string] = ['origin', 'https://b.example']
+    const sample = { code, last: 0, causes: [], request: 'POST /monitoring', headers: [origin], dsn: KNOWN }
+    expect(envLine({ reason: code, sample, settings: [] })).toBeUndefined()
+  },
+)
+
 it('is the content of the file from which SENTRY_DSN was read', async () => {
   await using folder = await makeFolder()
   const file = join(folder.path, 'dsn')

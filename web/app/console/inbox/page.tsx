@@ -1,5 +1,6 @@
 /** Inbox: groups of stored envelopes, or the envelopes of one group. */
 
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { InboxList, NoInboxReason } from '../../../features/console/inbox/inbox-list.tsx'
@@ -23,6 +24,7 @@ export default async function InboxPage({ searchParams }: Props) {
   ])
   return (
     <ConsoleShell at="inbox" title="Inbox">
+      <AutoRefresh />
       {given.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
       {groups.groups ? (
         <InboxList {...{ query, groups, entries }} isFirstPage={!after} isLabOn={data.settings.lab} />

@@ -1,5 +1,6 @@
 /** Projects: traffic, limits and SDK configuration of each. */
 
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { NoReplica } from '../../../features/console/notices.tsx'
@@ -30,6 +31,7 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const active = projects.filter((project) => !isIdle(project))
   return (
     <ConsoleShell at="projects" title="Projects">
+      <AutoRefresh />
       {names.length === 0 && <NoReplica />}
       {names.length > 0 && (
         <p role="status" className="mb-4 max-w-prose text-note text-quiet">
@@ -49,7 +51,7 @@ export default async function ProjectsPage({ searchParams }: Props) {
         })}
         {idle.length > 0 && (
           <div className="min-w-0 desk:col-span-2">
-            <IdleProjects projects={idle} {...{ tunnelPath, shows }} />
+            <IdleProjects projects={idle} {...{ tunnelPath, shows, failed }} />
           </div>
         )}
       </div>

@@ -1,8 +1,10 @@
 /** Set-up: where reports go, the code for a site, and its first envelope. */
 
+import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { hasInbox } from '../../../features/console/monitor/snapshot.ts'
+import { NeedsScript } from '../../../features/console/notices.tsx'
 import { SETUP } from '../../../features/console/routes.ts'
 import { compressionsOf } from '../../../features/console/setup/destination.ts'
 import { Setup } from '../../../features/console/setup/setup.tsx'
@@ -11,14 +13,19 @@ export const metadata = { title: 'Set-up · Console' }
 
 export default async function SetupPage() {
   const data = await requireConsoleData(SETUP)
-  const snapshot = await data.snapshot()
+  const [snapshot, rejections] = await Promise.all([data.snapshot(), data.rejections()])
   const { replicas } = snapshot
+  const isAnswered = replicas.some(({ state }) => state === 'responding')
   const { browser, dsnPlace, sentryHost, tunnelPath } = data.settings
-  const configured = [...new Set([browser.dsn, ...replicas.flatMap(({ status }) => status?.dsns ?? [])])]
+  const dsns = [browser.dsn, ...replicas.flatMap(({ status }) => status?.dsns ?? [])]
   return (
     <ConsoleShell at="setup" title="Set-up">
+      {!isAnswered && <AutoRefresh />}
+      <NeedsScript />
       <Setup
-        {...{ configured, tunnelPath, dsnPlace }}
+        {...{ tunnelPath, dsnPlace, rejections }}
+        ownDsn={browser.dsn}
+        configured={isAnswered ? [...new Set(dsns)] : undefined}
         hasInbox={hasInbox(snapshot)}
         hasSentry={sentryHost !== undefined}
         since={Date.now()}

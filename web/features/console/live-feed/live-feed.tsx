@@ -29,8 +29,8 @@ import { focusReceipt, ReceiptList } from './receipt-list.tsx'
 
 const NO_QUERY = new URLSearchParams()
 
-/** `hasInbox`: a replica stores envelopes in an inbox. */
-export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
+/** `hasInbox`: a replica stores envelopes in an inbox. `isAnswered`: a replica has responded. */
+export function LiveFeed({ hasInbox, isAnswered }: { hasInbox: boolean; isAnswered: boolean }) {
   const [isPaused, setPaused] = useState(false)
   const { rows, options, state } = useFeed({ isPaused })
   const query = useSearchParams() ?? NO_QUERY
@@ -50,7 +50,7 @@ export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the details wherever the focus is
     <div
-      className="grid grid-cols-1 gap-3"
+      className="grid grid-cols-1 gap-3 noscript:hidden"
       onKeyDown={(event) => event.key === 'Escape' && openedId && close()}
     >
       <Tools>
@@ -67,7 +67,13 @@ export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
           rows={shown}
           opened={openedId}
           onOpen={open}
-          emptyText={isFiltered ? 'No envelope matches the filter. Choose “Show all”.' : <NoEnvelopes />}
+          emptyText={
+            rows.length > 0 ? (
+              'No envelope matches the filter. Choose “Show all”.'
+            ) : (
+              <NoEnvelopes {...{ state, isAnswered }} />
+            )
+          }
         />
         {openedId && (
           <OpenedReceipt
@@ -80,7 +86,9 @@ export function LiveFeed({ hasInbox }: { hasInbox: boolean }) {
   )
 }
 
-function NoEnvelopes() {
+function NoEnvelopes({ state, isAnswered }: { state: StreamState; isAnswered: boolean }) {
+  if (!isAnswered) return 'No tunnel responds, so it is not known which envelopes arrived.'
+  if (state !== 'open') return 'Loading …'
   return (
     <>
       No envelopes yet.{' '}

@@ -148,13 +148,17 @@ function Activity({ project }: { project: ProjectView }) {
   )
 }
 
-type IdleProps = Omit<Props, 'project'> & { projects: ProjectView[] }
+type IdleProps = Omit<Props, 'project'> & {
+  projects: ProjectView[]
+  /** Replicas whose counts are missing. */
+  failed: number
+}
 
 /** List of projects without traffic, each with its SDK configuration. */
-export function IdleProjects({ projects, tunnelPath, shows }: IdleProps) {
+export function IdleProjects({ projects, tunnelPath, shows, failed }: IdleProps) {
   return (
     <Panel
-      title="No envelopes yet"
+      title={failed > 0 ? 'No envelopes known' : 'No envelopes yet'}
       note={
         <a href={SETUP} className="link inline-flex min-h-6 items-center">
           Set-up, step by step

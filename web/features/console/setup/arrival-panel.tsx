@@ -1,14 +1,17 @@
 /** Panel that turns green when the upstream has accepted the first envelope of a site. */
 'use client'
 
-import type { Receipt, SpoolOutcome } from 'contract/admin-api'
+import type { Receipt, Rejections, SpoolOutcome } from 'contract/admin-api'
 import { remedyOfStatus } from 'contract/situation/upstream-errors'
 import { hostOf } from 'contract/situation/upstreams'
-import { useState } from 'react'
+import { useRouter } from 'next/navigation'
+import { useEffect, useState } from 'react'
 import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
+import { envLine, headerOf } from '../env-line.ts'
 import { useEventStream } from '../live-data.tsx'
 import type { FeedEvent } from '../live-feed/feed-rows.ts'
 import { explain } from '../reasons.ts'
@@ -16,10 +19,15 @@ import { withQuery } from '../routes.ts'
 import { describeReceiptError } from '../upstream-errors.ts'
 import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
 
-/** `since`: time of the page in milliseconds since 1970. */
-type Props = { project: string; since: number; hasInbox: boolean }
+type Props = {
+  project: string
+  /** Time of the page in milliseconds since 1970. */
+  since: number
+  hasInbox: boolean
+  rejections: Pick<Rejections, 'rejections' | 'settings'>
+}
 
-export function ArrivalPanel({ project, since, hasInbox }: Props) {
+export function ArrivalPanel({ project, since, hasInbox, rejections }: Props) {
   const [address, setAddress] = useState('')
   const [receipts, setReceipts] = useState<readonly Receipt[]>([])
   const [finalOutcomes, setFinalOutcomes] = useState<readonly SpoolOutcome[]>([])
@@ -45,6 +53,7 @@ export function ArrivalPanel({ project, since, hasInbox }: Props) {
         {arrival.state === 'unconfirmed' && arrival.receipt.origin !== undefined && (
           <Confirmation origin={arrival.receipt.origin} onConfirm={setAddress} />
         )}
+        {arrival.state === 'rejected' && <Remedy {...{ receipt: arrival.receipt, rejections }} />}
         {arrival.state === 'waiting' && <Hint />}
         {arrival.state !== 'waiting' && (
           <Next receipt={arrival.receipt} hasInbox={hasInbox && INBOX_STATES.has(arrival.state)} />
@@ -80,6 +89,29 @@ function Confirmation({ origin, onConfirm }: { origin: string; onConfirm: (origi
         Yes, this is my site
       </Button>
     </p>
+  )
+}
+
+type RemedyProps = { receipt: Receipt } & Pick<Props, 'rejections'>
+
+/** Line for `.env` that accepts the envelope. The page asks for the sample of a rejection that is new to it. */
+function Remedy({ receipt, rejections: { rejections, settings } }: RemedyProps) {
+  const router = useRouter()
+  const { reason = '', origin } = receipt
+  const sample = rejections.find((each) => each.code === reason && headerOf('origin', each) === origin)
+  const isNew = !sample || sample.last < receipt.time
+  useEffect(() => {
+    if (isNew) router.refresh()
+  }, [router, isNew])
+  const line = sample && envLine({ reason, sample, settings: settings[reason] ?? [] })
+  if (!line) return null
+  return (
+    <div className="mt-3 text-note">
+      <p className="mb-2">
+        To accept it, put this line into <code>.env</code>, and start Culvert again:
+      </p>
+      <CodeBlock label={`Line for .env: ${reason}`} text={line} copy="Copy the line" />
+    </div>
   )
 }
 

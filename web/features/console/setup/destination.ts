@@ -11,13 +11,17 @@ export type Destination = {
   dsn: string
   /** `host/project`, as receipts name it. */
   project: string
-  /** Line for `.env`, or DSNs for the file that SENTRY_DSN_FILE names; empty when Culvert has this destination already. */
-  lines: string
+  /**
+   * Line for `.env`, or DSNs for the file that SENTRY_DSN_FILE names; empty when Culvert has this destination already. Absent while the DSNs
+   * in force are not known: it would remove them.
+   */
+  lines?: string
 }
 
 const PREFIX = { '.env': 'SENTRY_DSN=', SENTRY_DSN_FILE: '' } as const
 
-type Configured = { configured: readonly string[]; dsnPlace: DsnPlace }
+/** `configured` is absent while no tunnel tells its DSNs. */
+type Configured = { configured: readonly string[] | undefined; dsnPlace: DsnPlace }
 
 /** Returns the destination, or the problem with the DSN in a sentence. Both are absent while no DSN is given. */
 export function readDestination(
@@ -25,12 +29,12 @@ export function readDestination(
   text: string,
   { configured, dsnPlace }: Configured,
 ): { destination?: Destination; problem?: string } {
-  const forwarded = configured.filter((dsn) => dsn !== INBOX_DSN)
+  const forwarded = configured?.filter((dsn) => dsn !== INBOX_DSN)
   if (kind === 'inbox')
     return {
       destination: {
         ...{ dsn: INBOX_DSN, project: projectName(INBOX) },
-        lines: forwarded.length > 0 ? PREFIX[dsnPlace] || 'SENTRY_DSN_FILE=' : '',
+        ...(forwarded && { lines: forwarded.length > 0 ? PREFIX[dsnPlace] || 'SENTRY_DSN_FILE=' : '' }),
       },
     }
   const given = text.trim()
@@ -44,7 +48,9 @@ export function readDestination(
   return {
     destination: {
       ...{ dsn, project: projectName(parsed) },
-      lines: forwarded.includes(dsn) ? '' : `${PREFIX[dsnPlace]}${[...forwarded, dsn].join(',')}`,
+      ...(forwarded && {
+        lines: forwarded.includes(dsn) ? '' : `${PREFIX[dsnPlace]}${[...forwarded, dsn].join(',')}`,
+      }),
     },
   }
 }

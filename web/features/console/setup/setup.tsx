@@ -1,6 +1,7 @@
 /** Set-up of a site in three steps. It writes nothing: it shows the lines to copy. */
 'use client'
 
+import type { Rejections } from 'contract/admin-api'
 import { type ReactNode, useState } from 'react'
 import type { DsnPlace } from '../../../lib/config.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
@@ -10,8 +11,10 @@ import { ArrivalPanel } from './arrival-panel.tsx'
 import { type Compression, type Destination, describeCompression, readDestination } from './destination.ts'
 
 type Props = {
-  /** DSNs of the projects that Culvert forwards to, or that of the inbox. */
-  configured: readonly string[]
+  /** DSNs of the projects that Culvert forwards to, or that of the inbox; absent while no tunnel tells them. */
+  configured: readonly string[] | undefined
+  /** DSN of web's own browser SDK. */
+  ownDsn: string
   dsnPlace: DsnPlace
   tunnelPath: string
   hasInbox: boolean
@@ -19,16 +22,20 @@ type Props = {
   /** Time of the page, in milliseconds since 1970. */
   since: number
   compressions: readonly Compression[]
+  /** Last rejected requests, and the settings that reject them. */
+  rejections: Pick<Rejections, 'rejections' | 'settings'>
 }
 
 type Kind = 'inbox' | 'sentry'
 
-export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, since, compressions }: Props) {
+export function Setup(props: Props) {
+  const { configured, ownDsn, dsnPlace, tunnelPath, hasInbox, hasSentry, since, compressions, rejections } =
+    props
   const [kind, setKind] = useState<Kind>(hasSentry ? 'sentry' : 'inbox')
-  const [text, setText] = useState(hasSentry ? (configured[0] ?? '') : '')
+  const [text, setText] = useState(hasSentry ? ownDsn : '')
   const { destination, problem } = readDestination(kind, text, { configured, dsnPlace })
   return (
-    <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start">
+    <div className="grid grid-cols-1 gap-4 noscript:hidden desk:grid-cols-[minmax(0,3fr)_minmax(0,2fr)] desk:items-start">
       <div className="grid grid-cols-1 gap-4">
         <Panel title="1. Choose where reports go">
           <fieldset className="grid gap-1">
@@ -47,7 +54,11 @@ export function Setup({ configured, dsnPlace, tunnelPath, hasInbox, hasSentry, s
       </div>
       {destination ? (
         <div className="desk:sticky desk:top-4">
-          <ArrivalPanel key={destination.project} project={destination.project} {...{ since, hasInbox }} />
+          <ArrivalPanel
+            key={destination.project}
+            project={destination.project}
+            {...{ since, hasInbox, rejections }}
+          />
           <CompressionNote text={describeCompression(compressions, destination.project)} />
         </div>
       ) : (
@@ -106,6 +117,13 @@ function DsnField({ text, problem, onChange }: DsnFieldProps) {
 
 function EnvLines({ destination, dsnPlace }: { destination: Destination; dsnPlace: DsnPlace }) {
   const { lines } = destination
+  if (lines === undefined)
+    return (
+      <p role="status" className="mt-3 text-note">
+        No tunnel responds, so the DSNs in force are not known. The line for <code>.env</code> appears when
+        one does: a line with this DSN alone would remove them.
+      </p>
+    )
   const isForFile = dsnPlace !== '.env' && !lines.includes('=')
   if (lines === '')
     return (

@@ -32,6 +32,13 @@ it.each([
   expect(readDestination(kind, text, given).destination?.lines).toBe(lines)
 })
 
+it('shows no lines while the DSNs in force are not known', () => {
+  for (const kind of ['inbox', 'sentry'] as const)
+    expect(readDestination(kind, DSN, { ...NONE, configured: undefined }).destination).not.toHaveProperty(
+      'lines',
+    )
+})
+
 it('names the project as receipts do', () => {
   expect(readDestination('sentry', DSN, NONE).destination?.project).toBe('o1.ingest.us.sentry.io/2')
 })
