@@ -67,6 +67,14 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     const results = page.getByRole('table', { name: 'Envelopes by result' })
     await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor()
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
+
+    const told =
+      /Outage \d\d:\d\d–\d\d:\d\d: Sentry unreachable \(no connection: ECONNREFUSED\)\. 20 delivered late, 0 lost\.$/
+    await banner.getByText(told).waitFor()
+    await page.locator('summary', { hasText: 'Incidents' }).click()
+    await page.getByRole('list', { name: 'Incidents, newest first' }).getByText(told).waitFor()
+    await page.reload()
+    await banner.getByText(told).waitFor()
   })
   it('names the project of which Sentry declines everything, and what to do', async ({ consoleSite }) => {
     const { sentry, newError } = consoleSite

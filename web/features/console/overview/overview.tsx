@@ -19,6 +19,7 @@ import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'
 import { FlowDiagram } from './flow-diagram.tsx'
+import { Incidents } from './incidents.tsx'
 import { ItemTypes } from './item-types.tsx'
 import { OutcomesTable } from './outcomes-table.tsx'
 import { RangeCharts } from './range-charts.tsx'
@@ -65,6 +66,7 @@ export function Overview({ first, reachTest }: Props) {
           )}
           {upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
           {hasSpool && <Spools spools={spools} />}
+          <Incidents incidents={overview.situation.incidents} time={overview.time} />
           <Changes changes={changes} />
           {reachTest === 'off' && <ReachOff />}
           {!hasSpool && items}

@@ -2,7 +2,6 @@
 'use client'
 
 import {
-  type Clock,
   describeDisconnection,
   describeSituation,
   findRunbookEntry,
@@ -11,8 +10,7 @@ import {
 } from 'contract/situation/describe'
 import { sumLosses } from 'contract/situation/losses'
 import { useEffect } from 'react'
-import { useNow } from '../../../lib/browser-state.ts'
-import { formatCount, formatWhen } from '../../../lib/format.ts'
+import { formatCount } from '../../../lib/format.ts'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { WEEK } from '../figures/range.ts'
@@ -20,6 +18,7 @@ import type { StreamState } from '../live-data.tsx'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { DOCS } from '../routes.ts'
 import { linkTo } from './losses-link.ts'
+import { useClock } from './reader-clock.ts'
 
 const STATES: Record<VerdictState, State> = {
   ...{ ok: 'good', degraded: 'hold', outage: 'bad', unknown: 'idle' },
@@ -91,13 +90,6 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
 /** Keeps a count and its word on one line. */
 function keepTogether(text: string): string {
   return text.replace(/(?<=\d) (?=spooled|lost)/g, '\u00a0')
-}
-
-/** Returns the reader's clock. The server does not know their time zone, and uses UTC. */
-function useClock(time: number): Clock {
-  const now = useNow()
-  if (now !== undefined) return { now, format: (each) => formatWhen(each, now) }
-  return { now: time, format: (each) => `${new Date(each).toISOString().slice(11, 16)} UTC` }
 }
 
 const STATED = new RegExp(`^(?:${Object.values(STATE_WORDS).join('|')}) · `)
