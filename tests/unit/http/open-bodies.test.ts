@@ -3,11 +3,13 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MAX_OPEN_BODIES } from '../../../tunnel/src/http/receive.ts'
+import type { Body } from '../../../tunnel/src/envelope/body/bodies.ts'
+import { MAX_OPEN_BODIES, OpenBodies } from '../../../tunnel/src/http/receive.ts'
 import { post } from '../../support/post.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
+const BODY = {} as Body
 const ATTACKER = '8.8.8.8'
 const VISITOR = '9.9.9.9'
 
@@ -48,6 +50,27 @@ describe('While a client address sends as many bodies as the limit allows', () =
   function probe(address: string, path = '/monitoring') {
     const type = { 'content-type': 'application/reports+json' }
     return post(tunnel.url, { path, headers: { 'x-forwarded-for': address, ...type }, body: '{}' })
+  }
+})
+
+describe('OpenBodies', () => {
+  it('forgets networks without an open body, and no others', async () => {
+    const openBodies = new OpenBodies()
+    const arriving = Promise.withResolvers<Body>()
+    const receive = (address: string, body: () => Promise<Body>) =>
+      openBodies.receive(contextOf(address), body)
+    const open = Array.from({ length: MAX_OPEN_BODIES }, () => receive(ATTACKER, () => arriving.promise))
+    for (let i = 0; i < 5_000; i++) await receive(`9.9.${i >> 8}.${i & 255}`, async () => BODY)
+    expect(openBodies.size).toBeLessThan(2_000)
+    expect(await receive(ATTACKER, async () => BODY)).toMatchObject({ status: 429 })
+    arriving.resolve(BODY)
+    await Promise.all(open)
+    expect(await receive(ATTACKER, async () => BODY)).toBeUndefined()
+  })
+
+  function contextOf(address: string) {
+    const client = { address, requestId: '0'.repeat(32), isRetry: false }
+    return { client, isKeptBySender: () => false, isLossReported: false, body: BODY }
   }
 })
 

@@ -243,11 +243,11 @@ export function addDependants(items: readonly Item[], dropped: Set<Item>): void 
 export function withDependants<Reason>(
   items: readonly Item[],
   dropped: ReadonlyMap<Item, Reason>,
-  reasons: Iterable<Reason> = new Set(dropped.values()),
+  reasons?: Iterable<Reason>,
 ): ReadonlyMap<Item, Reason> {
   if (dropped.size === 0) return dropped
   const all = new Map(dropped)
-  for (const reason of reasons) {
+  for (const reason of reasons ?? new Set(dropped.values())) {
     const group = new Set(items.filter((item) => dropped.get(item) === reason))
     addDependants(items, group)
     for (const item of group) if (!all.has(item)) all.set(item, reason)

@@ -26,5 +26,7 @@ export function priorityOf(category: string): number {
 
 /** Returns the category that stands for an envelope with these; `''` for none. */
 export function mostImportant(categories: readonly string[]): string {
-  return categories.toSorted((a, b) => priorityOf(a) - priorityOf(b))[0] ?? ''
+  let [most = ''] = categories
+  for (const category of categories) if (priorityOf(category) < priorityOf(most)) most = category
+  return most
 }

@@ -51,6 +51,7 @@ export function createClientResolver(edge: readonly string[], proxies: readonly 
   }
 }
 
+const NO_FLAGS: readonly RequestFlag[] = []
 const NO_ADDRESS: { address?: string; flag?: RequestFlag } = {}
 
 // RFC 5737 and RFC 3849 reserve these for documentation: the address was forged, and a proxy in front has trusted it.
@@ -79,9 +80,11 @@ function readForwardedFor(
 
 function flagsOf(
   { cookie, authorization }: IncomingHttpHeaders,
-  ...found: (RequestFlag | false | undefined)[]
+  found?: RequestFlag | false,
+  retried?: RequestFlag | false,
 ): readonly RequestFlag[] {
-  const flags = found.filter((flag) => flag !== undefined && flag !== false)
+  if (!found && !retried && cookie === undefined && authorization === undefined) return NO_FLAGS
+  const flags = [found, retried].filter((flag) => flag !== undefined && flag !== false)
   if (cookie !== undefined) flags.push('cookie')
   if (authorization !== undefined) flags.push('authorization')
   return flags

@@ -96,11 +96,12 @@ export function createPublicServer(
     return envelopePaths.has(mark < 0 ? url : url.slice(0, mark))
   }
 
-  async function ingestEnvelope(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { status, headers, body } = await ingest.handle(incoming)
-    if (body !== null) headers['content-length'] = String(Buffer.byteLength(body))
-    outgoing.writeHead(status, headers).end(body)
-    if (!incoming.readableEnded && !incoming.destroyed) drain(incoming)
+  function ingestEnvelope(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    return ingest.handle(incoming).then(({ status, headers, body }) => {
+      if (body !== null) headers['content-length'] = String(Buffer.byteLength(body))
+      outgoing.writeHead(status, headers).end(body)
+      if (!incoming.readableEnded && !incoming.destroyed) drain(incoming)
+    })
   }
 
   async function route(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

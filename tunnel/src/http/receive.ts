@@ -1,7 +1,7 @@
 /** First stages of the pipeline: from the bytes of a request to a checked envelope of a known project. */
 
 import type { FilteredReason } from 'contract/admin-api'
-import { type CountedNetwork, networkOf, networksAround } from 'contract/networks'
+import { networkOf, networksAround } from 'contract/networks'
 import { Rejection } from 'contract/rejections'
 import type { Bodies, Body } from '../envelope/body/bodies.ts'
 import type { MemoryBudget } from '../envelope/body/memory-budget.ts'
@@ -48,7 +48,7 @@ export function receiveBodyStage({
   'parser' | 'postedDsn' | 'body' | 'project'
 > {
   const retryLimits = { ...reader, ...halveHeaderLimits(reader) }
-  return async function receiveBody(ctx) {
+  return function receiveBody(ctx) {
     const query = readQuery(ctx.incoming.url ?? '')
     const parser = new EnvelopeReader(ctx.client.isRetry ? retryLimits : reader, {
       memory,
@@ -135,40 +135,48 @@ export function checkItemsStage({ itemSizes }: ReceiveServices): Stage<'envelope
 /** Above the requests that two nginx forward from one address. */
 export const MAX_OPEN_BODIES = 110
 
+/** Networks without an open body that are kept: a map of which entries come and go with each request is built again and again. */
+const MAX_IDLE = 1_000
+
 /** Counts the bodies that are being received, by client network: slow senders must not take all connections. */
 export class OpenBodies {
-  readonly #counts = new Map<string, number>()
+  readonly #counts = new Map<string, { open: number }>()
+  #maxSize = MAX_IDLE
+
+  /** Networks in memory. */
+  get size(): number {
+    return this.#counts.size
+  }
 
   /** Sets the body of `ctx`, or returns the outcome when its client address sends too many at the same time. Private addresses have no limit. */
   async receive(
     ctx: Refusable & Pick<Context, 'body'>,
     receive: () => Promise<Body>,
   ): Promise<Outcome | undefined> {
+    if (this.#counts.size >= this.#maxSize) this.#dropIdle()
     const networks = networksAround(networkOf(ctx.client.address))
-    const full = networks.find(({ name, factor }) => this.#countOf(name) >= MAX_OPEN_BODIES * factor)
-    if (full)
-      return addressLimited(
-        ctx,
-        `${this.#countOf(full.name)} bodies of its network are arriving at the same time.`,
-      )
-    this.#change(networks, 1)
+    const counts = networks.map(({ name }) => this.#find(name))
+    const full = counts.find(({ open }, i) => open >= MAX_OPEN_BODIES * (networks[i]?.factor ?? 1))
+    if (full) return addressLimited(ctx, `${full.open} bodies of its network are arriving at the same time.`)
+    for (const count of counts) count.open++
     try {
       ctx.body = await receive()
       return undefined
     } finally {
-      this.#change(networks, -1)
+      for (const count of counts) count.open--
     }
   }
 
-  #countOf(name: string): number {
-    return this.#counts.get(name) ?? 0
+  #find(name: string): { open: number } {
+    const known = this.#counts.get(name)
+    if (known) return known
+    const count = { open: 0 }
+    this.#counts.set(name, count)
+    return count
   }
 
-  #change(networks: readonly CountedNetwork[], by: 1 | -1): void {
-    for (const { name } of networks) {
-      const count = this.#countOf(name) + by
-      if (count > 0) this.#counts.set(name, count)
-      else this.#counts.delete(name)
-    }
+  #dropIdle(): void {
+    for (const [name, { open }] of this.#counts) if (open === 0) this.#counts.delete(name)
+    this.#maxSize = this.#counts.size + MAX_IDLE
   }
 }

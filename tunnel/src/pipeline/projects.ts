@@ -14,6 +14,8 @@ import { Rejection } from 'contract/rejections'
 
 export type Project = {
   dsn: Dsn
+  /** As the query of a request may name them. */
+  identifiers: Identifiers
   /** DSN without a secret, which identifies the project. That of a mirror ends with `#mirror`. */
   key: string
   /** `host/project`, for labels and logs. */
@@ -134,9 +136,11 @@ function keyOf({ publicKey, host, port, path, projectId }: Dsn): string {
 function describe(dsn: Dsn): Project {
   const prefix = dsn.path ? `/${dsn.path}` : ''
   // `hsts=0` keeps Sentry's cloud from sending HSTS for the customer's host.
-  const hsts = identifiersOf(dsn).o ? '&hsts=0' : ''
+  const identifiers = identifiersOf(dsn)
+  const hsts = identifiers.o ? '&hsts=0' : ''
   return {
     dsn,
+    identifiers,
     key: formatDsn(dsn),
     name: `${dsn.host}${dsn.port && `:${dsn.port}`}/${dsn.projectId}`,
     origin: originOf(dsn),
@@ -149,13 +153,14 @@ function describeMirror(dsn: Dsn): Project {
   return { ...project, key: mirrorKeyOf(project.key) }
 }
 
+const IDENTIFIERS = ['p', 'o', 'r'] as const
+
 function checkQuery(project: Project, query: PostedQuery): void {
   const name = disagreement(project, query)
   if (name) throw new Rejection('query-mismatch', `The value of ${name} in the query differs from the DSN.`)
 }
 
 /** Returns the first identifier of the query that contradicts the DSN. Only Sentry's cloud has `o` and `r`. */
-function disagreement({ dsn }: Project, query: PostedQuery): 'p' | 'o' | 'r' | undefined {
-  const own: PostedQuery = identifiersOf(dsn)
-  return (['p', 'o', 'r'] as const).find((name) => query[name] !== undefined && query[name] !== own[name])
+function disagreement({ identifiers: own }: Project, query: PostedQuery): 'p' | 'o' | 'r' | undefined {
+  return IDENTIFIERS.find((name) => query[name] !== undefined && query[name] !== own[name])
 }

@@ -15,10 +15,11 @@ export function stormStage(storms: Storms): Stage<'project' | 'remaining', 'remo
   return function sampleStorms(ctx) {
     const { items } = ctx.remaining()
     const { name } = ctx.project
-    const removed = new Set(
-      items.filter((item) => (item.type === 'event' || item.createsEvent) && storms.isExcess(name, item)),
+    const excess = items.filter(
+      (item) => (item.type === 'event' || item.createsEvent) && storms.isExcess(name, item),
     )
-    if (removed.size === 0 || storms.mode === 'observe') return undefined
+    if (excess.length === 0 || storms.mode === 'observe') return undefined
+    const removed = new Set(excess)
     addDependants(items, removed)
     ctx.remove(removed, 'storm' satisfies SamplingReason)
     return undefined

@@ -3,7 +3,6 @@
  * `/api/<project>/security/`, as the browser has sent them.
  */
 
-import { identifiersOf } from 'contract/dsn'
 import { joinAll } from '../../envelope/body/bodies.ts'
 import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
 import { parseHeaderLine } from '../../envelope/header-parser.ts'
@@ -36,7 +35,7 @@ export class SecurityReports {
   /** Returns the body for the endpoint, if the envelope is a CSP report and its server may discard it. */
   read(project: Project, outgoing: OutgoingBody): OutgoingBody | undefined {
     const { content, bytes, encoding } = outgoing
-    if (this.#delivery === 'envelope' || (this.#delivery === 'auto' && identifiersOf(project.dsn).o))
+    if (this.#delivery === 'envelope' || (this.#delivery === 'auto' && project.identifiers.o))
       return undefined
     if (bytes > MAX_BYTES || encoding !== 'identity') return undefined
     const pieces = content()

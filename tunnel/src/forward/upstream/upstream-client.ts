@@ -222,7 +222,7 @@ export class UpstreamClient {
 
     function dispatch(): void {
       request.isDispatched = true
-      const allHeaders = ['content-type', contentType, ...bodyHeaders(outgoing), ...headers]
+      const allHeaders = ['content-type', contentType].concat(bodyHeaders(outgoing), headers) // one array of its final size
       const body = contentOf(outgoing)
       transport.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
     }
@@ -399,7 +399,8 @@ export function senderHeaders(
   address: string | undefined,
   scrubPage: (url: string) => string = (url) => url,
 ): string[] {
-  const list = address ? ADDRESS_HEADERS.flatMap((name) => [name, address]) : []
+  const list: string[] = []
+  if (address) for (const name of ADDRESS_HEADERS) list.push(name, address)
   for (const name of PASSED_ON) {
     const value = headers[name]
     if (typeof value !== 'string' || value === '') continue
