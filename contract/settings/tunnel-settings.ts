@@ -1,5 +1,6 @@
 /** Settings of the tunnel: filters, limits, storage and upstream. */
 
+import { alertTargets, heartbeatUrl } from '../alerts.ts'
 import { certificateFile } from '../certificates.ts'
 import { section, setting } from './declarations.ts'
 import * as is from './parsers.ts'
@@ -18,6 +19,7 @@ const PRIVACY = 'Privacy'
 const LIMITS = 'Limits'
 const STORAGE = 'Spool and inbox'
 const UPSTREAM = 'Connections to Sentry'
+const ALERTS = 'Alerts'
 
 export const TUNNEL = {
   ...section(FILTERS, ['nginx', 'tunnel'], {
@@ -175,6 +177,20 @@ export const TUNNEL = {
       undefined,
       'File with additional certificate authorities in PEM, for a Sentry, NATS server or proxy with a certificate of your own. Compose mounts it; make it readable for all.',
       { isMounted: true },
+    ),
+  }),
+  ...section(ALERTS, ['tunnel'], {
+    ALERT_URL: setting(
+      alertTargets,
+      [],
+      'Destinations of [alerts](operations.md#alerts-without-prometheus), separated by spaces or commas: webhooks of Slack and Discord, `slack+https://…` and `discord+https://…` for compatible servers, other URLs for JSON, and `smtps://user:password@host/?from=…&to=…` for email. `smtp://` uses port 587, and STARTTLS if the server offers it; with a password, it requires it.',
+      { defaultText: 'none', hasFile: true },
+    ),
+    HEARTBEAT_URL: setting(
+      heartbeatUrl,
+      undefined,
+      'URL that one of the tunnels fetches every minute while there is no problem, for a service that raises the alarm when that stops.',
+      { defaultText: 'none', hasFile: true },
     ),
   }),
 }

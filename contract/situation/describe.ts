@@ -164,7 +164,8 @@ function describeExpiry(situation: Situation, { format }: Clock): string[] {
   return expiry === undefined ? [] : [`First expiry ${format(expiry)}.`]
 }
 
-function describeProblem(problem: Problem, { format }: Clock): string {
+/** Describes one problem in a sentence or two. */
+export function describeProblem(problem: Problem, { format }: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
       return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`

@@ -18,8 +18,10 @@ const COPIES = {
 }
 /** Settings that the chart sets from other values. */
 const SET_BY_CHART: string[] = [
+  'ALERT_URL',
   'APP_URL',
   'CA_FILE',
+  'HEARTBEAT_URL',
   'MIRROR_DSN',
   'SCRUB_RULES',
   'SENTRY_DSN',

@@ -2,6 +2,7 @@
 
 import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import type { Alerts } from './admin/alerts/alerts.ts'
 import { DoctorFindings } from './admin/doctor-findings.ts'
 import { SituationMonitor } from './admin/situation/situation-monitor.ts'
 import { describeForwarding } from './admin/status.ts'
@@ -69,6 +70,8 @@ export type Services = PolicyServices & {
   sdkInventory: SdkInventory
   doctorFindings: DoctorFindings
   situation: SituationMonitor
+  /** Absent: there is no destination. */
+  alerts: Alerts | undefined
   ingest: Ingest
   /** Absent: it has not been built. */
   sdk: Sdk | undefined
@@ -130,13 +133,12 @@ export async function openServices(
     reports: new ClientReports(postReport(sentry.upstreams), now),
   }
   const policies = await createPolicies({ ...shared, counters, replica, sentry })
-  const situation = new SituationMonitor({
-    ...{ state: sentry.spool.store.state, replica, history: records.history, now },
-    storms: () => (policies.storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
-    describe: () => describeForwarding({ ...shared, counters, sentry }),
-  })
+  const situation = createSituation({ ...shared, ...records, replica, sentry, storms: policies.storms })
   const mirrors = await openMirrors({ ...shared, ...records, sentry })
-  const services = { ...shared, replica, sentry, mirrors, inbox, outage, ...records, situation, ...policies }
+  const alerts = await openAlerts({ ...shared, replica, sentry, situation })
+  const services = {
+    ...{ ...shared, replica, sentry, mirrors, inbox, outage, ...records, situation, alerts, ...policies },
+  }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const keepFaults = new FaultLog(log.logger, clock)
@@ -217,6 +219,50 @@ async function openMirrors({
   if (config.mirrors.length === 0) return undefined
   const { Mirrors } = await import('./forward/mirrors.ts')
   return new Mirrors({ ...deps, lateMs: config.upstream.lateMs })
+}
+
+function createSituation({
+  storms,
+  ...deps
+}: Pick<
+  Services,
+  | 'config'
+  | 'projects'
+  | 'limits'
+  | 'counters'
+  | 'clock'
+  | 'now'
+  | 'history'
+  | 'replica'
+  | 'sentry'
+  | 'storms'
+>): SituationMonitor {
+  const { config, sentry } = deps
+  return new SituationMonitor({
+    ...{ ...deps, state: sentry.spool.store.state },
+    storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
+    describe: () => describeForwarding(deps),
+  })
+}
+
+/** Loads alerts where there is a destination. */
+async function openAlerts({
+  config,
+  sentry,
+  log,
+  ...deps
+}: Pick<Services, 'config' | 'replica' | 'sentry' | 'situation' | 'log' | 'now'>): Promise<
+  Alerts | undefined
+> {
+  const { targets, heartbeat } = config.alerts
+  if (targets.length === 0 && !heartbeat) return undefined
+  const [{ Alerts }, { Senders }] = await Promise.all([
+    import('./admin/alerts/alerts.ts'),
+    import('./admin/alerts/senders.ts'),
+  ])
+  const { state } = sentry.spool.store
+  const senders = new Senders(config.upstream.proxies)
+  return new Alerts({ ...deps, targets, heartbeat, senders, state, logger: log.logger })
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool

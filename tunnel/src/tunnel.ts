@@ -71,6 +71,7 @@ export function createTunnel(services: Services): Tunnel {
     jobs.start()
     history.start()
     services.situation.start()
+    services.alerts?.start()
     reporting = setInterval(() => void reports.flush(), REPORT_MS).unref()
     const port = await openPublicPort(publicServer, config)
     log.logger.info({ replica, port, adminPort, forward: config.forward }, 'listening')
@@ -90,7 +91,10 @@ export function createTunnel(services: Services): Tunnel {
     sentry.limitSharing.stop()
     services.sharedBundles?.stop()
     await Promise.race([
-      Promise.all([history.stop(), quotaSharing?.stop(), services.situation.stop()]),
+      Promise.all([
+        ...[history.stop(), quotaSharing?.stop()],
+        ...[services.situation.stop(), services.alerts?.stop()],
+      ]),
       wait(HISTORY_MS),
     ])
     await sentry.spool.close()

@@ -128,6 +128,13 @@ describe('docs/openapi.yaml', () => {
     expect([mirrors.length, spool.mirrors.length]).toEqual([1, 1])
   })
 
+  it('describes a test of alerts', async () => {
+    await using alerting = await startTunnel({ env: { ALERT_URL: 'http://127.0.0.1:9/' } })
+    const { results } = await ask(alerting, 'POST /alerts/test', 200)
+    expect(results).toHaveLength(1)
+    await ask(inbox, 'POST /alerts/test', 404)
+  })
+
   it('describes a receipt', async () => {
     const { headers } = await post(inbox.url, { body: errorOf(INBOX_DSN) })
     await ask(inbox, 'GET /receipts/{token}', 200, '', String(headers['x-culvert-receipt']))

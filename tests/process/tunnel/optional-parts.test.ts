@@ -13,6 +13,8 @@ const PARTS = {
   scrubbing: /\/policy\/scrub\/(?!scrub-stage\.)/, // the stage itself has no code of scrubbing
   mirrors: /\/forward\/mirrors\.ts$/,
   JetStream: /\/store\/jetstream\/|@nats-io/,
+  alerts: /\/admin\/alerts\//,
+  email: /\/nodemailer\//,
 }
 
 /** Returns the optional parts that a tunnel has loaded when it listens. */
@@ -36,6 +38,7 @@ describe('A tunnel', () => {
     ['scrubbing', { SCRUB: 'default' }],
     ['mirrors', { MIRROR_DSN: `${DSN}->${MIRROR}` }],
     ['JetStream', { SPOOL_URL: 'nats://127.0.0.1:9' }],
+    ['alerts', { ALERT_URL: 'smtp://127.0.0.1:9/?from=a@b.example&to=c@d.example' }],
   ])('loads %s with %j', async (part, env) => {
     expect(await partsOf(env)).toEqual([part])
   })

@@ -11,6 +11,8 @@ const SECRETS = {
   ADMIN_TOKEN: 'hush-token',
   OPERATOR_PASSWORD: 'hush-password',
   HTTPS_PROXY: 'http://u:hush-proxy@p.example:1',
+  ALERT_URL: 'http://127.0.0.1:9/hush-alert smtp://u:hush-mail@127.0.0.1:9/?from=a@b.example&to=c@d.example',
+  HEARTBEAT_URL: 'http://127.0.0.1:9/hush-beat',
 }
 const CLOCKS_DRIFT = 1_000 // ms by which the wall clock may be corrected during the test
 const withSecret = (dsn: string) => dsn.replace('@', ':hushhush@')
@@ -60,8 +62,14 @@ describe('The status', () => {
     expect(mirrors).toMatchObject([{ mirror: 'mirror.example/7', project: `127.0.0.1:${sentry.port}/456` }])
   })
 
-  it('contains no secret', async () => {
+  it('contains no secret, and neither does the log', async () => {
     expect(JSON.stringify(await status())).not.toContain('hush')
+    await tunnel.admin('/alerts/test', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tunnel.token}` },
+    })
+    await tunnel.log(({ msg }) => msg === 'the heartbeat was not sent')
+    expect(JSON.stringify(tunnel.logs)).not.toContain('hush')
   })
 
   it('warns of a proxy that passes cookies on', async () => {

@@ -2,6 +2,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ProjectActivity, Rejections, ReplicaStatus } from 'contract/admin-api'
+import type { AlertTest } from 'contract/alerts'
 import type { ScrubExample } from 'contract/policies'
 import { type Context, Hono, type Next } from 'hono'
 import type { Logger } from 'pino'
@@ -21,6 +22,7 @@ import type { Projects } from '../pipeline/projects.ts'
 import type { OnFinalOutcome } from '../pipeline/spool.ts'
 import type { ScrubSettings } from '../policy/scrub/scrub.ts'
 import type { Inbox } from '../store/inbox.ts'
+import type { Alerts } from './alerts/alerts.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { FIGURES_QUERY, readFigures } from './figures-query.ts'
@@ -56,6 +58,8 @@ type AdminDeps = {
   logger: Logger
   status: () => Promise<Omit<ReplicaStatus, 'actions'>>
   doctorFindings: DoctorFindings
+  /** Absent: there is no destination. */
+  alerts: Alerts | undefined
   /** Milliseconds since 1970. */
   now: () => number
   /** `undefined` closes everything that needs a token. */
@@ -88,6 +92,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/policies/example', createHandler({ run: readExample }))
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
+  app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
   app.route(
     '/spool',
@@ -171,6 +176,14 @@ function describeRejections({ rejectionSamples, counters, remedies }: AdminDeps)
 function describeProjects({ counters, sdkInventory }: AdminDeps): ProjectActivity[] {
   const trafficOf = trafficByProject(counters)
   return sdkInventory.all().map((sdks) => ({ ...sdks, ...trafficOf(sdks.project) }))
+}
+
+/** Sends a test to each destination of alerts, and responds with the results. */
+async function testAlerts(c: Context, alerts: Alerts | undefined, auditLog: AuditLog): Promise<AlertTest> {
+  const results = (await alerts?.test()) ?? []
+  if (results.length === 0) throw new RequestError(404, 'There is no destination of alerts. Set ALERT_URL.')
+  auditLog.record(c, 'alerts-test', { destinations: results.length })
+  return { results }
 }
 
 /** Sets the log level until the process ends; the next start reads LOG_LEVEL again. */

@@ -51,6 +51,7 @@ type StatusDeps = {
   history: Pick<History, 'storeId' | 'warning'>
   metrics: Pick<Metrics, 'load'>
   situation: { current(): Promise<Situation | undefined> }
+  alerts: { warnings(): string[] } | undefined
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
   now: () => number
   clock: () => number
@@ -81,6 +82,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
       ...sentry.deliverer.warnings(),
+      ...(deps.alerts?.warnings() ?? []),
       ...(history.warning === undefined ? [] : [history.warning]),
     ],
   }

@@ -89,6 +89,7 @@ export function readConfig(env: Environment) {
     upstream: readUpstream(settings, forward),
     /** Encoding of bodies for Sentry that have arrived uncompressed. */
     upstreamEncoding: forward ? upstreamEncoding : 'off',
+    alerts: { targets: settings.read('ALERT_URL'), heartbeat: settings.read('HEARTBEAT_URL') },
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
     ...itemSizesFor(shared.maxEnvelopeBytes),

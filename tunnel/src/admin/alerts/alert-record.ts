@@ -1,0 +1,184 @@
+/** Record of the alerts of all replicas of a spool: what the recipients know, what they still have to get, and which replica sends it. */
+
+import { isObject } from 'contract/json'
+import type { Problem } from 'contract/situation/problems'
+import { SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
+import { parseShared } from '../../pipeline/shared-state.ts'
+import type { Alert, Omission } from './alert.ts'
+
+/** Times are in milliseconds since 1970 by the clock of the store. */
+export type AlertRecord = {
+  /** Replica that sends, and the end of its lease. */
+  leader: string
+  until: number
+  /** State of the last message, and the kinds of problems that were named since all was well. */
+  state: SituationState
+  kinds: Problem['kind'][]
+  /** When that changed last. */
+  changed: number
+  /** Messages of the last hour. */
+  sent: number[]
+  /** Changes without a message, since there were too many. */
+  held: number
+  /** Newest message, as long as a destination lacks it. */
+  message?: Message
+}
+
+export type Message = { alert: Alert; created: number; pending: { [target: string]: Pending } }
+
+/** Attempts so far, when the next one is due, and why the last one failed. */
+export type Pending = { attempts: number; due: number; error?: string }
+
+/** Name of the shared value. */
+export const ALERTS_KEY = 'alerts'
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+/** Longer than the attempts of one round. */
+const LEASE_MS = 30 * SECOND_MS
+const RENEWED_MS = 20 * SECOND_MS
+/** A problem has to last for so long before a message tells of it, and its absence too. */
+const WORSE_MS = 15 * SECOND_MS
+const BETTER_MS = MINUTE_MS
+/** Messages in an hour. */
+export const MAX_MESSAGES = 6
+const FIRST_RETRY_MS = 5 * SECOND_MS
+const LAST_RETRY_MS = 5 * MINUTE_MS
+/** Older messages tell nothing new. */
+const MESSAGE_MS = 24 * HOUR_MS
+
+export const NO_ALERTS: AlertRecord = {
+  ...{ leader: '', until: 0, state: 'ok', kinds: [], changed: 0, sent: [], held: 0 },
+}
+
+/** Takes or renews the lease. Returns `undefined` when there is nothing to write. */
+export function lead(record: AlertRecord, replica: string, now: number): AlertRecord | undefined {
+  const isOwn = record.leader === replica
+  if (!isOwn && now < record.until && record.until <= now + LEASE_MS) return undefined
+  if (isOwn && record.until - now > LEASE_MS - RENEWED_MS) return undefined
+  return { ...record, leader: replica, until: now + LEASE_MS }
+}
+
+export function isLeader({ leader, until }: AlertRecord, replica: string, now: number): boolean {
+  return leader === replica && now < until
+}
+
+/** Difference between the situation and what the recipients know. */
+export type Change = 'worse' | 'better'
+
+export function changeOf(
+  { state, kinds }: AlertRecord,
+  { state: found, problems }: Pick<Situation, 'state' | 'problems'>,
+): Change | undefined {
+  const severity = SITUATION_STATES.indexOf(found) - SITUATION_STATES.indexOf(state)
+  if (severity !== 0) return severity > 0 ? 'worse' : 'better'
+  return found !== 'ok' && kindsOf(problems).some((kind) => !kinds.includes(kind)) ? 'worse' : undefined
+}
+
+/** Returns how long a change has to last. */
+export function settleMs(change: Change): number {
+  return change === 'worse' ? WORSE_MS : BETTER_MS
+}
+
+/** Returns the record after a change that has lasted, with a message to all targets unless there are too many. */
+export function recordChange(
+  record: AlertRecord,
+  { state, problems }: Pick<Situation, 'state' | 'problems'>,
+  { now, targets, write }: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
+): AlertRecord {
+  const kinds = state === 'ok' ? [] : [...new Set([...record.kinds, ...kindsOf(problems)])]
+  return compose({ ...record, state, kinds, changed: now, held: record.held + 1 }, { now, targets, write })
+}
+
+/** Tells of the changes that were held back once there may be a message again. Returns `undefined` while there is nothing to tell. */
+export function recordHeld(
+  record: AlertRecord,
+  options: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
+): AlertRecord | undefined {
+  if (record.held === 0 || recentOf(record, options.now).length >= MAX_MESSAGES) return undefined
+  return compose({ ...record, changed: options.now }, options)
+}
+
+function compose(
+  record: AlertRecord,
+  { now, targets, write }: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
+): AlertRecord {
+  const recent = recentOf(record, now)
+  if (recent.length >= MAX_MESSAGES) return { ...record, sent: recent }
+  const sent = [...recent, now]
+  const alert = write({
+    ...{ isLast: sent.length === MAX_MESSAGES, held: record.held - 1, next: (sent[0] ?? now) + HOUR_MS },
+  })
+  const pending = Object.fromEntries(targets.map((target) => [target, { attempts: 0, due: now }]))
+  return { ...record, sent, held: 0, message: { alert, created: now, pending } }
+}
+
+function recentOf({ sent }: AlertRecord, now: number): number[] {
+  return sent.filter((time) => time > now - HOUR_MS && time <= now)
+}
+
+/** Returns the record after attempts to send a message; `undefined` when another message has replaced it. `error` is absent for a success. */
+export function recordAttempts(
+  record: AlertRecord,
+  { created }: Message,
+  results: readonly { target: string; error?: string }[],
+  now: number,
+): AlertRecord | undefined {
+  const { message, ...rest } = record
+  if (message?.created !== created) return undefined
+  const pending = { ...message.pending }
+  for (const { target, error } of results) {
+    const attempts = (pending[target]?.attempts ?? 0) + 1
+    const waitMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1))
+    if (error === undefined) delete pending[target]
+    else pending[target] = { attempts, due: now + waitMs, error }
+  }
+  const isOver = Object.keys(pending).length === 0
+  return isOver ? rest : { ...rest, message: { ...message, pending } }
+}
+
+/** Returns the targets to which a message has to be sent now. */
+export function dueTargets({ message }: AlertRecord, now: number): string[] {
+  if (!message || now - message.created > MESSAGE_MS) return []
+  return Object.entries(message.pending).flatMap(([target, { due }]) => (due <= now ? [target] : []))
+}
+
+/** Parses the shared value. Returns that of a site without alerts for one of another form. */
+export function parseAlerts(value: string | undefined): AlertRecord {
+  return parseShared(value, isRecord) ?? NO_ALERTS
+}
+
+/** A gap is over, and no state. */
+function kindsOf(problems: readonly Problem[]): Problem['kind'][] {
+  return problems.flatMap(({ kind }) => (kind === 'gap' ? [] : kind))
+}
+
+function isRecord(value: unknown): value is AlertRecord {
+  if (!isObject(value)) return false
+  const { leader, until, state, kinds, changed, sent, held, message } = value
+  return (
+    typeof leader === 'string' &&
+    [until, changed, held].every(isNumber) &&
+    SITUATION_STATES.some((known) => known === state) &&
+    Array.isArray(kinds) &&
+    Array.isArray(sent) &&
+    sent.every(isNumber) &&
+    (message === undefined || isMessage(message))
+  )
+}
+
+function isMessage(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { alert, created, pending } = value
+  return (
+    isObject(alert) &&
+    typeof alert.text === 'string' &&
+    isNumber(created) &&
+    isObject(pending) &&
+    Object.values(pending).every((each) => isObject(each) && isNumber(each.attempts) && isNumber(each.due))
+  )
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}

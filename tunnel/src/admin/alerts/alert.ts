@@ -1,0 +1,70 @@
+/** Alerts: what a message says. It holds no payload, address or user. */
+
+import { type Clock, describeProblem, describeSituation, STATE_WORDS } from 'contract/situation/describe'
+import type { Problem } from 'contract/situation/problems'
+import type { Situation, SituationState } from 'contract/situation/situation'
+
+/** Body of a JSON webhook. Times are in milliseconds since 1970. */
+export type Alert = {
+  state: SituationState | 'test'
+  /** Since when it is in this state. */
+  since: number
+  title: string
+  text: string
+  problems: { kind: Problem['kind']; since?: number; text: string }[]
+}
+
+/** Changes before a message that had none, and the time until which it is the last one, since there were too many. */
+export type Omission = { held: number; isLast: boolean; next: number }
+
+/** Error whose message is a sentence for the operator, without a secret. */
+export class SendError extends Error {}
+
+export function describeAlert(found: Situation, now: number, omission: Omission): Alert {
+  const clock = { now, format: (time: number) => formatTime(time, now) }
+  const situation = { ...found, problems: found.problems.map(withoutMessage) }
+  const { state, since = now, problems } = situation
+  const title = `Culvert: ${STATE_WORDS[state]}`
+  const { text, incident, others } = describeSituation(situation, clock)
+  const paragraphs = [`${title}. ${text}`, ...(incident === undefined ? [] : [incident]), ...others]
+  return {
+    ...{ state, since, title, text: [...paragraphs, ...describeOmission(omission, clock)].join('\n') },
+    problems: problems.map((problem) => ({
+      ...{ kind: problem.kind, text: describeProblem(problem, clock) },
+      ...sinceOf(problem),
+    })),
+  }
+}
+
+export function createTest(now: number): Alert {
+  const title = 'Culvert: Test'
+  const text = `${title}. Alerts of this Culvert arrive here. There is nothing to do.`
+  return { state: 'test', since: now, title, text, problems: [] }
+}
+
+function describeOmission({ isLast, held, next }: Omission, { format }: Clock): string[] {
+  return [
+    ...(held > 0 ? [`Changes before this one that no message told of: ${held}.`] : []),
+    ...(isLast ? [`The state changes often: the next message is sent after ${format(next)}.`] : []),
+  ]
+}
+
+/** Leaves out what a server has written. */
+function withoutMessage(problem: Problem): Problem {
+  if (problem.kind !== 'refused' && problem.kind !== 'declined') return problem
+  const { message: _, ...refusal } = problem.refusal
+  return { ...problem, refusal }
+}
+
+function sinceOf(problem: Problem): { since?: number } {
+  if (problem.kind === 'refused' || problem.kind === 'declined') return { since: problem.refusal.first }
+  if (problem.kind === 'storm') return { since: problem.storm.since }
+  return 'since' in problem && problem.since !== undefined ? { since: problem.since } : {}
+}
+
+/** Formats a time as "12:03 UTC", with the day unless it is the same. */
+function formatTime(time: number, now: number): string {
+  const [day = '', clock = ''] = new Date(time).toISOString().split('T')
+  const isToday = new Date(now).toISOString().startsWith(day)
+  return `${isToday ? '' : `${day} `}${clock.slice(0, 5)} UTC`
+}

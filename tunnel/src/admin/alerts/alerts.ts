@@ -1,0 +1,217 @@
+/** Alerts and the heartbeat: one of the replicas of a spool sends them. */
+
+import type { AlertTarget, AlertTestResult } from 'contract/alerts'
+import type { Situation } from 'contract/situation/situation'
+import type { Logger } from 'pino'
+import { within } from '../../observe/history.ts'
+import { changeShared, type SharedState } from '../../pipeline/shared-state.ts'
+import { type Alert, createTest, describeAlert, type Omission, SendError } from './alert.ts'
+import {
+  ALERTS_KEY,
+  type AlertRecord,
+  type Change,
+  changeOf,
+  dueTargets,
+  isLeader,
+  lead,
+  NO_ALERTS,
+  parseAlerts,
+  recordAttempts,
+  recordChange,
+  recordHeld,
+  settleMs,
+} from './alert-record.ts'
+import type { Senders } from './senders.ts'
+
+export type AlertsDeps = {
+  targets: readonly AlertTarget[]
+  heartbeat: URL | undefined
+  senders: Pick<Senders, 'send' | 'beat' | 'close'>
+  state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
+  replica: string
+  situation: { current(): Promise<Situation | undefined> }
+  logger: Pick<Logger, 'info' | 'warn'>
+  /** Milliseconds since 1970. */
+  now: () => number
+}
+
+const EVERY_MS = 5_000
+const STORE_MS = 1_000
+/** A replica without the shared state sends for itself after the lease of another one has ended. */
+const ALONE_MS = 30_000
+const BEAT_MS = 57_500 // a minute, in rounds of 5 s
+
+/** While the shared state is away, each replica sends for itself: that is what an alert has to tell of. */
+export class Alerts {
+  readonly #deps: AlertsDeps
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  /** Record as of the last round. */
+  #record = NO_ALERTS
+  /** Difference to the record that this replica has found in each round since. */
+  #change: { kind: Change; since: number } | undefined
+  #awaySince: number | undefined
+  #beatAt = Number.NEGATIVE_INFINITY
+  #isBeating = true
+
+  constructor(deps: AlertsDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.look(), EVERY_MS).unref()
+    void this.look()
+  }
+
+  /** Leaves the lease to another replica. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#looking
+    await this.#updateAsLeader((record) => ({ ...record, until: 0 }))
+    await this.#deps.senders.close()
+  }
+
+  /** One round. Never rejects. Rounds do not overlap. */
+  look(): Promise<void> {
+    this.#looking ??= this.#round()
+      .catch((err) => this.#deps.logger.warn({ err }, 'alerts cannot be sent'))
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  /** Sends a test to each destination. */
+  test(): Promise<AlertTestResult[]> {
+    const alert = createTest(this.#deps.now())
+    return Promise.all(this.#deps.targets.map((target) => this.#attempt(target, alert)))
+  }
+
+  warnings(): string[] {
+    const pending = Object.entries(this.#record.message?.pending ?? {})
+    return pending.flatMap(([target, { error }]) =>
+      error === undefined ? [] : [`An alert does not reach ${target}. ${error}`],
+    )
+  }
+
+  async #round(): Promise<void> {
+    if (!(await this.#lead())) return
+    const situation = await this.#deps.situation.current()
+    if (!situation) return
+    await this.#note(situation)
+    await Promise.all([this.#send(), this.#beat(situation)])
+  }
+
+  async #lead(): Promise<boolean> {
+    const { replica } = this.#deps
+    await this.#update((record, now) => lead(record, replica, now))
+    if (this.#awaySince !== undefined) return this.#deps.now() - this.#awaySince > ALONE_MS
+    return isLeader(this.#record, replica, this.#storeTime())
+  }
+
+  /** Records what has to be told, before it is sent: another replica sends it when this one dies. */
+  async #note(situation: Situation): Promise<void> {
+    const { targets, now } = this.#deps
+    const isDue = this.#hasSettled(situation)
+    const names = targets.map(({ name }) => name)
+    const write = (omission: Omission) => describeAlert(situation, now(), omission)
+    if (isDue)
+      await this.#updateAsLeader((record, time) =>
+        changeOf(record, situation) === undefined
+          ? undefined
+          : recordChange(record, situation, { now: time, targets: names, write }),
+      )
+    else if (this.#record.held > 0)
+      await this.#updateAsLeader((record, time) => recordHeld(record, { now: time, targets: names, write }))
+  }
+
+  #hasSettled(situation: Situation): boolean {
+    const now = this.#deps.now()
+    const kind = changeOf(this.#record, situation)
+    if (kind === undefined) this.#change = undefined
+    else if (this.#change?.kind !== kind) this.#change = { kind, since: now }
+    return this.#change !== undefined && now - this.#change.since >= settleMs(this.#change.kind)
+  }
+
+  async #send(): Promise<void> {
+    const { targets, logger } = this.#deps
+    const { message } = this.#record
+    const due = dueTargets(this.#record, this.#storeTime())
+    if (!message || due.length === 0) return
+    const addressed = targets.filter(({ name }) => due.includes(name))
+    const unknown = due.filter((name) => !targets.some((target) => target.name === name))
+    const results = await Promise.all(addressed.map((target) => this.#attempt(target, message.alert)))
+    for (const { target, error } of results) {
+      if (error === undefined) logger.info({ target, state: message.alert.state }, 'alert sent')
+      else if (message.pending[target]?.error === undefined)
+        logger.warn({ target, error }, 'an alert was not sent; it is tried again')
+    }
+    const gone = unknown.map((target) => ({ target })) // of other settings
+    await this.#updateAsLeader((record, time) => recordAttempts(record, message, [...results, ...gone], time))
+  }
+
+  async #attempt(target: AlertTarget, alert: Alert): Promise<AlertTestResult> {
+    const { name } = target
+    try {
+      await this.#deps.senders.send(target, alert)
+      return { target: name }
+    } catch (error) {
+      if (error instanceof SendError) return { target: name, error: error.message }
+      throw error
+    }
+  }
+
+  /** Tells a service that all is well. */
+  async #beat({ state }: Situation): Promise<void> {
+    const { heartbeat, senders, now, logger } = this.#deps
+    if (!heartbeat || state !== 'ok' || now() - this.#beatAt < BEAT_MS) return
+    this.#beatAt = now()
+    const wasBeating = this.#isBeating
+    const error = await senders.beat(heartbeat).then(
+      () => undefined,
+      (reason: unknown) => String(reason instanceof SendError ? reason.message : reason),
+    )
+    this.#isBeating = error === undefined
+    if (error !== undefined && wasBeating) logger.warn({ error }, 'the heartbeat was not sent')
+    if (error === undefined && !wasBeating) logger.info('the heartbeat is sent again')
+  }
+
+  #updateAsLeader(change: (record: AlertRecord, now: number) => AlertRecord | undefined): Promise<void> {
+    const { replica } = this.#deps
+    return this.#update((record, now) =>
+      this.#awaySince !== undefined || isLeader(record, replica, now) ? change(record, now) : undefined,
+    )
+  }
+
+  /** Changes the record of all replicas; that of this one alone while the shared state is away. */
+  async #update(change: (record: AlertRecord, now: number) => AlertRecord | undefined): Promise<void> {
+    const { state, now } = this.#deps
+    const time = this.#storeTime()
+    const known = this.#record
+    try {
+      await within(
+        STORE_MS,
+        changeShared(state, ALERTS_KEY, (value) => {
+          const stored = parseAlerts(value)
+          const before = known.changed > stored.changed ? { ...known, ...leaseOf(stored) } : stored
+          const next = change(before, time)
+          this.#record = next ?? before
+          return next && JSON.stringify(next)
+        }),
+      )
+      this.#awaySince = undefined
+    } catch {
+      this.#awaySince ??= now()
+      this.#record = change(known, time) ?? known
+    }
+  }
+
+  #storeTime(): number {
+    const { now, state } = this.#deps
+    return now() + state.clockOffsetMs()
+  }
+}
+
+function leaseOf({ leader, until }: AlertRecord): Pick<AlertRecord, 'leader' | 'until'> {
+  return { leader, until }
+}
