@@ -17,6 +17,15 @@ export function siteUrl({ httpHost, httpPort }: Pick<Config, 'httpHost' | 'httpP
   return `http://${authorityOf(loopback ?? httpHost, httpPort)}`
 }
 
+/**
+ * Returns the URL at which people open the site. The development server of Next.js, behind nginx with APP_URL, refuses its scripts to pages of
+ * `127.0.0.1`.
+ */
+export function urlForPeople(config: Pick<Config, 'httpHost' | 'httpPort' | 'app'>): string {
+  const url = siteUrl(config)
+  return config.app ? url.replace('//127.0.0.1:', '//localhost:') : url
+}
+
 /** Returns whether web sends a page through nginx, and a tunnel accepts the SDK's connectivity probe (a `{}` body). */
 async function isHealthy(config: Config): Promise<boolean> {
   const page = isOk(`${siteUrl(config)}${config.checkPath}`)

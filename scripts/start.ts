@@ -16,7 +16,7 @@ import {
   warnOfUnknown,
   withKeptPassword,
 } from './environment.ts'
-import { authorityOf, isUp, siteUrl } from './healthcheck.ts'
+import { authorityOf, isUp, siteUrl, urlForPeople } from './healthcheck.ts'
 import { Output } from './output.ts'
 import { runProcesses } from './processes.ts'
 import { LOOPBACK } from './start/ports.ts'
@@ -115,7 +115,7 @@ function originOf(port: number): string {
 function describeInbox(config: Config): string[] {
   const { tunnelPath } = config
   return [
-    `  Reports are stored in the inbox, because SENTRY_DSN is not set: ${siteUrl(config)}/console/inbox`,
+    `  Reports are stored in the inbox, because SENTRY_DSN is not set: ${urlForPeople(config)}/console/inbox`,
     `  In your app: Sentry.init({ dsn: '${INBOX_DSN}', tunnel: '${tunnelUrl(tunnelPath, INBOX)}' })`,
     `  Or in the head of a page: <script src="${tunnelPath}/sdk.js" crossorigin></script>`,
   ]
@@ -148,9 +148,9 @@ function welcomeTunnel(config: Config, generatedPassword?: string): string {
 
 function welcome(config: Config, generatedPassword?: string, originForServers?: string): string {
   const lines = [
-    `Culvert runs at ${siteUrl(config)}`,
+    `Culvert runs at ${urlForPeople(config)}`,
     ...(hasSentry(config) ? ['  Reports are forwarded to Sentry.'] : describeInbox(config)),
-    `  Set-up, step by step: ${siteUrl(config)}/console/setup`,
+    `  Set-up, step by step: ${urlForPeople(config)}/console/setup`,
     ...describePassword(generatedPassword),
     ...(config.app
       ? [

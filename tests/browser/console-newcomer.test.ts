@@ -69,8 +69,9 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await page.getByLabel('Next.js').check()
     const browser = page.getByRole('figure', { name: 'instrumentation-client.ts' })
     await browser.getByText("tunnel: '/monitoring?p=2&o=1&r=us'").waitFor()
-    const server = page.getByRole('figure', { name: 'sentry.server.config.ts' })
+    const server = page.getByRole('figure', { name: 'instrumentation.ts' })
     await server.getByText('TUNNEL_ORIGIN &&').waitFor()
+    await server.getByText('onRequestError').waitFor()
 
     await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), { status: 403 })
     await page.getByText('arrived, but was rejected (dsn-unknown).').waitFor()

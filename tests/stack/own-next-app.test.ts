@@ -1,4 +1,4 @@
-/** Next.js app that was set up by Sentry's documentation, with the changes of README.md. */
+/** Next.js app with the files of docs/nextjs.md. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -8,131 +8,112 @@ import { parseDsn } from '../../contract/dsn.ts'
 import { runStep } from '../../scripts/progress.mjs'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { startChromium } from '../support/browser/chromium.ts'
+import { startNginx } from '../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
 import { eventOf, hasItem } from '../support/sentry/received-request.ts'
 import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
-import { startSite } from '../support/site.ts'
+import { startTunnel } from '../support/tunnel/tunnel.ts'
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const [, NEXT_SNIPPET = ''] = /```ts\n(\/\/ instrumentation-client\.ts[\s\S]*?)```/.exec(README) ?? []
-const [, DSN = ''] = /dsn: '([^']+)'/.exec(NEXT_SNIPPET) ?? []
-const [, IN_BROWSER = ''] = /^ {2}(tunnel: '.+',)$/m.exec(NEXT_SNIPPET) ?? []
-const [, ORIGIN = ''] = /(^const \{ TUNNEL_ORIGIN[\s\S]+?)^Sentry/m.exec(NEXT_SNIPPET) ?? []
-const [, ON_SERVER = ''] = /^ {2}(tunnel: TUNNEL_ORIGIN .+,)$/m.exec(NEXT_SNIPPET) ?? []
+const PAGE = readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')
+/** Examples of the page that begin with the name of their file. */
+const EXAMPLES = Object.fromEntries(
+  [...PAGE.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```/gm)].map(([, file = '', text = '']) => [file, text]),
+)
+const [MATCHER = ''] = /^export const config = \{[\s\S]*?^\}/m.exec(PAGE) ?? []
+const [, DSN = ''] = /dsn: '([^']+)'/.exec(EXAMPLES['instrumentation-client.ts'] ?? '') ?? []
+/** Entry of `rewrites` in the recipe for development servers. */
+const [, REWRITE = ''] =
+  /return \[(.+)\]/.exec(readFileSync(join(ROOT, 'deploy/proxies/next.config.ts'), 'utf8')) ?? []
 
 const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 const FOLDER = join(ROOT, '.culvert/own-next-app')
 
-/** Files of the app before the changes. */
+/** Files of the app besides those of the page. */
 const APP: Record<string, string> = {
   'package.json': '{ "name": "shop", "private": true }',
-  'next.config.mjs': `
-    import { withSentryConfig } from '@sentry/nextjs/config'
-    const build = { sourcemaps: { disable: true }, silent: true, telemetry: false }
-    export default withSentryConfig({ turbopack: { root: ${JSON.stringify(ROOT)} } }, {
-      ...build,
-      tunnelRoute: '/monitoring',
-    })`,
-  'instrumentation.js': `
-    import * as Sentry from '@sentry/nextjs'
-    export const register = () => import('./sentry.server.config.js')
-    export const onRequestError = Sentry.captureRequestError`,
-  'sentry.server.config.js': `
-    import * as Sentry from '@sentry/nextjs'
-    Sentry.init({
-      dsn: '${DSN}',
-    })`,
-  'instrumentation-client.js': `
-    import * as Sentry from '@sentry/nextjs'
-    Sentry.init({
-      dsn: '${DSN}',
-    })
-    export const onRouterTransitionStart = Sentry.captureRouterTransitionStart`,
-  'app/layout.js': `
+  'app/layout.tsx': `
     export const metadata = { title: 'A shop', icons: 'data:,' }
-    export default ({ children }) => <html lang="en"><body>{children}</body></html>`,
-  'app/page.js': 'export default () => <h1>A shop</h1>',
-  'app/shelf/route.js': `
+    export default function Layout({ children }: { children: React.ReactNode }) {
+      return <html lang="en"><body>{children}</body></html>
+    }`,
+  'app/en/page.tsx': `
+    'use client'
+    import { useEffect, useState } from 'react'
+    export default function Page() {
+      const [state, setState] = useState('rendered')
+      useEffect(() => setState('hydrated'), [])
+      return <h1>{state}</h1>
+    }`,
+  'app/en/shelf/route.ts': `
     export const dynamic = 'force-dynamic'
     export function GET() { throw new Error('The shelf is empty') }`,
+  // A language for every path, as next-intl adds it.
+  'proxy.ts': `
+    import { type NextRequest, NextResponse } from 'next/server'
+    export function proxy(request: NextRequest) {
+      if (request.nextUrl.pathname.startsWith('/en')) return NextResponse.next()
+      return NextResponse.redirect(new URL('/en' + request.nextUrl.pathname, request.url))
+    }
+    ${MATCHER}`,
 }
 
-/** Lines that the changes add: one each, and at most the origin of the tunnel. */
-function change(app: Record<string, string>): Record<string, string> {
-  const addTunnel = (file: string, line: string) => app[file]?.replace(/(dsn: .+,)/, `$1\n${line}`) ?? ''
-  return {
-    ...app,
-    'next.config.mjs': app['next.config.mjs']?.replace(/^ *tunnelRoute.*$/m, '') ?? '',
-    'instrumentation-client.js': addTunnel('instrumentation-client.js', IN_BROWSER),
-    'sentry.server.config.js': addTunnel('sentry.server.config.js', ON_SERVER).replace(
-      /^ *Sentry\.init/m,
-      `${ORIGIN}Sentry.init`,
-    ),
+/** Writes the app. `tunnel` is the address to which the app rewrites the tunnel path itself. */
+async function write(tunnel: string): Promise<void> {
+  const config = `{
+    skipTrailingSlashRedirect: true,
+    turbopack: { root: ${JSON.stringify(ROOT)} },
+    async rewrites() { return [${REWRITE.replace('127.0.0.1:9090', tunnel)}] },
+  }`
+  const files: Record<string, string> = {
+    ...APP,
+    ...EXAMPLES,
+    'next.config.ts': String(EXAMPLES['next.config.ts'])
+      .replace('= {}', `= ${config}`)
+      .replace(', {})', ', { sourcemaps: { disable: true }, silent: true, telemetry: false })'),
   }
-}
-
-async function build(app: Record<string, string>): Promise<void> {
   await rm(FOLDER, { recursive: true, force: true })
-  for (const [file, text] of Object.entries(app)) {
+  for (const [file, text] of Object.entries(files)) {
     await mkdir(dirname(join(FOLDER, file)), { recursive: true })
     await writeFile(join(FOLDER, file), text)
   }
+}
+
+async function build(): Promise<void> {
   await runStep('Building a Next.js app of somebody else', [NODE, NEXT, 'build'], {
     cwd: FOLDER,
     env: { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' },
   })
 }
 
-async function startApp(port: number, tunnelOrigin: string) {
-  const program = startProgram(
-    'The app',
-    NODE,
-    [NEXT, 'start', FOLDER, '-H', '127.0.0.1', '-p', String(port)],
-    {
-      TUNNEL_ORIGIN: tunnelOrigin,
-      NODE_ENV: 'production',
-      NEXT_TELEMETRY_DISABLED: '1',
-    },
-  )
+async function startApp(command: 'start' | 'dev', port: number, tunnelOrigin: string) {
+  const program = startProgram('The app', NODE, [NEXT, command, FOLDER, '-p', String(port)], {
+    TUNNEL_ORIGIN: tunnelOrigin,
+    NODE_ENV: command === 'start' ? 'production' : 'development',
+    NEXT_TELEMETRY_DISABLED: '1',
+  })
   await program.line((line) => line.includes('Ready'), 60_000)
   return { [Symbol.asyncDispose]: program.kill }
 }
 
-it('A Next.js app with the changes of README.md reports errors of browser and server', {
-  ...requires('chromium', 'nginx'),
-  timeout: 300_000, // needs a build first
-}, async () => {
-  await build(change(APP))
+async function startShop() {
+  await using starting = new AsyncDisposableStack()
   const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
-  await using sentry = await startSentry({ tls: readCertificate(), projects: { 2: publicKey } })
+  const sentry = starting.use(await startSentry({ tls: readCertificate(), projects: { 2: publicKey } }))
   const reroute = { [`${host}:443`]: `127.0.0.1:${sentry.port}` }
-  const port = await freePort()
-  const env = { SENTRY_DSN: DSN, APP_URL: `http://127.0.0.1:${port}` }
-  await using site = await startSite({ env, reroute })
-  const url = `http://127.0.0.1:${site.port}`
-  await using _app = await startApp(port, site.innerUrl)
-  await using chromium = await startChromium()
-  await using visitor = await chromium.visitor()
+  const appPort = await freePort()
+  const env = { SENTRY_DSN: DSN, APP_URL: `http://127.0.0.1:${appPort}` }
+  const tunnel = starting.use(await startTunnel({ env: { SENTRY_DSN: DSN }, reroute }))
+  const tunnels = [`127.0.0.1:${tunnel.port}`]
+  const nginx = starting.use(await startNginx({ tunnels, web: '127.0.0.1:9', env })) // no web
+  await write(`127.0.0.1:${tunnel.port}`)
+  const chromium = starting.use(await startChromium())
+  const visitor = starting.use(await chromium.visitor())
   visitor.expectTrouble(/uncaught Error: The basket is empty/)
   visitor.expectTrouble(/500 \(Internal Server Error\)/)
-  visitor.expectTrouble(/ERR_NAME_NOT_RESOLVED/) // the connection check tries Sentry directly
   visitor.allowTrouble(/POST \S+\/monitoring\S* net::ERR_ABORTED/) // of a page that is left
-
-  await visitor.page.goto(url)
-  await visitor.page.evaluate(
-    () =>
-      void setTimeout(() => {
-        throw new Error('The basket is empty')
-      }),
-  )
-  expect(await reported('The basket is empty')).toMatchObject({ platform: 'javascript' })
-  await visitor.page.evaluate(() => fetch('/shelf').then((response) => response.text()))
-  expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
-  // The pages of web, an app of Next.js too, find their own scripts beside it.
-  await visitor.page.goto(`${url}/console/check`)
-  await visitor.page.getByRole('heading', { name: 'Checking what' }).waitFor({ state: 'detached' })
+  const started = starting.move()
 
   async function reported(message: string) {
     const received = await sentry.next(
@@ -141,4 +122,42 @@ it('A Next.js app with the changes of README.md reports errors of browser and se
     )
     return eventOf(received)
   }
+
+  return {
+    ...{ appPort, nginx },
+    /** Has browser and server fail in the page at `origin`, and expects that both are reported. */
+    async reportsFrom(origin: string): Promise<void> {
+      const { page } = visitor
+      await page.goto(origin)
+      expect(new URL(page.url()).pathname).toBe('/en')
+      await page.getByRole('heading', { name: 'hydrated' }).waitFor()
+      await page.evaluate(
+        () =>
+          void setTimeout(() => {
+            throw new Error('The basket is empty')
+          }),
+      )
+      expect(await reported('The basket is empty')).toMatchObject({ platform: 'javascript' })
+      await page.evaluate(() => fetch('/en/shelf').then((response) => response.text()))
+      expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}
+
+const SLOW = { ...requires('chromium', 'nginx'), timeout: 300_000 } // builds first
+
+it('A Next.js app with the files of docs/nextjs.md reports errors of browser and server', SLOW, async () => {
+  await using shop = await startShop()
+  const { nginx, appPort } = shop
+  await build()
+  await using _app = await startApp('start', appPort, nginx.innerUrl)
+  await shop.reportsFrom(nginx.url)
+  await shop.reportsFrom(`http://127.0.0.1:${appPort}`) // without nginx, the app rewrites the tunnel path
+})
+
+it('Its development server hydrates the page at localhost, and reports errors', SLOW, async () => {
+  await using shop = await startShop()
+  await using _app = await startApp('dev', shop.appPort, shop.nginx.innerUrl)
+  await shop.reportsFrom(`http://localhost:${shop.nginx.port}`)
 })

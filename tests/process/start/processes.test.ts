@@ -36,7 +36,7 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
   async function startedUp(env: Record<string, string> = {}): Promise<Command> {
     const site = await start(env)
-    await site.says(`Culvert runs at http://127.0.0.1:${port}`)
+    await site.says(`Culvert runs at http://${env.APP_URL ? 'localhost' : '127.0.0.1'}:${port}`)
     return site
   }
 

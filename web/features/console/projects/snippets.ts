@@ -58,14 +58,24 @@ export const FRAMEWORKS: readonly Framework[] = [
     name: 'Next.js',
     steps: ({ dsn, tunnelPath }) => [
       {
-        text: 'In the browser. Remove tunnelRoute from next.config.ts, since it overrides tunnel.',
+        text: 'In the browser. These files stand in the root of your app, or in src.',
         label: 'instrumentation-client.ts',
-        code: importOf('@sentry/nextjs') + initSnippet(dsn, tunnelPath),
+        code: `${importOf('@sentry/nextjs')}${initSnippet(dsn, tunnelPath)}\n\nexport const onRouterTransitionStart = Sentry.captureRouterTransitionStart`,
       },
       {
         text: 'On the server. Set TUNNEL_ORIGIN in the environment of your app: npm start prints it; in a service of Compose it is http://nginx:8081.',
-        label: 'sentry.server.config.ts',
-        code: `${importOf('@sentry/nextjs')}const { TUNNEL_ORIGIN } = process.env\nSentry.init({\n  dsn: '${dsn}',\n  tunnel: TUNNEL_ORIGIN && \`\${TUNNEL_ORIGIN}${urlFor(dsn, tunnelPath)}\`,\n})`,
+        label: 'instrumentation.ts',
+        code: `${importOf('@sentry/nextjs')}export function register() {\n  const { TUNNEL_ORIGIN } = process.env\n  Sentry.init({\n    dsn: '${dsn}',\n    tunnel: TUNNEL_ORIGIN && \`\${TUNNEL_ORIGIN}${urlFor(dsn, tunnelPath)}\`,\n  })\n}\n\nexport const onRequestError = Sentry.captureRequestError`,
+      },
+      {
+        text: 'Leave out the option tunnelRoute, which would override tunnel.',
+        label: 'next.config.ts',
+        code: "import { withSentryConfig } from '@sentry/nextjs/config'\nimport type { NextConfig } from 'next'\n\nconst nextConfig: NextConfig = {}\n\nexport default withSentryConfig(nextConfig, {})",
+      },
+      {
+        text: 'In development, open your app through Culvert at localhost, not at 127.0.0.1, where next dev refuses its scripts: add its address to Culvert’s .env.',
+        label: '.env of Culvert',
+        code: 'APP_URL=http://127.0.0.1:3000',
       },
     ],
   },
@@ -75,7 +85,7 @@ export const FRAMEWORKS: readonly Framework[] = [
     steps: ({ dsn, tunnelPath }) => [
       { text: 'Install the SDK.', label: 'Shell', code: 'npm install @sentry/react' },
       {
-        text: "Add this file, and make import '../setup/instrument' the first line of src/main.tsx.",
+        text: "Add this file, and make import './instrument' the first line of src/main.tsx.",
         label: 'src/instrument.ts',
         code: importOf('@sentry/react') + initSnippet(dsn, tunnelPath),
       },
