@@ -53,8 +53,9 @@ const APP: Record<string, string> = {
   'proxy.ts': `
     import { type NextRequest, NextResponse } from 'next/server'
     export function proxy(request: NextRequest) {
-      if (request.nextUrl.pathname.startsWith('/en')) return NextResponse.next()
-      return NextResponse.redirect(new URL('/en' + request.nextUrl.pathname, request.url))
+      const { pathname } = request.nextUrl
+      if (pathname.startsWith('/en')) return NextResponse.next()
+      return NextResponse.redirect(new URL(pathname === '/' ? '/en' : '/en' + pathname, request.url))
     }
     ${MATCHER}`,
 }
@@ -94,7 +95,12 @@ async function startApp(command: 'start' | 'dev', port: number, tunnelOrigin: st
     NEXT_TELEMETRY_DISABLED: '1',
   })
   await program.line((line) => line.includes('Ready'), 60_000)
-  return { [Symbol.asyncDispose]: program.kill }
+  return {
+    async [Symbol.asyncDispose]() {
+      process.kill(Number(program.pid), 'SIGTERM') // the server of `next dev` is a child, which would outlive SIGKILL
+      await program.exited
+    },
+  }
 }
 
 async function startShop() {
@@ -110,6 +116,7 @@ async function startShop() {
   await write(`127.0.0.1:${tunnel.port}`)
   const chromium = starting.use(await startChromium())
   const visitor = starting.use(await chromium.visitor())
+  const { page } = visitor
   visitor.expectTrouble(/uncaught Error: The basket is empty/)
   visitor.expectTrouble(/500 \(Internal Server Error\)/)
   visitor.allowTrouble(/POST \S+\/monitoring\S* net::ERR_ABORTED/) // of a page that is left
@@ -125,9 +132,8 @@ async function startShop() {
 
   return {
     ...{ appPort, nginx },
-    /** Has browser and server fail in the page at `origin`, and expects that both are reported. */
+    /** Opens the app at `origin`, and expects that an error of the page is reported. */
     async reportsFrom(origin: string): Promise<void> {
-      const { page } = visitor
       await page.goto(origin)
       expect(new URL(page.url()).pathname).toBe('/en')
       await page.getByRole('heading', { name: 'hydrated' }).waitFor()
@@ -138,6 +144,9 @@ async function startShop() {
           }),
       )
       expect(await reported('The basket is empty')).toMatchObject({ platform: 'javascript' })
+    },
+    /** Opens a route that throws, and expects that the error is reported. */
+    async reportsFromServer(): Promise<void> {
       await page.evaluate(() => fetch('/en/shelf').then((response) => response.text()))
       expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
     },
@@ -153,6 +162,7 @@ it('A Next.js app with the files of docs/nextjs.md reports errors of browser and
   await build()
   await using _app = await startApp('start', appPort, nginx.innerUrl)
   await shop.reportsFrom(nginx.url)
+  await shop.reportsFromServer()
   await shop.reportsFrom(`http://127.0.0.1:${appPort}`) // without nginx, the app rewrites the tunnel path
 })
 
@@ -160,4 +170,5 @@ it('Its development server hydrates the page at localhost, and reports errors', 
   await using shop = await startShop()
   await using _app = await startApp('dev', shop.appPort, shop.nginx.innerUrl)
   await shop.reportsFrom(`http://localhost:${shop.nginx.port}`)
+  await shop.reportsFromServer()
 })
