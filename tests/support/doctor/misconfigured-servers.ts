@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { buffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 
 /** Starts a server that accepts every post. */
 export const startOpenRelay = () =>
@@ -13,25 +13,6 @@ export const startOpenRelay = () =>
         .writeHead(200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' })
         .end('{}')
     })
-  })
-
-/** Starts a server that forwards bodies to the tunnel at `url` after it has read them as text. */
-export const startTextProxy = (url: string) =>
-  start(async (request, response) => {
-    const {
-      host,
-      connection,
-      'content-length': length,
-      'transfer-encoding': chunked,
-      ...headers
-    } = request.headers
-    const body = await text(request)
-    const answer = await fetch(`${url}${request.url}`, {
-      method: request.method ?? 'GET',
-      headers: headers as Record<string, string>,
-      ...(request.method === 'POST' && { body }),
-    })
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
   })
 
 export type Answer = { status: number; headers: Record<string, string>; body: string | Buffer }

@@ -1,12 +1,15 @@
-/** Entries for mirrors: what they hold, and a spool that is slow, fails or is full. */
+/** Entries for mirrors: what they hold, a mirror or a project that is away, and a spool that is slow, fails or is full. */
 
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { MirrorStatus, ReplicaStatus } from '../../../contract/admin-api.ts'
 import { addCounts, type Figures, noCounts } from '../../../contract/figures.ts'
+import type { Config } from '../../../tunnel/src/config/config.ts'
 import { isMirrorKey } from '../../../tunnel/src/pipeline/projects.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
-import { envelopeOf, type Part } from '../../support/envelopes.ts'
+import { envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
+import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
@@ -32,8 +35,15 @@ describe('An envelope of a project with a mirror', () => {
       MIRROR_DSN: `${sentry.dsn()}->${mirror.dsn()}`,
       UPSTREAM_LATE_MS: '100',
     }
-    return scope.use(await openTunnel({ env: { ...settings, ...env } }))
+    const adjust = (config: Config): Config => ({
+      ...config,
+      upstream: { ...config.upstream, answerMs: 1_000 },
+    })
+    return scope.use(await openTunnel({ env: { ...settings, ...env }, adjust }))
   }
+  /** Returns the statuses of the responses. */
+  const send = (tunnel: Tunnel, bodies: readonly Buffer[]) =>
+    Promise.all(bodies.map(async (body) => (await post(tunnel.url, { body })).status))
   const error = (n: number, message = 'hello') =>
     envelopeOf({ event_id: idOf(n), dsn: sentry.dsn() }, [event({ message })])
   const resultsOf = ({ services }: Tunnel) =>
@@ -51,9 +61,22 @@ describe('An envelope of a project with a mirror', () => {
     return { mirror: count(true), project: count(false) }
   }
 
+  const sessionOf = (n: number) => envelopeOf({ dsn: sentry.dsn() }, [session(n)])
+  const statusOf = async (tunnel: Tunnel): Promise<ReplicaStatus> => (await tunnel.admin('/status')).json()
+  const mirrorOf = async (tunnel: Tunnel): Promise<MirrorStatus> =>
+    (await statusOf(tunnel)).mirrors?.[0] ?? expect.unreachable('it has no mirror')
+  /** Resolves when nothing is pending. Advances the clock and the retries, because probes and retries are seconds apart. */
+  const drained = (tunnel: Tunnel) =>
+    until(async () => {
+      tunnel.advanceClock(1_000)
+      await tunnel.retry()
+      const pending = await pendingOf(tunnel)
+      return pending.mirror + pending.project === 0
+    })
+
   it('is delivered to both without removed items and with scrubbed payloads', async () => {
     const tunnel = await open({ SCRUB: 'default', FILTER_ERROR_MESSAGES: 'noise*' })
-    const parts = [event({ message: 'mail to jane@mail.example' }), session()]
+    const parts = [event({ message: 'mail to jane@mail.example' }), session(1)]
     const body = envelopeOf({ event_id: idOf(1), dsn: sentry.dsn() }, parts)
     await post(tunnel.url, { body: gzipSync(body), headers: { 'content-encoding': 'gzip', ...ADDRESS } })
     await post(tunnel.url, { body: error(2, 'noise in the line') })
@@ -214,6 +237,89 @@ describe('An envelope of a project with a mirror', () => {
     expect((await pendingOf(tunnel)).mirror).toBe(numbers.length)
   })
 
+  it('gets the same response while the mirror never answers, which gets everything later', async () => {
+    const tunnel = await open()
+    const untaken = new Set<Received>()
+    mirror.answer((received) => {
+      untaken.add(received)
+      return 'silent'
+    })
+    const numbers = Array.from({ length: 40 }, (_, n) => n)
+    expect(
+      await send(
+        tunnel,
+        numbers.map((n) => error(n)),
+      ),
+    ).toEqual(numbers.map(() => 200))
+    await mirror.next()
+    await send(tunnel, numbers.slice(20).map(sessionOf))
+    expect(sentry.requests).toHaveLength(60)
+    mirror.answer({})
+    await drained(tunnel)
+    const taken = mirror.requests.filter((received) => !untaken.has(received))
+    expect(
+      taken.map(({ decoded }) => String(decoded).replace(mirror.dsn(), sentry.dsn())).toSorted(),
+    ).toEqual(sentry.requests.map(({ decoded }) => String(decoded)).toSorted())
+  })
+
+  it('is forwarded to its project when the mirror declines everything', async () => {
+    const tunnel = await open()
+    mirror.answer({ status: 413, body: { detail: 'no' } })
+    expect(await send(tunnel, [error(1), error(2)])).toEqual([200, 200])
+    await until(async () => resultsOf(tunnel).declined === 2)
+    expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('is forwarded to its project when a firewall refuses the mirror, which the status shows', async () => {
+    const tunnel = await open()
+    mirror.answer({ status: 403, body: '<html>no</html>' })
+    expect(await send(tunnel, [error(1), error(2)])).toEqual([200, 200])
+    await until(async () => (await mirrorOf(tunnel)).upstream.refusals?.[0]?.status === 403)
+    expect((await pendingOf(tunnel)).mirror).toBe(2)
+    expect((await statusOf(tunnel)).upstreams.flatMap(({ refusals = [] }) => refusals)).toEqual([])
+    expect(sentry.requests).toHaveLength(2)
+  })
+
+  it('is not held back from one of both by a rate limit of the other', async () => {
+    const tunnel = await open()
+    mirror.once('limiting')
+    await send(tunnel, [error(1)])
+    await until(async () => (await mirrorOf(tunnel)).limits.length > 0)
+    expect(await send(tunnel, [error(2), sessionOf(2)])).toEqual([200, 200])
+    await mirror.next(({ header }) => header.event_id === undefined)
+    expect((await statusOf(tunnel)).limits).toEqual([])
+    expect((await pendingOf(tunnel)).mirror).toBe(2)
+
+    sentry.once('limiting')
+    await send(tunnel, [error(3)])
+    expect(await send(tunnel, [error(4)])).toEqual([429])
+    await until(async () => (await pendingOf(tunnel)).mirror === 4)
+  })
+
+  it('is delivered to the mirror while the project is away, and to both in the end', async () => {
+    const tunnel = await open()
+    await sentry.away()
+    const numbers = Array.from({ length: 20 }, (_, n) => n)
+    expect(
+      await send(
+        tunnel,
+        numbers.map((n) => error(n)),
+      ),
+    ).toEqual(numbers.map(() => 200))
+    await until(async () => mirror.requests.length === 20)
+    await sentry.back()
+    await drained(tunnel)
+    const idsOf = ({ requests }: Sentry) => requests.map(({ header }) => header.event_id).toSorted()
+    expect(idsOf(sentry)).toEqual(numbers.map(idOf))
+    expect(idsOf(mirror)).toEqual(numbers.map(idOf))
+  })
+
+  it('is rejected with the DSN of the mirror', async () => {
+    const tunnel = await open()
+    const { status, json } = await post(tunnel.url, { body: errorOf(mirror.dsn()) })
+    expect([status, json]).toEqual([403, expect.objectContaining({ code: 'dsn-unknown' })])
+  })
+
   /** Holds the puts of entries for the mirror back until `release`, or lets them fail. */
   function watchPuts({ services }: Tunnel) {
     const { store } = services.sentry.spool ?? {}
@@ -245,8 +351,8 @@ function event(payload: object): Part {
   return { header: { type: 'event', length: text.length }, payload: text }
 }
 
-function session(): Part {
-  return { header: { type: 'session' }, payload: '{"sid":"1"}' }
+function session(n: number): Part {
+  return { header: { type: 'session' }, payload: `{"sid":"${n}"}` }
 }
 
 function idOf(n: number): string {
