@@ -34,6 +34,8 @@ export type FigureCounts = {
   reach: Record<string, number>
   /** Errors from browsers that were delivered or spooled. */
   browser_errors: number
+  /** Requests of pages for `sdk.js`. */
+  sdk_loads: number
 }
 
 /** Envelopes that an upstream accepted at once, and the seconds until it responded. */
@@ -73,7 +75,15 @@ export const MAX_POINTS = 200
 export function noCounts(): FigureCounts {
   return {
     ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
-    ...{ durations: {}, upstreams: {}, mirrored: {}, vanished: 0, reach: {}, browser_errors: 0 },
+    ...{
+      durations: {},
+      upstreams: {},
+      mirrored: {},
+      vanished: 0,
+      reach: {},
+      browser_errors: 0,
+      sdk_loads: 0,
+    },
   }
 }
 

@@ -9,6 +9,7 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const GIB = 1024 * MIB
 const MILLION = 1_000_000
+const MAX_SILENCE = 24 * 60
 const MAX_DELIVERY_RATE = 10_000
 const milliseconds = is.integer('number of milliseconds', 10, 600_000)
 const rate = is.integer('number of envelopes a second', 0, MILLION)
@@ -185,6 +186,11 @@ export const TUNNEL = {
       [],
       'Destinations of [alerts](operations.md#alerts-without-prometheus), separated by spaces or commas: webhooks of Slack and Discord, `slack+https://…` and `discord+https://…` for compatible servers, other URLs for JSON, and `smtps://user:password@host/?from=…&to=…` for email. `smtp://` uses port 587, and STARTTLS if the server offers it; with a password, it requires it.',
       { defaultText: 'none', hasFile: true },
+    ),
+    SILENCE_MINUTES: setting(
+      is.integer('number of minutes', 0, MAX_SILENCE),
+      0,
+      'Time without a report after which the console and alerts tell of it, if pages have loaded `sdk.js` at least 20 times meanwhile. 0: never.',
     ),
     HEARTBEAT_URL: setting(
       heartbeatUrl,

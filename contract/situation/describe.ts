@@ -110,6 +110,7 @@ const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'figures-missing': undefined,
   'replicas-away': 'CulvertReplicaDown',
   paused: 'CulvertSpoolPaused',
+  silence: 'CulvertNoEnvelopes',
   storm: 'CulvertErrorStorm',
   'rate-limited': 'CulvertSentryLimitsErrors',
   mirror: 'CulvertMirrorBehind',
@@ -204,6 +205,8 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
           : ''
       return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
+    case 'silence':
+      return `No report for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
     case 'storm': {
       const { storm, others } = problem
       const more = others > 0 ? `, and ${formatQuantity(others, 'more storm')}` : ''
@@ -322,6 +325,8 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       const until = expiry === undefined ? '' : ` before ${clock.format(expiry)}`
       return `Act${until}: resume it on the page Spool.`
     }
+    case 'silence':
+      return 'Act: open a page of your site, and look at its requests to the tunnel path. A content security policy, a proxy or a filter in front of nginx may stop them; npm run doctor tests the way.'
     case 'storm':
       return problem.storm.mode === 'enforce'
         ? 'Act: fix the error, which the page Policies names. Beyond STORM_LIMIT, 1 in 100 is sent.'

@@ -6,6 +6,7 @@ import type { SpoolStatus } from '../spool.ts'
 import type { LastUpstreamError, LimitInForce, ProjectRefusal } from '../upstream.ts'
 import { type RecentLosses, recentLosses, sumLosses } from './losses.ts'
 import { findMajority, isDeclined, isTurnedAway, limitedErrors, type Majority } from './majorities.ts'
+import type { Silence } from './silence.ts'
 import { hostOf, type UpstreamView } from './upstreams.ts'
 
 /** Times are in milliseconds since 1970. */
@@ -33,6 +34,7 @@ export type Problem =
   | { kind: 'replicas-away'; name: string; others: number; since: number }
   /** `project` is absent when everything is paused. */
   | { kind: 'paused'; project?: string; others: number; since: number }
+  | ({ kind: 'silence' } & Silence)
   /** The largest of the storms. */
   | { kind: 'storm'; storm: ActiveStorm; others: number }
   /** `dropped`: errors, since the first of the minutes in a row in which some were. */
@@ -91,12 +93,13 @@ type ReplicaSet = {
   storms: readonly ActiveStorm[]
   /** Of the last minutes. */
   figures: FiguresReading
+  silence: Silence | undefined
   now: number
 }
 
 /** Returns the problems, the most severe first. */
 export function findProblems(set: ReplicaSet): Problem[] {
-  const { absent, upstreams, mirrors, spools, limits, storms, figures, now } = set
+  const { absent, upstreams, mirrors, spools, limits, storms, figures, silence, now } = set
   const losses = figures.figures && recentLosses(figures.figures)
   const upstream = findUpstreamProblem(upstreams)
   const files = spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0)
@@ -109,6 +112,7 @@ export function findProblems(set: ReplicaSet): Problem[] {
     ...(files > 0 ? [{ kind: 'damaged-file', files } as const] : []),
     ...findAbsence(absent),
     ...(figures.missing === undefined ? [] : [{ kind: 'figures-missing', text: figures.missing } as const]),
+    ...(silence ? [{ kind: 'silence', ...silence } as const] : []),
     ...findPauses(spools),
     ...findStorms(storms),
     ...findLimits(limits, figures),

@@ -239,7 +239,7 @@ function createSituation({
 >): SituationMonitor {
   const { config, sentry } = deps
   return new SituationMonitor({
-    ...{ ...deps, state: sentry.spool.store.state },
+    ...{ ...deps, state: sentry.spool.store.state, silenceMs: config.silenceMs },
     storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
     describe: () => describeForwarding(deps),
   })

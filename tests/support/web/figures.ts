@@ -28,7 +28,7 @@ export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): Figu
       mirrored: {},
       vanished: 0,
     },
-    ...{ reach: {}, browser_errors: 0, ...parts },
+    ...{ reach: {}, browser_errors: 0, sdk_loads: 0, ...parts },
   }
 }
 

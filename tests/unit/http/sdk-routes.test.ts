@@ -42,6 +42,17 @@ describe('A tunnel with an SDK', () => {
     })
   })
 
+  it('counts the requests of pages for the loader', async () => {
+    const { counters } = tunnel.services
+    const before = counters.figures().sdk_loads
+    await get('/monitoring/sdk.js')
+    await get('/monitoring/sdk.js?p=2')
+    await get('/monitoring/sdk.js', { method: 'HEAD' })
+    await get('/monitoring/sdk.js?p=99')
+    await get(FILE)
+    expect(counters.figures().sdk_loads).toBe(before + 2)
+  })
+
   it('serves the loader of the project that the query names', async () => {
     expect((await get('/monitoring/sdk.js?p=2')).text).toContain('https://two@sentry.example/2')
   })

@@ -363,6 +363,7 @@ describe('findProblems', () => {
     limits: [],
     storms: [],
     figures: { figures: figuresOf() },
+    silence: undefined,
     now: NOW,
   }
   const closed = { origin: 'https://s', open: [], closed: ['a'], hasResponded: true, refusals: [] }

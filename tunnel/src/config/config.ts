@@ -90,6 +90,8 @@ export function readConfig(env: Environment) {
     /** Encoding of bodies for Sentry that have arrived uncompressed. */
     upstreamEncoding: forward ? upstreamEncoding : 'off',
     alerts: { targets: settings.read('ALERT_URL'), heartbeat: settings.read('HEARTBEAT_URL') },
+    /** Time without a report that is a problem; 0 for none. */
+    silenceMs: settings.read('SILENCE_MINUTES') * 60_000,
     /** Additional certificate authorities. */
     caFile: settings.read('CA_FILE'),
     ...itemSizesFor(shared.maxEnvelopeBytes),

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { OriginSet } from 'contract/origins'
 import { Rejection } from 'contract/rejections'
+import type { Counters } from '../observe/counters.ts'
 import type { Project, Projects } from '../pipeline/projects.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
 import type { Sdk } from '../sdk/sdk.ts'
@@ -15,6 +16,7 @@ export type SdkDeps = {
   /** Bundles of other releases. */
   sharedBundles: Pick<SharedBundles, 'read'> | undefined
   projects: Projects
+  counters: Pick<Counters, 'countSdkLoad'>
   allowedOrigins: OriginSet
 }
 
@@ -26,6 +28,7 @@ const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
 export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
   if (!sdk) throw new Rejection('sdk-missing')
   const content = sdk.loader(projectOf(incoming, deps))
+  if (incoming.method === 'GET') deps.counters.countSdkLoad()
   return withOriginHeaders(respondWith(content, incoming.headers, MINUTES), incoming, deps.allowedOrigins)
 }
 

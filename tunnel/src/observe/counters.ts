@@ -135,6 +135,8 @@ export class Counters {
     ['policy', 'mode', 'project'],
     newCount,
   )
+  /** Requests of pages for `sdk.js`. */
+  sdkLoads = 0
   readonly reach = new Table<{ result: ReachResult; project: string }, Count>(['result', 'project'], newCount)
   readonly #now: () => number
   /** Origin of the upstream, by project. */
@@ -179,6 +181,11 @@ export class Counters {
     this.reach.at(result, project).count++
   }
 
+  countSdkLoad(): void {
+    this.revision++
+    this.sdkLoads++
+  }
+
   /** Counts an envelope for a mirror, by its `host/project`. */
   countMirrored(mirror: string, result: MirrorResult): void {
     this.revision++
@@ -209,6 +216,7 @@ export class Counters {
     for (const { labels, count } of this.finalOutcomes.all)
       addTo(figures.final_outcomes, labels.final_outcome, count)
     for (const { count } of this.resent.all) figures.resent += count
+    figures.sdk_loads = this.sdkLoads
     for (const { labels, count } of this.reach.all) addTo(figures.reach, labels.result, count)
     for (const { labels, count } of this.items.all)
       addTo(figures.items, `${labels.type}:${labels.outcome}`, count)

@@ -148,6 +148,9 @@ function listOtherCounters({ counters, upstreams }: MetricsDeps): Metric[] {
     counter('culvert_reach_tests_total', 'Reach tests of browsers, with `REACH_SAMPLE_RATE`.', () =>
       countsOf(counters.reach),
     ),
+    counter('culvert_sdk_loads_total', 'Requests of pages for sdk.js.', () => [
+      { labels: {}, value: counters.sdkLoads },
+    ]),
     counter('culvert_browser_errors_total', 'Errors from browsers that Sentry or the spool accepted.', () =>
       counters.envelopes.all
         .filter(({ browserErrors }) => browserErrors > 0)

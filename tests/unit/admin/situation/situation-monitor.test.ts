@@ -40,7 +40,7 @@ function startSite() {
       breaker: { open: false, since: 0 },
     }
     const monitor = new SituationMonitor({
-      ...{ state, replica, storms: () => [], now: () => now },
+      ...{ state, replica, storms: () => [], silenceMs: 30 * MINUTE, now: () => now },
       describe: async () => ({ limits: [], upstreams: [upstream], spool: { ...spool } }),
       history: {
         read: async () => {
@@ -169,6 +169,20 @@ describe('The situation', () => {
       week: { losses: { unavailable: 3 } },
     })
     expect([...a.monitor.kinds()]).toEqual(['losing'])
+  })
+
+  it('is degraded while pages load the SDK and no report arrives', async () => {
+    const site = startSite()
+    const a = site.open('a')
+    const points = [pointAt(0), pointAt(5, { sdk_loads: 12 }), pointAt(8, { sdk_loads: 9 })]
+    site.count(figuresOf(points, { to: 30 * MINUTE }))
+    expect(await a.look()).toMatchObject({
+      state: 'degraded',
+      problems: [{ kind: 'silence', since: 0, minutes: 30, loads: 21 }],
+    })
+    site.count(figuresOf([...points, pointAt(9, { received: 1 })], { to: 30 * MINUTE }))
+    site.pass(30)
+    expect(await a.look()).toMatchObject({ state: 'ok', problems: [] })
   })
 
   it('misses a replica that was killed, but not before this one has run for a minute', async () => {

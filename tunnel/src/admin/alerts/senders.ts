@@ -8,7 +8,7 @@ import { upstreamErrorOf } from '../../forward/upstream/upstream-errors.ts'
 import { type Alert, SendError } from './alert.ts'
 import type { sendMail } from './email.ts'
 
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 8_000
 const CONNECT_MS = 5_000
 const MAX_DISCORD = 2_000 // characters of a message
 

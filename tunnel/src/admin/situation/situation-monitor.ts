@@ -8,6 +8,7 @@ import {
   findProblems,
   type Problem,
 } from 'contract/situation/problems'
+import { findSilence, type Silence } from 'contract/situation/silence'
 import { type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
@@ -37,6 +38,8 @@ export type SituationDeps = {
   describe: () => Promise<ForwardingStatus>
   storms: () => ActiveStorm[]
   history: Pick<History, 'read'>
+  /** Time without a report that is a problem; 0 for none. */
+  silenceMs: number
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -51,6 +54,7 @@ const WAIT_MS = 700
 const STORE_MS = 1_000
 const RECENT_MS = 15 * MINUTE_MS
 const WEEK_FRESH_MS = MINUTE_MS
+const SILENCE_FRESH_MS = 20_000
 /** A replica that computes less often has slept. */
 const AWAKE_MS = 20_000
 /** Replicas that start or wake up together do so within this time. */
@@ -69,6 +73,7 @@ export class SituationMonitor {
   #last: { at: number; situation: Situation } | undefined
   #awakeSince = 0
   #week: { at: number; recentLosses: number; week: Week } | undefined
+  #silence: { at: number; silence: Silence | undefined } | undefined
   /** Record as of the last observation. */
   #recorded: IncidentRecord | undefined
 
@@ -127,7 +132,7 @@ export class SituationMonitor {
       mirrors: upstreamsOf(mirroring),
       spools: [spool],
       storms: [...reports.values()].flatMap((each) => each.storms),
-      ...{ limits: own.limits, figures, now: now() },
+      ...{ limits: own.limits, figures, silence: await this.#readSilence(), now: now() },
     })
     const week = await this.#readWeek(figures)
     await this.#record(problems, spool.envelopes).catch(() => undefined) // the store is slow or fails
@@ -194,6 +199,17 @@ export class SituationMonitor {
 
   #readRecent(): Promise<FiguresReading> {
     return this.#read(RECENT_MS)
+  }
+
+  /** Returns the silence, some seconds old at most; `undefined` while the figures cannot be read. */
+  async #readSilence(): Promise<Silence | undefined> {
+    const { silenceMs, now } = this.#deps
+    if (silenceMs === 0) return undefined
+    if (this.#silence && now() - this.#silence.at < SILENCE_FRESH_MS) return this.#silence.silence
+    const { figures } = await this.#read(silenceMs)
+    const silence = figures && findSilence(figures)
+    this.#silence = { at: now(), silence }
+    return silence
   }
 
   /** Reads the losses of the week again when some were added, and once a minute. */

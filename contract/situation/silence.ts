@@ -1,0 +1,19 @@
+/** Silence: pages load the SDK, and no report arrives. */
+
+import type { Figures } from '../figures.ts'
+
+/** `loads`: of `sdk.js` since then. */
+export type Silence = { since: number; minutes: number; loads: number }
+
+/** Fewer say nothing: a few browsers may block reports, or leave at once. */
+const MIN_LOADS = 20
+
+/** Returns the silence when no replica has received an envelope in the whole range, although pages have loaded the SDK. Replicas have to have counted since its begin. */
+export function findSilence({ from, to, step, points }: Figures): Silence | undefined {
+  const [first] = points
+  const hasReport = points.some(({ received }) => received > 0)
+  if (!first || first.time > from + step || hasReport) return undefined
+  const loads = points.reduce((sum, { sdk_loads }) => sum + sdk_loads, 0)
+  const minutes = Math.round((to - from) / 60_000)
+  return loads < MIN_LOADS ? undefined : { since: from, minutes, loads }
+}
