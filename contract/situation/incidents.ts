@@ -38,7 +38,8 @@ export function isIncident({ kind }: Problem): boolean {
 export function describeIncident(incident: Incident, format: (time: number) => string): string {
   const { state, since, until, kinds, detail, delivered_late: late, lost, is_counting } = incident
   const word = state === 'outage' ? 'Outage' : 'Degraded'
-  const time = until === undefined ? `since ${format(since)}` : `${format(since)}–${format(until)}`
+  const [from, to] = [format(since), until === undefined ? undefined : format(until)]
+  const time = to === undefined ? `since ${from}` : from === to ? from : `${from}–${to}`
   const names = kinds.flatMap((kind) => NAMES[kind] ?? []).join(', ')
   if (kinds.includes('gap')) return `${word} ${time}: ${names}; reports sent then are not counted.`
   const cause = detail === undefined ? names : `${names} (${detail})`

@@ -69,7 +69,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
 
     const told =
-      /Outage \d\d:\d\d–\d\d:\d\d: Sentry unreachable \(no connection: ECONNREFUSED\)\. 20 delivered late, 0 lost\.$/
+      /Outage \d\d:\d\d(?:–\d\d:\d\d)?: Sentry unreachable \(no connection: ECONNREFUSED\)\. 20 delivered late, 0 lost\.$/
     await banner.getByText(told).waitFor()
     await page.locator('summary', { hasText: 'Incidents' }).click()
     await page.getByRole('list', { name: 'Incidents, newest first' }).getByText(told).waitFor()

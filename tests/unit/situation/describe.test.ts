@@ -272,6 +272,7 @@ describe('The last incident', () => {
     const text =
       'Last incident: Outage 07:09–07:11: Sentry unreachable (HTTP 503). 1,677 delivered late, 0 lost.'
     expect(calm(incident, { ...incident, detail: 'HTTP 500' })).toBe(text)
+    expect(calm({ ...incident, until: SEVEN + 1 })).toContain('Outage 07:09: Sentry unreachable')
     const old = { ...incident, until: NOW - 25 * HOUR }
     expect(calm(old)).toBeUndefined()
   })

@@ -32,8 +32,9 @@ const BEAT_MS = 9_000
 const SILENT_MS = 25_000
 /** Time for which an absent replica is missed. */
 const MISSED_MS = 60 * 60_000
-/** Upstreams and refusals in a report: those with problems come first. */
-const MAX_LISTED = 20
+/** Upstreams in a report, those with problems first, refusals of each, and storms: at most some 30 KB. */
+const MAX_UPSTREAMS = 10
+const MAX_REFUSALS = 3
 const MAX_STORMS = 5
 /** Properties that change with each attempt. */
 const VOLATILE = new Set(['last', 'count', 'next_probe', 'seen', 'sent'])
@@ -41,6 +42,7 @@ const VOLATILE = new Set(['last', 'count', 'next_probe', 'seen', 'sent'])
 export class ReplicaReports {
   readonly #deps: ReplicaReportsDeps
   readonly #map: SharedMap<ReplicaReport>
+  #isRemoved = false
   #written = { text: '', at: Number.NEGATIVE_INFINITY }
 
   constructor(deps: ReplicaReportsDeps) {
@@ -53,7 +55,8 @@ export class ReplicaReports {
     const { replica, now } = this.#deps
     const report = boundReport(own)
     const text = JSON.stringify(report, (name, value) => (VOLATILE.has(name) ? undefined : value))
-    if (text === this.#written.text && now() - this.#written.at < BEAT_MS) return this.#map.read()
+    const isKnown = text === this.#written.text && now() - this.#written.at < BEAT_MS
+    if (isKnown || this.#isRemoved) return this.#map.read()
     const at = now()
     const entries = await this.#map.update((all) =>
       all.set(replica, { value: report, until: at + MISSED_MS }),
@@ -62,8 +65,9 @@ export class ReplicaReports {
     return entries
   }
 
-  /** Removes the own report: the replica stops, and is not missed. */
+  /** Removes the own report for good: the replica stops, and is not missed. */
   async remove(): Promise<void> {
+    this.#isRemoved = true
     await this.#map.update((all) => all.delete(this.#deps.replica))
   }
 }
@@ -113,8 +117,8 @@ function boundUpstreams(upstreams: readonly UpstreamState[]): UpstreamState[] {
     Number(breaker.open) * 2 + Math.sign(refusals.length)
   return upstreams
     .toSorted((a, b) => worst(b) - worst(a))
-    .slice(0, MAX_LISTED)
-    .map((upstream) => ({ ...upstream, refusals: upstream.refusals.slice(0, MAX_LISTED) }))
+    .slice(0, MAX_UPSTREAMS)
+    .map((upstream) => ({ ...upstream, refusals: upstream.refusals.slice(0, MAX_REFUSALS) }))
 }
 
 function isReport(value: unknown): value is ReplicaReport {
