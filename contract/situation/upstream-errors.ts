@@ -30,7 +30,12 @@ export function remedyOfDecline(status: number): string {
 /** Names an error briefly: "HTTP 500", "TLS: CERT_HAS_EXPIRED", "invalid response: HTTP 200". Without an error, the responses were late. */
 export function nameUpstreamError(error: LastUpstreamError | undefined): string {
   if (!error) return 'too slow'
-  const detail = error.status === undefined ? error.code : `HTTP ${error.status}`
+  const detail = error.status === undefined ? codeOf(error) : `HTTP ${error.status}`
   if (error.status !== undefined && error.class !== 'response') return `HTTP ${error.status}`
   return detail === undefined ? NAMES[error.class] : `${NAMES[error.class]}: ${detail}`
+}
+
+/** Returns the code for people: those of undici (`UND_ERR_SOCKET`) say no more than the class. */
+export function codeOf({ code }: LastUpstreamError): string | undefined {
+  return code?.startsWith('UND_ERR_') ? undefined : code
 }

@@ -74,7 +74,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
       .filter({ hasText: /5,00[0-2] in all/ })
       .waitFor()
     const times = chartOf(page, 'Response time')
-    await times.getByText('Values by 10 minutes').click()
+    await times.getByText('Show as table').click()
     for (const minutes of SPANS) {
       await rowOf(times, minutes).waitFor()
       const cells = () => rowOf(times, minutes).locator('td').allTextContents()
@@ -114,7 +114,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     await using visitor = await consoleSite.operator('?range=24h')
     const { page } = visitor
     const chart = chartOf(page, 'Envelopes by outcome')
-    await chart.getByText('Values by 10 minutes').click()
+    await chart.getByText('Show as table').click()
     await rowOf(chart, 110).getByRole('link').waitFor()
     await chart.getByRole('slider').focus()
     await page.keyboard.press('Enter')

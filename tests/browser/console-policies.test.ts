@@ -38,8 +38,10 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
       .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/^identical errors\s+Storms/))
     await expect
-      .poll(() => panel('Policies').innerText())
-      .toMatch(/Scrubbing[\s\S]*observes[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/)
+      .poll(() => panel('What is on').innerText())
+      .toMatch(
+        /Scrubbing[\s\S]*observes[\s\S]*Would remove[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
+      )
     const secret = '<img src=x> jane@mail.example'
     const payload = JSON.stringify({ message: secret })
     const body = envelopeOf({ dsn: policySite.sentry.dsn() }, [{ header: { type: 'event' }, payload }])

@@ -265,7 +265,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
   async function sumsOf(page: Page, title: string): Promise<Record<string, number>> {
     const drawn = page.getByRole('figure').filter({ hasText: title })
     const minutes = drawn.getByRole('table', { name: `${title}, by minute` })
-    if ((await minutes.count()) === 0) await drawn.getByText('Values by minute').click()
+    if ((await minutes.count()) === 0) await drawn.getByText('Show as table').click()
     const rows = await minutes.getByRole('row').all()
     const [names = [], ...figures] = await Promise.all(
       rows.map(async (row) => (await row.locator('th, td').allTextContents()).slice(1)),

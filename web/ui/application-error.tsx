@@ -24,6 +24,11 @@ export function ApplicationError({ side, host, digest, eventId }: Props) {
         {`Application error: a ${side}-side exception has occurred while loading ${host} (see the ${WHERE_TO_LOOK[side]} for more information).`}
       </p>
       {digest && <p className="mt-3 font-mono text-note text-quiet">Digest: {digest}</p>}
+      {digest && (
+        <p className="mt-3 text-note text-quiet">
+          If it happens again, tell the operators of this site, and quote the digest {digest}.
+        </p>
+      )}
       {eventId && (
         <p className="mt-3 flex flex-wrap items-center gap-3 text-note text-quiet">
           <span>Event ID for support: {eventId}</span>

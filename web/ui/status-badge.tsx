@@ -79,11 +79,13 @@ type LabelProps = {
   outcome: OutcomeName
   /** Default: the name of the outcome. */
   label?: string
+  /** Number of envelopes. Without any, the outcome has no colour. */
+  count?: number | undefined
 }
 
 /** Inline form, for lines and tables. */
-export function OutcomeLabel({ outcome, label = outcomeLabel(outcome) }: LabelProps) {
-  const state = OUTCOME_STATES[outcome]
+export function OutcomeLabel({ outcome, label = outcomeLabel(outcome), count }: LabelProps) {
+  const state = count === 0 ? 'idle' : OUTCOME_STATES[outcome]
   return (
     <span className={`inline-flex items-center gap-1.5 align-middle whitespace-nowrap ${STATE_TEXT[state]}`}>
       <StateMark state={state} className="size-3.5" />

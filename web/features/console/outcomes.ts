@@ -4,10 +4,22 @@ import type { FinalOutcome, Outcome } from 'contract/admin-api'
 
 export { FINAL_OUTCOMES, OUTCOMES } from 'contract/admin-api'
 
-/** Returns the label of a data category. Envelopes that are not parsed or have only client reports have none. */
+/** Names of data categories and types of items that users know by another word. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['none', 'no category'], // envelopes that are not parsed or have only client reports
+  ['log', 'logs'],
+  ['log_item', 'logs'],
+  ['trace_metric', 'metrics'],
+  ['raw_security', 'CSP report'],
+])
+
+/** Returns the label of a data category. */
 export function categoryLabel(category: string): string {
-  return category === 'none' ? 'no category' : category
+  return NAMES.get(category) ?? category.replaceAll('_', ' ')
 }
+
+/** Returns the label of an item's type. */
+export const typeLabel = categoryLabel
 
 export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',

@@ -18,19 +18,39 @@ export type Place =
   | 'setup'
   | 'docs'
 
-export const PLACES: { place: Place; href: string; name: string }[] = [
-  { place: 'overview', href: CONSOLE, name: 'Overview' },
-  { place: 'feed', href: `${CONSOLE}/live-feed`, name: 'Live feed' },
-  { place: 'find', href: `${CONSOLE}/find`, name: 'Find' },
-  { place: 'rejections', href: `${CONSOLE}/rejections`, name: 'Rejections' },
-  { place: 'policies', href: `${CONSOLE}/policies`, name: 'Policies' },
-  { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
-  { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
-  { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
-  { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
-  { place: 'setup', href: SETUP, name: 'Set-up' },
-  { place: 'docs', href: DOCS, name: 'Documentation' },
+type Link = { place: Place; href: string; name: string }
+
+/** Pages by what an operator wants: to see what happens, to read what is stored, and to change how Culvert works. */
+export const PLACE_GROUPS: { name: string; places: Link[] }[] = [
+  {
+    name: 'Traffic',
+    places: [
+      { place: 'overview', href: CONSOLE, name: 'Overview' },
+      { place: 'feed', href: `${CONSOLE}/live-feed`, name: 'Live feed' },
+      { place: 'rejections', href: `${CONSOLE}/rejections`, name: 'Rejections' },
+    ],
+  },
+  {
+    name: 'Reports',
+    places: [
+      { place: 'inbox', href: `${CONSOLE}/inbox`, name: 'Inbox' },
+      { place: 'spool', href: `${CONSOLE}/spool`, name: 'Spool' },
+      { place: 'find', href: `${CONSOLE}/find`, name: 'Find' },
+    ],
+  },
+  {
+    name: 'Operation',
+    places: [
+      { place: 'projects', href: `${CONSOLE}/projects`, name: 'Projects' },
+      { place: 'policies', href: `${CONSOLE}/policies`, name: 'Policies' },
+      { place: 'replicas', href: `${CONSOLE}/replicas`, name: 'Replicas' },
+      { place: 'setup', href: SETUP, name: 'Set-up' },
+      { place: 'docs', href: DOCS, name: 'Documentation' },
+    ],
+  },
 ]
+
+export const PLACES = PLACE_GROUPS.flatMap(({ places }) => places)
 
 /** Query parameters of a page, in the order of its address. */
 export type Query = Record<string, string | string[] | undefined>

@@ -1,5 +1,6 @@
 /** Errors of delivery attempts in sentences. */
 
+import { codeOf } from 'contract/situation/upstream-errors'
 import type { LastUpstreamError, ReceiptUpstreamError, UpstreamErrorClass } from 'contract/upstream'
 import { formatMinute, formatQuantity } from '../../lib/format.ts'
 
@@ -19,7 +20,7 @@ const SENTENCES: Record<UpstreamErrorClass, (host: string) => string> = {
 
 /** Returns the class as a sentence, with the code or the status. */
 export function describeUpstreamError(host: string, error: LastUpstreamError): string {
-  const detail = error.status ?? error.code
+  const detail = error.status ?? codeOf(error)
   return `${SENTENCES[error.class](host)}${detail === undefined ? '' : ` (${detail})`}`
 }
 

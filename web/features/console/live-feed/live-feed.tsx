@@ -11,7 +11,7 @@ import { Choice } from '../../../ui/choice.tsx'
 import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
 import { stateLabel } from '../../../ui/states.ts'
 import { LiveIndicator, type StreamState, useEventStream } from '../live-data.tsx'
-import { FINAL_OUTCOMES, OUTCOMES } from '../outcomes.ts'
+import { FINAL_OUTCOMES, OUTCOMES, typeLabel } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
 import { type FeedEvent, FeedRows, MAX_ROWS, type Row } from './feed-rows.ts'
 import {
@@ -206,6 +206,12 @@ function useFeed(settings: { isPaused: boolean }): FeedState {
   return { rows: rows.all(), options: rows.filterOptions(), state }
 }
 
+/** Returns the label of a filter's value. */
+function labelIn(name: string, value: string): string {
+  if (name === 'outcome') return stateLabel(value)
+  return name === 'type' ? typeLabel(value) : value
+}
+
 type FormProps = { filter: FeedFilter; options: FilterOptions; onChange: (filter: FeedFilter) => void }
 
 const OUTCOME_NAMES = [...new Set<string>([...OUTCOMES, ...FINAL_OUTCOMES])]
@@ -214,7 +220,7 @@ const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange 
   const [isShown, setShown] = useState(false)
   const onSet = (name: FilterName, value: string) => onChange({ ...filter, [name]: value })
   const { from: _, to: __, ...named } = filter
-  const set = Object.entries(named).map(([name, value]) => (name === 'outcome' ? stateLabel(value) : value))
+  const set = Object.entries(named).map(([name, value]) => labelIn(name, value))
   const controlled = (name: FilterName) => ({
     chosen: filter[name],
     onChange: ({ target }: ChangeEvent<HTMLSelectElement>) => onSet(name, target.value),
@@ -235,7 +241,7 @@ const FeedFilterForm = memo(function FeedFilterForm({ filter, options, onChange 
         <Choice label="Outcome" values={OUTCOME_NAMES} labelOf={stateLabel} {...controlled('outcome')} />
         <Choice label="Reason" values={options.reason} {...controlled('reason')} />
         <Choice label="Project" values={options.project} {...controlled('project')} />
-        <Choice label="Item" values={options.type} {...controlled('type')} />
+        <Choice label="Item" values={options.type} labelOf={typeLabel} {...controlled('type')} />
         <Choice label="SDK" values={options.sdk} {...controlled('sdk')} />
         <label className="grid grid-cols-1 gap-1 text-quiet">
           Text

@@ -15,7 +15,7 @@ import { Copyable } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/panel.tsx'
 import { OutcomeBadge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { MEANINGS } from '../outcomes.ts'
+import { MEANINGS, typeLabel } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
 import { describeReceiptError } from '../upstream-errors.ts'
@@ -135,7 +135,7 @@ function Items({ items }: Pick<Receipt, 'items'>) {
   const isSomeRemoved = items.some((item) => item.discard_reason)
   const rows = items.map(({ type, count = 1, bytes, discard_reason: reason }) => ({
     key: `${type} ${reason}`,
-    cells: [type, count, formatBytes(bytes), ...(isSomeRemoved ? [reason] : [])],
+    cells: [typeLabel(type), count, formatBytes(bytes), ...(isSomeRemoved ? [reason] : [])],
   }))
   const columns = isSomeRemoved ? [...ITEM_COLUMNS, { name: 'Removed' }] : ITEM_COLUMNS
   return <Table label="Items" columns={columns} rows={rows} />
@@ -201,7 +201,7 @@ function Related({ receipt: { event_id: eventId }, related, onOpen }: RelatedPro
 }
 
 function typesOf({ items }: Receipt): string {
-  return items.map(({ type }) => type).join(', ') || 'not parsed'
+  return items.map(({ type }) => typeLabel(type)).join(', ') || 'not parsed'
 }
 
 function RequestTimeline({ receipt }: { receipt: Receipt }) {

@@ -16,6 +16,7 @@ import { formatBytes, formatCount, formatDuration, formatTime } from '../../../l
 import { Empty } from '../../../ui/panel.tsx'
 import { stateLabel } from '../../../ui/states.ts'
 import { OutcomeLabel, StateMark } from '../../../ui/status-badge.tsx'
+import { typeLabel } from '../outcomes.ts'
 import { type FeedNotice, keyOf, type Row } from './feed-rows.ts'
 
 const ROW_PX = 40
@@ -222,7 +223,9 @@ function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }: Receip
       <span className="text-quiet tabular-nums">{formatTime(time)}</span>
       <OutcomeLabel outcome={shown} label={stateLabel(shown)} />
       <span className="truncate">
-        {items.map(({ type, count }) => (count ? `${type} ×${count}` : type)).join(', ') || 'not parsed'}
+        {items
+          .map(({ type, count }) => (count ? `${typeLabel(type)} ×${count}` : typeLabel(type)))
+          .join(', ') || 'not parsed'}
         {reason && <span className="text-quiet"> · {reason}</span>}
         {finalOutcome && (
           <span className="text-quiet"> · spooled for {formatDuration(finalOutcome.waited_ms)}</span>

@@ -222,7 +222,7 @@ function ChartTable({ title, spans, lines, range, format }: TableProps) {
     })
   return (
     <details className="text-note" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Values by {step}</summary>
+      <summary className="inline-block min-h-6 text-quiet hover:text-accent">Show as table</summary>
       {isOpen && (
         <div
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area has to be reachable by keyboard

@@ -13,6 +13,7 @@ import {
   formatQuantity,
   rateUnit,
 } from '../../../lib/format.ts'
+import { OUTCOME_STATES } from '../../../ui/states.ts'
 import { OutcomeLabel, StateMark } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
 import { type DurationPercentiles, percentilesOf, sumByName } from '../figures/figure-sums.ts'
@@ -93,6 +94,9 @@ function Branches({ overview, numbers, format }: BranchesProps) {
   const isInbox = isResponding && upstreams.length === 0
   const sumOf = (read: 'counts' | 'rates') =>
     numbers && NOT_DELIVERED.reduce((sum, outcome) => sum + (numbers[read][outcome] ?? 0), 0)
+  const isLosing = NOT_DELIVERED.some(
+    (outcome) => OUTCOME_STATES[outcome] === 'bad' && (numbers?.rates[outcome] ?? 0) > 0,
+  )
   return (
     <>
       {isInbox && (
@@ -116,7 +120,7 @@ function Branches({ overview, numbers, format }: BranchesProps) {
       <Edge
         isFork
         rate={sumOf('rates')}
-        tone="text-drop"
+        tone={isLosing ? 'text-bad' : 'text-drop'}
         above={<NotDeliveredRates {...{ numbers, format }} />}
       />
       <Stop>
@@ -403,7 +407,8 @@ function OutcomeRate({ outcome, rate = 0, count, format }: OutcomeRateProps) {
   const total = count === undefined ? UNKNOWN : count > 0 ? formatCount(count) : 'none'
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <OutcomeLabel outcome={outcome} /> {rate > 0 ? format(rate) : total}
+      <OutcomeLabel outcome={outcome} count={rate > 0 ? undefined : count} />{' '}
+      {rate > 0 ? format(rate) : total}
     </span>
   )
 }

@@ -11,6 +11,7 @@ import {
   sumByName,
 } from '../figures/figure-sums.ts'
 import type { Range } from '../figures/range.ts'
+import { typeLabel } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
 
 const COLUMNS = [
@@ -47,7 +48,7 @@ export function ItemTypes({ figures, now, range }: Props) {
         href={`/console/live-feed?type=${type}`}
         className="inline-flex min-h-6 items-center text-ink no-underline hover:underline"
       >
-        {type}
+        {typeLabel(type)}
       </a>,
       <Sparkline key="counts" spans={spans} values={values} />,
       rate === undefined ? '–' : formatNumber(rate * seconds) + per,

@@ -62,7 +62,7 @@ export function OutcomesTable({ figures, note }: Props) {
     const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
     const cells: ReactNode[] = [
       <a key={name} href={href} className="inline-flex min-h-6 items-center no-underline hover:underline">
-        <OutcomeLabel outcome={outcome} label={label} />
+        <OutcomeLabel outcome={outcome} label={label} count={count} />
       </a>,
       formatCount(count),
       count > 0 && formatPercent(count / total),

@@ -15,6 +15,7 @@ import { LiveIndicator, useLive } from '../live-data.tsx'
 import type { Change } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { Notices } from '../notices.tsx'
+import { categoryLabel } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'
@@ -179,7 +180,8 @@ function LimitLine({ limit: { project, category, until, standing } }: { limit: L
   return (
     <li>
       {!standing && <Badge state="hold">rate-limited</Badge>}{' '}
-      <span className="wrap-anywhere">{category}</span> of <span className="wrap-anywhere">{project}</span>
+      <span className="wrap-anywhere">{categoryLabel(category)}</span> of{' '}
+      <span className="wrap-anywhere">{project}</span>
       {standing ? (
         ': the server does not store it'
       ) : (

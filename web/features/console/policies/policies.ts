@@ -2,6 +2,7 @@
 
 import type { PolicyStatus, QuotaStatus, RuleStatus, ScrubExample, StormStatus } from 'contract/policies'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
+import { categoryLabel } from '../outcomes.ts'
 
 const MAX_STORMS = 20
 
@@ -71,7 +72,7 @@ function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
 
 /** Returns the quota as a sentence part: "error, a day". */
 export function quotaName({ category, period }: Pick<QuotaStatus, 'category' | 'period'>): string {
-  return `${category}, ${period === 'day' ? 'a day' : 'an hour'}`
+  return `${categoryLabel(category)}, ${period === 'day' ? 'a day' : 'an hour'}`
 }
 
 export type Example =

@@ -20,11 +20,14 @@ import { type Example, type Found, quotaName } from './policies.ts'
 
 export function PolicyList({ policies: { scrub, storm, quota } }: { policies: PolicyStatus }) {
   return (
-    <Panel title="Policies">
+    <Panel title="What is on">
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-3">
         <Policy name="Scrubbing" mode={scrub?.mode} enforce="Remove observe from SCRUB">
           {scrub ? (
-            <>Removes personal data and secrets, level {scrub.level}.</>
+            <>
+              {scrub.mode === 'enforce' ? 'Removes' : 'Would remove'} personal data and secrets, level{' '}
+              {scrub.level}.
+            </>
           ) : (
             <>
               Personal data is forwarded as browsers send it. Set <Setting line="SCRUB=default" /> to remove
@@ -44,7 +47,10 @@ export function PolicyList({ policies: { scrub, storm, quota } }: { policies: Po
         </Policy>
         <Policy name="Storm protection" mode={storm?.mode} enforce="Add enforce to STORM_LIMIT">
           {storm ? (
-            <>Of identical errors, {storm.limit} a minute are forwarded, and one in 100 of the others.</>
+            <>
+              Of identical errors, {storm.limit} a minute {storm.mode === 'enforce' ? 'are' : 'would be'}{' '}
+              forwarded, and one in 100 of the others.
+            </>
           ) : (
             <>
               Identical errors are not counted. Set <Setting line="STORM_LIMIT=100 enforce" /> to sample those
@@ -69,7 +75,7 @@ function Policy({ name, mode, enforce, children }: PolicyProps) {
       <p className="max-w-prose text-quiet">{children}</p>
       {mode === 'observe' && (
         <p className="mt-1 max-w-prose text-quiet">
-          It changes nothing and only counts. {enforce} to make it take effect.
+          It only counts, and changes nothing. {enforce} to make it take effect.
         </p>
       )}
     </li>
@@ -88,7 +94,7 @@ function Setting({ line }: { line: string }) {
 const MAX_QUOTAS = 50
 const LOW_SHARE = 0.8 // from here on, the bar warns
 
-const EXCEEDED = 'With enforce, items of this category would be removed.'
+const EXCEEDED = 'Once enforced, items of this category would be removed.'
 
 export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
   const quotas = quota?.quotas ?? []
@@ -172,7 +178,7 @@ export function StormList({ storm }: { storm: PolicyStatus['storm'] }) {
         <Empty>
           {storm
             ? `No error has arrived more than ${formatCount(storm.limit)} times in the last minute: there is nothing to do.`
-            : 'Storm protection is off: STORM_LIMIT is 0. To turn it on, set the identical errors a minute that may pass, for example STORM_LIMIT=100.'}
+            : 'Storm protection is off: STORM_LIMIT is 0. To turn it on, set the identical errors a minute that may pass, for example STORM_LIMIT=100. Add enforce to sample those beyond.'}
         </Empty>
       )}
     </Panel>

@@ -54,10 +54,10 @@ function Refusal({ refusal: { status, message } }: { refusal: ProjectRefusal }) 
 function Limits({ limits }: { limits: LimitInForce[] }) {
   return limits.map(({ category, until, standing }) =>
     standing ? (
-      <li key={category}>{category}: the server does not store it</li>
+      <li key={category}>{categoryLabel(category)}: the server does not store it</li>
     ) : (
       <li key={category}>
-        <Badge state="hold">rate-limited</Badge> {category}, ends <In time={until} />
+        <Badge state="hold">rate-limited</Badge> {categoryLabel(category)}, ends <In time={until} />
       </li>
     ),
   )

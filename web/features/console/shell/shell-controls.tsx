@@ -11,7 +11,7 @@ import {
 } from 'react'
 import { readTheme, THEMES, type Theme, themeCookie } from '../../../lib/theme.ts'
 import { Button } from '../../../ui/button.tsx'
-import { PLACES, type Place } from '../routes.ts'
+import { PLACE_GROUPS, PLACES, type Place } from '../routes.ts'
 
 /** Second key of each page, after g. */
 const KEYS: Record<Place, string> = {
@@ -196,17 +196,27 @@ export function ConsoleNav({ at }: { at: Place }) {
         id="console-pages"
         aria-label="Console"
         onKeyDown={closeOnEscape}
-        className={`${isOpen ? 'grid' : 'hidden'} order-last w-full grid-cols-2 gap-x-4 desk:order-none desk:flex desk:w-auto desk:flex-1 desk:flex-wrap desk:gap-0`}
+        className={`${isOpen ? 'grid' : 'hidden'} order-last w-full gap-y-1 desk:order-none desk:flex desk:w-auto desk:flex-1 desk:flex-wrap desk:gap-0 desk:divide-x desk:divide-line`}
       >
-        {PLACES.map(({ place, href, name }) => (
-          <a
-            key={place}
-            href={href}
-            aria-current={at === place ? 'page' : undefined}
-            className="inline-flex min-h-11 shrink-0 items-center rounded-part text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8 desk:min-h-10 desk:px-3"
+        {PLACE_GROUPS.map((group) => (
+          // biome-ignore lint/a11y/useSemanticElements: a fieldset is for controls of a form
+          <div
+            key={group.name}
+            role="group"
+            aria-label={group.name}
+            className="grid grid-cols-3 gap-x-4 border-t border-line desk:flex desk:flex-wrap desk:gap-0 desk:border-t-0 desk:px-2"
           >
-            {name}
-          </a>
+            {group.places.map(({ place, href, name }) => (
+              <a
+                key={place}
+                href={href}
+                aria-current={at === place ? 'page' : undefined}
+                className="inline-flex min-h-11 shrink-0 items-center rounded-part text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8 desk:min-h-10 desk:px-2"
+              >
+                {name}
+              </a>
+            ))}
+          </div>
         ))}
       </nav>
     </>
