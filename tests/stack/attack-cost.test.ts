@@ -1,6 +1,6 @@
 /**
- * Cost of the attacks in the corpus, for a tunnel in the shipped container with its shipped limits. Uploads that stay open, and more
- * attacks 32 at once, are in `tests/process/security/tunnel-process.test.ts`.
+ * Cost of the attacks in the corpus, for a tunnel in the shipped container with its shipped limits. Uploads that stay open, and attacks 32
+ * at once, are in `tests/process/security/tunnel-process.test.ts`.
  */
 
 import { existsSync } from 'node:fs'
@@ -10,48 +10,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { BRIDGE, type Compose, startCompose } from '../support/docker/compose.ts'
 import { requires } from '../support/requirements.ts'
-import {
-  type Attack,
-  createCorpus,
-  type Entry,
-  findEntry,
-  HELD,
-  largeBody,
-} from '../support/security/corpus.ts'
+import { createCorpus, HELD, largeBody } from '../support/security/corpus.ts'
 import { type CountingSentry, startCountingSentry } from '../support/security/counting-sentry.ts'
 import { memoryCgroup, programOf } from '../support/security/peak-memory.ts'
-import {
-  attackAlone,
-  attackTogether,
-  type Cost,
-  describeCosts,
-  type Target,
-} from '../support/security/withstand.ts'
+import { attackAlone, type Cost, describeCosts, type Target } from '../support/security/withstand.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-const TOGETHER = 32
-
 const CORPUS = createCorpus().filter((entry) => !HELD.includes(entry))
-
-/** The most expensive attack of each kind: the whole corpus would take ten minutes. */
-const WORST: readonly Entry[] = [
-  'deep objects in 300 item headers',
-  'distinct escaped keys in 300 item headers',
-  'random JSON in 300 item headers',
-  '1,000,000 items',
-  'a first line of 100 MB',
-  'event of 1 MB: empty objects',
-  'event of 1 MB: random JSON',
-  'gzip bomb, valid DSN, reserved key',
-  'deflate bomb, no DSN',
-  'br bomb, foreign DSN',
-  'br bomb of 300 MB',
-  'zstd bomb, valid DSN, reserved key',
-  'zstd stream, truncated',
-  'text in the highest br quality, reserved key',
-  'zstd, 6 MB twice, reserved key',
-].map(findEntry)
 
 /** Lines: PID of its init process, then each address. */
 const STATE = '{{.State.Pid}}\n{{range .NetworkSettings.Networks}}{{.IPAddress}}\n{{end}}'
@@ -59,7 +25,6 @@ const STATE = '{{.State.Pid}}\n{{range .NetworkSettings.Networks}}{{.IPAddress}}
 describe('The tunnel in a container', requires('docker', 'proc'), () => {
   const started = new AsyncDisposableStack()
   const costs: Cost[] = []
-  const attacks = new Map<string, Promise<Attack>>()
   let sentry: CountingSentry
   let stack: Compose
   let container: string
@@ -90,7 +55,7 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
   })
 
   it.each(CORPUS)('answers a single request within 2.5 s and 100 MiB: $name', async (entry) => {
-    const attack = await buildOnce(entry)
+    const attack = await entry.build({ valid: sentry.dsn, foreign: sentry.foreignDsn })
     expect(record(await attackAlone(await target(), attack))).toEqual([])
   })
 
@@ -99,18 +64,6 @@ describe('The tunnel in a container', requires('docker', 'proc'), () => {
     const attack = { name: 'valid body of 99 MB', headers: {}, body, isValid: true }
     expect(record(await attackAlone(await target(), attack, { maxSeconds: 6 }))).toEqual([])
   })
-
-  it.each(WORST)('survives 32 at the same time, while valid envelopes are answered: $name', async (entry) => {
-    const attack = await buildOnce(entry)
-    expect(record(await attackTogether(await target(), attack, TOGETHER))).toEqual([])
-  })
-
-  /** Builds an attack unless a test has: it is a large body, compressed as far as possible. */
-  function buildOnce({ name, build }: Entry): Promise<Attack> {
-    const attack = attacks.get(name) ?? build({ valid: sentry.dsn, foreign: sentry.foreignDsn })
-    attacks.set(name, attack)
-    return attack
-  }
 
   /** Returns the running container. Waits for the restart of one that died, so that an attack has a tunnel of its own. */
   async function target(): Promise<Target> {

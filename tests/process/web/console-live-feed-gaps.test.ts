@@ -63,6 +63,15 @@ describe('The merged live feed', () => {
     expect(kindsOf(notices)).toEqual(['unresponsive dead', 'stopped dead'])
   })
 
+  it('sends a notice of a replica that stopped while there was no reader', async () => {
+    await using live = await startFakeTunnel('live', { 'GET /receipts': streams() })
+    for await (const { notices } of read('gone:7', () => [live.adminUrl])) {
+      if (notices.length === 0) continue
+      expect(kindsOf(notices)).toEqual(['stopped gone'])
+      break
+    }
+  })
+
   it('sends a notice when such a replica responds again, and resumes after the last event of the reader', async () => {
     const port = await freePort()
     const notices: FeedNotice[] = []

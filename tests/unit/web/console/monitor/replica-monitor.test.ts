@@ -1,7 +1,7 @@
 /** Replicas that start, stop and return, and what the monitor says about them. */
 
 import { describe, expect, it } from 'vitest'
-import type { OperatorAction } from '../../../../../contract/admin-api.ts'
+import type { OperatorAction, ReplicaStatus } from '../../../../../contract/admin-api.ts'
 import type { Figures } from '../../../../../contract/figures.ts'
 import { WEEK } from '../../../../../web/features/console/figures/range.ts'
 import { Monitor } from '../../../../../web/features/console/monitor/replica-monitor.ts'
@@ -11,6 +11,7 @@ import { figuresOf, quietStatus } from '../../../../support/web/figures.ts'
 function startMonitor() {
   const living = new Map<string, number | 'dead'>()
   const actions = new Map<string, OperatorAction[]>()
+  const states = new Map<string, Partial<ReplicaStatus>>()
   let figures: Figures | Error = figuresOf()
   const asked: string[] = []
   let time = 0
@@ -21,7 +22,12 @@ function startMonitor() {
       const seconds = living.get(name)
       if (seconds === 'dead' || seconds === undefined) throw new Error('no response')
       const process = { resident_bytes: 1, cpu_seconds: seconds, event_loop_p99_seconds: 0 }
-      return quietStatus(name, { process, history_store: 'shared', actions: actions.get(name) ?? [] })
+      return quietStatus(name, {
+        process,
+        history_store: 'shared',
+        actions: actions.get(name) ?? [],
+        ...states.get(name),
+      })
     },
     askFigures: async (_, path) => {
       asked.push(path)
@@ -33,6 +39,7 @@ function startMonitor() {
   return {
     living,
     actions,
+    states,
     asked,
     monitor,
     answer: (with_: Figures | Error) => {
@@ -54,6 +61,32 @@ describe('Monitor', () => {
     await look()
     expect((await look(70_000)).replicas.map(({ state }) => state)).toEqual(['stopped'])
     expect((await look()).replicas.map(({ name, state }) => [name, state])).toEqual([['fixed', 'stopped']])
+  })
+
+  it('lists replicas that start and stop, breakers that open and close, and new rate limits', async () => {
+    const { living, states, look } = startMonitor()
+    const upstream = { origin: 'https://sentry.example', has_responded: true, refusals: [] }
+    const limits = [{ project: 'p/1', category: 'replay', until: 90_000 }]
+    living.set('a', 1)
+    for (const [breaker, seconds] of [
+      [{ open: false, since: 0 }, 1],
+      [{ open: true, since: 1, next_probe: 2 }, 1],
+      [{ open: false, since: 2 }, 'dead'],
+      [{ open: false, since: 2 }, 1],
+    ] as const) {
+      states.set('a', { upstreams: [{ ...upstream, breaker }], limits: breaker.open ? limits : [] })
+      await look()
+      living.set('a', seconds)
+      await look()
+    }
+    expect((await look()).changes.map(({ text }) => text).toReversed()).toEqual([
+      'a started responding',
+      'a opened the circuit breaker of https://sentry.example',
+      'Sentry rate-limits p/1 replay (a)',
+      'a closed the circuit breaker of https://sentry.example',
+      'a does not respond',
+      'a responds again',
+    ])
   })
 
   it('lists the actions of operators on all replicas among the other changes, newest first', async () => {
