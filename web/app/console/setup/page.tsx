@@ -3,9 +3,11 @@
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import type { Snapshot } from '../../../features/console/monitor/replica-monitor.ts'
 import { hasInbox } from '../../../features/console/monitor/snapshot.ts'
 import { NeedsScript } from '../../../features/console/notices.tsx'
 import { SETUP } from '../../../features/console/routes.ts'
+import { AlertsPanel } from '../../../features/console/setup/alerts-panel.tsx'
 import { compressionsOf } from '../../../features/console/setup/destination.ts'
 import { Setup } from '../../../features/console/setup/setup.tsx'
 
@@ -31,6 +33,15 @@ export default async function SetupPage() {
         since={Date.now()}
         compressions={compressionsOf(replicas)}
       />
+      <div className="mt-4 noscript:hidden">
+        <AlertsPanel destinations={alertDestinations(snapshot)} />
+      </div>
     </ConsoleShell>
   )
+}
+
+/** Returns the destinations as the tunnels show them; `undefined` while none responds. */
+function alertDestinations({ replicas }: Snapshot): string | undefined {
+  const shown = replicas.find(({ status }) => status?.settings.ALERT_URL !== undefined)?.status?.settings
+  return shown?.ALERT_URL?.replace(/^–$/, '')
 }

@@ -2,6 +2,7 @@
 
 import 'server-only'
 import type { ProjectActivity, Receipt, Rejections } from 'contract/admin-api'
+import type { AlertTest } from 'contract/alerts'
 import type { Figures } from 'contract/figures'
 import type { ScrubExample } from 'contract/policies'
 import type { FiguresReading } from 'contract/situation/problems'
@@ -117,6 +118,14 @@ export class ConsoleData {
       async (response) => (await jsonWithin(response, READ_BYTES.scrubExample)) as ScrubExample,
     )
     return results
+  }
+
+  /** Lets one replica send a test to each destination of alerts. Returns `undefined` when none has sent it. */
+  async testAlerts(): Promise<AlertTest | undefined> {
+    const [origin] = await this.#requests.origins()
+    if (origin === undefined) return undefined
+    const response = await this.#requests.send(`${origin}/alerts/test`, { method: 'POST' })
+    return response?.ok ? ((await response.json()) as AlertTest) : undefined
   }
 
   /** Returns the traffic and the recent SDKs of each project, from each replica. */
