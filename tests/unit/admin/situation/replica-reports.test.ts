@@ -95,6 +95,7 @@ describe('A replica is missed', () => {
     const [a, b] = [store.reports('a'), store.reports('b')]
     await b.exchange(store.reportOf(0))
     await b.remove()
+    store.pass(10)
     await b.exchange(store.reportOf(0)) // the console asks until the end
     store.pass(30)
     expect(absentOf(await a.exchange(store.reportOf(0)), store.now())).toEqual([])

@@ -104,6 +104,13 @@ describe('UpstreamErrors', () => {
     expect(errors.last).toMatchObject({ count: 1, first: 4 })
   })
 
+  it('starts a new count after a minute without an error: that may be another outage', () => {
+    note(failed('ENOTFOUND'))
+    time += 60_000
+    note(failed('ENOTFOUND'))
+    expect(errors.last).toMatchObject({ count: 1, first: 60_002 })
+  })
+
   it('counts the errors of each class, from 0', () => {
     note(failed('status-503', 503), ANSWERED, failed('status-502', 502), failed('deadline'))
     const { 'http-5xx': status, timeout, dns } = Object.fromEntries(errors.counts)
