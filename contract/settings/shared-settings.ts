@@ -73,6 +73,14 @@ export const SHARED = {
       defaultText: 'derived from `OPERATOR_PASSWORD`',
     }),
   }),
+  ...section(CONSOLE, ['web'], {
+    SOURCE_MAPS: setting(
+      is.text,
+      undefined,
+      'Folder with the source maps of your scripts, as `vite build` and `next build` write them. The inbox then [shows frames of minified scripts](console.md#source-maps) in their source. Compose mounts it; visitors cannot read it.',
+      { isMounted: true },
+    ),
+  }),
   ...section(CONSOLE, ['nginx', 'web'], {
     LAB: setting(
       is.onOff,

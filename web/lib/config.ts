@@ -39,6 +39,8 @@ export type Config = {
   adminToken?: string
   /** Additional certificate authorities. */
   caFile?: CertificateFile
+  /** Folder with source maps of scripts of sites. */
+  sourceMaps?: string
   /** Password of the console or its hash; absent: there is no console. */
   operatorPassword?: string
 }
@@ -71,6 +73,7 @@ export function readConfig(
   const adminToken = readAdminToken(settings)
   const operatorPassword = settings.read('OPERATOR_PASSWORD')
   const caFile = settings.read('CA_FILE')
+  const sourceMaps = settings.read('SOURCE_MAPS')
   const reachSampleRate = settings.read('REACH_SAMPLE_RATE')
   const lab = settings.read('LAB', configured === undefined)
   return {
@@ -100,5 +103,6 @@ export function readConfig(
     ...(adminToken && { adminToken }),
     ...(operatorPassword && { operatorPassword }),
     ...(caFile && { caFile }),
+    ...(sourceMaps && { sourceMaps }),
   }
 }

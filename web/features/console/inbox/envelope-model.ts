@@ -5,9 +5,19 @@ import { formatJson } from '../../../lib/format-json.ts'
 import { Budget, type Listed, PAGE_CHARACTERS, READ_BYTES, ROWS, TEXT } from '../bounds.ts'
 import { type CspReport, cutCspReport, readCspReport } from './csp-report.ts'
 import { imageType, type ParsedEnvelope, type ParsedItem, parseEnvelope, parseJson } from './envelope.ts'
-import { type LogLine, type Metric, readLogs, readMetrics, readSpans, type Span, sizeOf } from './event.ts'
+import {
+  type LogLine,
+  type Metric,
+  readEvent,
+  readLogs,
+  readMetrics,
+  readSpans,
+  type Span,
+  sizeOf,
+} from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { replayIdIn } from './replay/replay.ts'
+import type { SourceFolder } from './source-folder.ts'
 import { titleOf } from './title.ts'
 
 export type ShownItem = {
@@ -32,6 +42,8 @@ export type EnvelopeModel = {
   bytesRead: number
   /** Outermost first. */
   events: EventModel[]
+  /** Reason why no frame is shown in its source. */
+  mapProblem?: string
   violations: CspReport[]
   spans: Listed<Span>
   logs: Listed<LogLine>
@@ -53,11 +65,15 @@ const READABLE = [...EVENTS, ...BATCHES, VIOLATION]
 /** Types that are parsed for the title only. */
 const NAMING = ['replay_event', 'session']
 
+/** Shows frames of minified scripts in their source. */
+type FrameMapper = Pick<SourceFolder, 'mapFrames'>
+
 /** Models the beginning of an envelope of `bytes`. `from` is the offset of the raw items. */
 export async function modelEnvelope(
   stream: AsyncIterable<Uint8Array>,
   bytes: number,
   from: number,
+  maps?: FrameMapper,
 ): Promise<EnvelopeModel> {
   let left = READ_BYTES.parsed
   let openSince: number | undefined
@@ -84,15 +100,17 @@ export async function modelEnvelope(
   for (const { type, payload, bytes: size } of envelope.items)
     if (READABLE.includes(type) && payload.length < size && !unread.some(({ bytes }) => bytes === size))
       unread.push({ type, bytes: size })
-  return modelParsed(envelope, bytes, from, { unread: unread.slice(0, ROWS.events), attachments })
+  return modelParsed(envelope, bytes, from, { unread: unread.slice(0, ROWS.events), attachments, maps })
 }
 
-function modelParsed(
+type Further = Pick<EnvelopeModel, 'unread'> & { attachments: number; maps: FrameMapper | undefined }
+
+async function modelParsed(
   envelope: ParsedEnvelope,
   bytes: number,
   from: number,
-  { unread, attachments }: Pick<EnvelopeModel, 'unread'> & { attachments: number },
-): EnvelopeModel {
+  { unread, attachments, maps }: Further,
+): Promise<EnvelopeModel> {
   const budget = new Budget(PAGE_CHARACTERS.readable)
   const raw = new Budget(PAGE_CHARACTERS.raw)
   const { items, itemCount, bytes: bytesRead } = envelope
@@ -102,10 +120,17 @@ function modelParsed(
     .filter(({ type }) => [...EVENTS, ...NAMING].includes(type))
     .map((item) => replayIdIn(jsonOf(item)))
     .find((id) => id !== undefined)
-  const events = items
-    .filter(({ type }) => EVENTS.includes(type))
-    .slice(0, ROWS.events)
-    .flatMap((item) => modelEvent(jsonOf(item), budget) ?? [])
+  const events: EventModel[] = []
+  let mapProblem: string | undefined
+  for (const item of items.filter(({ type }) => EVENTS.includes(type)).slice(0, ROWS.events)) {
+    const json = jsonOf(item)
+    const event = readEvent(json)
+    if (!event) continue
+    const mapped = await maps?.mapFrames(event).catch((error) => {
+      mapProblem = `Frames are not shown in their source: the folder of SOURCE_MAPS cannot be read (${error.code ?? error.message}).`
+    })
+    events.push(modelEvent(json, mapped ?? event, budget))
+  }
   const violations = items
     .filter(({ type }) => type === VIOLATION)
     .slice(0, ROWS.events)
@@ -115,6 +140,7 @@ function modelParsed(
   const onPage = items.filter(({ number }) => number >= from && number < from + ROWS.items)
   const model = {
     ...{ title, replay, bytes, bytesRead, events, violations, header, unread },
+    ...(mapProblem !== undefined && { mapProblem }),
     spans: batchOf(items, 'span', jsonOf, readSpans, (spans, total) => shownSpans(spans, total, budget)),
     logs: batchOf(items, 'log', jsonOf, readLogs, (lines, total) =>
       budget.rows(lines, ROWS.batch, (line) => logLineIn(line, budget), total),

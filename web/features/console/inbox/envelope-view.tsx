@@ -27,6 +27,11 @@ export function EnvelopeView({ id, model, from, replay }: ViewProps) {
     <div className="grid grid-cols-1 gap-4">
       <Actions id={id} bytes={model.bytes} />
       {model.isShort && <LeftOut model={model} />}
+      {model.mapProblem && (
+        <p role="note" className="text-note text-quiet">
+          {model.mapProblem}
+        </p>
+      )}
       {replay && <ReplayPanel id={id} replay={replay} event={event} />}
       {event ? (
         <EventView event={event}>
@@ -59,6 +64,7 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
           action={`${INBOX}/${id}/delete`}
           label="Delete this envelope"
           question="This cannot be undone."
+          weight="light"
           isFinal
         />
       </div>

@@ -9,7 +9,6 @@ import {
   type Frame,
   feedbackOf,
   formatValue,
-  readEvent,
   type SentryEvent,
   type Span,
   sizeOf,
@@ -54,10 +53,8 @@ export type EventModel = {
   contexts: Listed<Fact>
 }
 
-/** Models parsed JSON as an event; `undefined` for anything but an object. */
-export function modelEvent(json: unknown, budget: Budget): EventModel | undefined {
-  const event = readEvent(json)
-  if (!event) return undefined
+/** Models an event that was read from this JSON. */
+export function modelEvent(json: unknown, event: SentryEvent, budget: Budget): EventModel {
   const totalOf = (name: string) => sizeOf(Object(json)[name])
   const { event_id: id, timestamp: time, start_timestamp: start, tags, user, contexts } = event
   const feedback = feedbackOf(event)

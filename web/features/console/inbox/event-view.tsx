@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { formatDuration, formatQuantity } from '../../../lib/format.ts'
-import { Copyable } from '../../../ui/code-block.tsx'
+import { Copyable, CopyButton } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
@@ -129,36 +129,68 @@ function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: 
   )
 }
 
-/** Stack trace, most recent call first. Frames of libraries are collapsed. */
-function ExceptionPanel({ exception: { type, value, note, frames } }: { exception: ShownException }) {
-  const own = frames.shown.filter(({ isOwn }) => isOwn)
-  const others = frames.shown.filter(({ isOwn }) => !isOwn)
+/** Stack trace, most recent call first. Frames of libraries in a row are folded in their place. */
+function ExceptionPanel({ exception }: { exception: ShownException }) {
+  const { type, value, note, frames } = exception
   return (
     <Panel title={type ?? 'Exception'} note={note}>
       <p className="mb-3 wrap-anywhere">{value}</p>
       {frames.total === 0 && <p className="text-note text-quiet">No stack trace.</p>}
       <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, most recent call first">
-        {own.map((frame, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
-          <FrameLine key={index} frame={frame} />
-        ))}
+        {rowsOf(frames.shown).map((row, index) =>
+          Array.isArray(row) ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
+            <LibraryFrames key={index} frames={row} />
+          ) : (
+            // biome-ignore lint/suspicious/noArrayIndexKey: as above
+            <FrameLine key={index} frame={row} />
+          ),
+        )}
       </ol>
-      {others.length > 0 && (
-        <details className="mt-2">
-          <summary className="min-h-8 text-note text-quiet">
-            {formatQuantity(others.length, 'library frame')}
-          </summary>
-          <ol className="grid grid-cols-1 gap-1">
-            {others.map((frame, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: as above
-              <FrameLine key={index} frame={frame} />
-            ))}
-          </ol>
-        </details>
-      )}
       <Showing {...frames} of="frames" />
+      {frames.total > 0 && (
+        <p className="mt-3">
+          <CopyButton text={formatStack(exception)} label="Copy the stack trace" />
+        </p>
+      )}
     </Panel>
   )
+}
+
+/** Returns frames of the site one by one, and those of libraries in a row together. */
+function rowsOf(frames: readonly ShownFrame[]): (ShownFrame | ShownFrame[])[] {
+  const rows: (ShownFrame | ShownFrame[])[] = []
+  for (const frame of frames) {
+    const last = rows.at(-1)
+    if (frame.isOwn) rows.push(frame)
+    else if (Array.isArray(last)) last.push(frame)
+    else rows.push([frame])
+  }
+  return rows
+}
+
+function LibraryFrames({ frames }: { frames: readonly ShownFrame[] }) {
+  return (
+    <li className="min-w-0">
+      <details>
+        <summary className="min-h-8 text-note text-quiet">
+          {formatQuantity(frames.length, 'library frame')}
+        </summary>
+        <ol className="grid grid-cols-1 gap-1">
+          {frames.map((frame, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the order of calls is what a stack trace is
+            <FrameLine key={index} frame={frame} />
+          ))}
+        </ol>
+      </details>
+    </li>
+  )
+}
+
+/** Formats a stack trace as V8 does. */
+function formatStack({ type, value, frames }: ShownException): string {
+  const title = [type, value].filter(Boolean).join(': ')
+  return [title, ...frames.shown.map(({ name, place }) => `    at ${name} (${place})`)].join('\n')
 }
 
 /** The lines before are in an element: HTML drops a line break at the start of `pre`, as from an empty line. */

@@ -111,6 +111,12 @@ const tags = z
   .catch([])
   .default([])
 
+/** Debug IDs of scripts, by which bundlers name the map (tc39.es/ecma426, debugId). */
+const debugMeta = z
+  .object({ images: listOf(z.object({ code_file: optionalText, debug_id: optionalText })) })
+  .catch({ images: [] })
+  .default({ images: [] })
+
 const event = z.object({
   event_id: optionalText,
   level: optionalText,
@@ -138,6 +144,7 @@ const event = z.object({
   contexts: optionalRecord,
   spans: listOf(span),
   sdk: z.object({ name: optionalText, version: optionalText }).optional().catch(undefined),
+  debug_meta: debugMeta,
 })
 
 export type SentryEvent = z.output<typeof event>

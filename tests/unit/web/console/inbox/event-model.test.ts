@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
 import { Budget, PAGE_CHARACTERS } from '../../../../../web/features/console/bounds.ts'
+import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
 import { modelEvent } from '../../../../../web/features/console/inbox/event-model.ts'
 
-const modelOf = (event: object) => modelEvent(event, new Budget(PAGE_CHARACTERS.readable))
+function modelOf(json: object) {
+  const event = readEvent(json)
+  return event && modelEvent(json, event, new Budget(PAGE_CHARACTERS.readable))
+}
 
 it('leaves the origin of the page out of the position of a frame, and no other origin', () => {
   const frames = ['https://shop.example/a.js', 'https://shop.example.evil/b.js', 'https://cdn.example/c.js']
@@ -36,7 +40,7 @@ it('shows the position of a frame whose file name is empty', () => {
     { filename: '', abs_path: 'app:///money.ts', function: 'formatTotal', lineno: 12 },
   ]
   const event = { exception: { values: [{ type: 'Error', value: 'x', stacktrace: { frames } }] } }
-  const model = modelEvent(event, new Budget(PAGE_CHARACTERS.readable))
+  const model = modelOf(event)
   expect(model?.exceptions.shown[0]?.frames.shown.map(({ place }) => place)).toEqual([
     'app:///money.ts:12',
     'unknown:370:30',
