@@ -7,10 +7,11 @@ import {
   globSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { renderIndex, renderPage } from './features/console/docs/render.ts'
@@ -21,7 +22,10 @@ const ROOT = join(WEB, '..')
 const BUILD = join(WEB, '.next')
 const STATIC = join(BUILD, 'static')
 const SERVER = join(BUILD, 'standalone/web')
+const BROWSER_MAPS = join(SERVER, 'browser-maps')
 
+rmSync(BROWSER_MAPS, { recursive: true, force: true })
+hideBrowserMaps()
 compressStatic()
 cpSync(STATIC, join(SERVER, '.next/static'), { recursive: true })
 cpSync(join(WEB, 'public'), join(SERVER, 'public'), { recursive: true })
@@ -29,6 +33,20 @@ copyStyles(join(SERVER, 'styles.css'))
 await bundleReplayFrame(join(SERVER, 'replay-frame.js'))
 renderDocs(join(SERVER, 'docs'))
 copySourceMaps(join(SERVER, '.next'))
+
+/** Moves the source maps of browsers' scripts to where visitors cannot request them. The inbox finds them by the names of the scripts. */
+function hideBrowserMaps(): void {
+  mkdirSync(BROWSER_MAPS, { recursive: true })
+  for (const name of globSync('**/*.js', { cwd: STATIC })) {
+    const script = join(STATIC, name)
+    const text = readFileSync(script, 'utf8')
+    const [comment = '', map] = /\s*\/\/# sourceMappingURL=(\S+)\s*$/.exec(text) ?? []
+    if (map === undefined) continue
+    copyFileSync(join(dirname(script), map), join(BROWSER_MAPS, `${basename(name)}.map`))
+    writeFileSync(script, text.slice(0, text.length - comment.length))
+  }
+  for (const name of globSync('**/*.map', { cwd: STATIC })) rmSync(join(STATIC, name))
+}
 
 /** Compresses scripts and styles with brotli. `next.config.ts` serves them. */
 function compressStatic(): void {

@@ -34,6 +34,7 @@ const config: NextConfig = {
   assetPrefix: ASSET_PREFIX,
   poweredByHeader: false,
   compress: false, // nginx does it
+  productionBrowserSourceMaps: true, // `build-standalone.ts` takes them out of what is served
   experimental: {
     // One file for the scripts of every page compresses better than twelve.
     turbopackChunking: { minChunkSize: LARGE, maxMergeChunkSize: LARGE },

@@ -116,6 +116,17 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await row.getByRole('link', { name: 'Open in the console' }).click()
     await page.waitForURL(/\/console\/inbox\/[^/]+$/)
     await page.getByRole('heading', { level: 1, name: /Thrown/ }).waitFor()
+    const stack = page.getByRole('list', { name: /^Stack trace/ })
+    await stack
+      .getByText(/^web\/features\/lab\/.+\.tsx?:\d+:\d+$/)
+      .first()
+      .waitFor()
+    await stack.getByRole('strong').filter({ hasText: 'throw' }).first().waitFor() // the line of the source
+    const [script] = await page.locator('script[src*="/chunks/"]').all()
+    const { pathname } = new URL((await script?.getAttribute('src')) ?? '', site.url)
+    const address = `http://127.0.0.1:${site.port}${pathname}`
+    expect((await fetch(`${address}.map`)).status).toBe(404)
+    expect(await (await fetch(address)).text()).not.toContain('sourceMappingURL')
   })
 
   it('shows the spool of the inbox', async ({ site, chromium }) => {

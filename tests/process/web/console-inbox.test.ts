@@ -48,7 +48,7 @@ describe('The inbox of the console', () => {
     await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
   })
 
-  it('renders an event: frames of the app first, breadcrumbs, tags, user and contexts', async () => {
+  it('renders an event: frames in their order, breadcrumbs, tags, user and contexts', async () => {
     const frame = (name: string, file: string, own: boolean) => ({
       ...{ function: name, filename: file, lineno: 7, in_app: own },
     })
@@ -74,11 +74,11 @@ describe('The inbox of the console', () => {
     const text = wordsOf(html)
     const paragraphs = [
       'TypeError: no basket',
-      'paid in app.js:7',
-      'started in app.js:7',
-      '2 library frames',
+      '1 library frame',
       'called in lib.js:7',
+      'paid in app.js:7',
       'scheduled in lib.js:7',
+      'started in app.js:7',
       'Breadcrumbs',
       '1 breadcrumb',
       '−2.5 s Click button#pay',

@@ -1,6 +1,7 @@
 /** Data of the console, for signed-in operators only. Every page and route of the console goes through this file. */
 
 import 'server-only'
+import { join } from 'node:path'
 import type { ProjectActivity, Receipt, Rejections } from 'contract/admin-api'
 import type { AlertTest } from 'contract/alerts'
 import type { Figures } from 'contract/figures'
@@ -9,10 +10,12 @@ import type { FiguresReading } from 'contract/situation/problems'
 import { redirect } from 'next/navigation'
 import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
+import { processSingleton } from '../../../lib/process-singleton.ts'
 import { READ_BYTES } from '../bounds.ts'
 import type { RangeFigures } from '../figures/figure-sums.ts'
 import type { LiveView } from '../figures/live-view.ts'
 import { type Range, WEEK } from '../figures/range.ts'
+import { SourceFolder } from '../inbox/source-folder.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
@@ -36,6 +39,8 @@ export async function requireConsoleData(path: string): Promise<ConsoleData> {
   return (await getConsoleData()) ?? redirect(`${SIGN_IN}?to=${encodeURIComponent(returnPath(path))}`)
 }
 
+const BROWSER_MAPS = join(/* turbopackIgnore: true */ process.cwd(), 'browser-maps')
+
 export class ConsoleData {
   readonly settings: Config
   readonly inbox: InboxData
@@ -54,6 +59,13 @@ export class ConsoleData {
   /** Reports whether the operator is still signed in, for responses that take long. */
   isSignedIn(): boolean {
     return isSessionOpen(this.#session)
+  }
+
+  /** Returns the folders with source maps: that of web's own scripts, and that of SOURCE_MAPS. They hold the maps in use. */
+  sourceFolders(): SourceFolder[] {
+    const { sourceMaps } = this.settings
+    const folders = [BROWSER_MAPS, ...(sourceMaps === undefined ? [] : [sourceMaps])]
+    return processSingleton('source-maps', () => folders.map((folder) => new SourceFolder(folder, Date.now)))
   }
 
   /** Returns the state of all replicas, at most `MAX_AGE_MS` old. */

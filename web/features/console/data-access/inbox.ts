@@ -1,18 +1,11 @@
 /** Envelopes in the inboxes of all replicas. */
 
 import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
-import { processSingleton } from '../../../lib/process-singleton.ts'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage, NoInbox } from '../inbox/inbox-list.tsx'
 import type { InboxQuery } from '../inbox/inbox-query.ts'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
-import { SourceFolder } from '../inbox/source-folder.ts'
 import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
-
-/** Of this process: it holds the map in use. */
-export function sourceFolder(folder: string): SourceFolder {
-  return processSingleton('source-maps', () => new SourceFolder(folder, Date.now))
-}
 
 const PAGE = 50
 const REPLAY_ENTRIES = 200 // 16 min of segments, which the admin port returns at once

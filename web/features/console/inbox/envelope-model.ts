@@ -73,7 +73,7 @@ export async function modelEnvelope(
   stream: AsyncIterable<Uint8Array>,
   bytes: number,
   from: number,
-  maps?: FrameMapper,
+  maps: readonly FrameMapper[] = [],
 ): Promise<EnvelopeModel> {
   let left = READ_BYTES.parsed
   let openSince: number | undefined
@@ -103,7 +103,7 @@ export async function modelEnvelope(
   return modelParsed(envelope, bytes, from, { unread: unread.slice(0, ROWS.events), attachments, maps })
 }
 
-type Further = Pick<EnvelopeModel, 'unread'> & { attachments: number; maps: FrameMapper | undefined }
+type Further = Pick<EnvelopeModel, 'unread'> & { attachments: number; maps: readonly FrameMapper[] }
 
 async function modelParsed(
   envelope: ParsedEnvelope,
@@ -126,10 +126,13 @@ async function modelParsed(
     const json = jsonOf(item)
     const event = readEvent(json)
     if (!event) continue
-    const mapped = await maps?.mapFrames(event).catch((error) => {
-      mapProblem = `Frames are not shown in their source: the folder of SOURCE_MAPS cannot be read (${error.code ?? error.message}).`
-    })
-    events.push(modelEvent(json, mapped ?? event, budget))
+    let mapped = event
+    for (const folder of maps)
+      mapped = await folder.mapFrames(mapped).catch((error) => {
+        mapProblem = `Frames are not shown in their source: a folder of source maps cannot be read (${error.code ?? error.message}).`
+        return mapped
+      })
+    events.push(modelEvent(json, mapped, budget))
   }
   const violations = items
     .filter(({ type }) => type === VIOLATION)

@@ -16,9 +16,11 @@ type Listing = {
 /** A larger map would take too much memory of web. */
 export const MAX_MAP_BYTES = 10 * 1024 * 1024
 /** Files and folders that are looked at. */
-const MAX_FILES = 20_000
+const MAX_FILES = 10_000
 /** Maps that one event may use. */
 const MAX_MAPS = 8
+/** Maps of which one event may read the debug ID. Later events read further ones. */
+const MAX_IDS_READ = 1_000
 const LISTED_MS = 30_000
 /** Beginning and end of a file, in which bundlers write the debug ID or the name of the map. */
 const EDGE_BYTES = 1024
@@ -28,8 +30,12 @@ export class SourceFolder {
   readonly #now: () => number
   #listing: Promise<Listing> | undefined
   #listedAt = Number.NEGATIVE_INFINITY
+  /** Debug IDs of maps by path; empty for none. Bundlers write a changed map under another name. */
+  readonly #ids = new Map<string, string>()
   /** Last map in use. Only one is held: an error often uses one, and so does the next one. */
   #last: { file: string; modified: number; map: ParsedMap } | undefined
+  /** Events are mapped one after the other, so that only one map is parsed at a time. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   /** `now` is in milliseconds. */
   constructor(folder: string, now: () => number) {
@@ -38,17 +44,24 @@ export class SourceFolder {
   }
 
   /** Returns the event with the frames that a map is found for in their source. Rejects when the folder cannot be read. */
-  async mapFrames(event: SentryEvent): Promise<SentryEvent> {
-    await this.#list()
-    const debugIds = new Map(event.debug_meta.images.map((image) => [image.code_file, image.debug_id]))
-    const scripts = event.exception
-      .flatMap(({ stacktrace }) => stacktrace?.frames ?? [])
-      .flatMap((frame) => scriptOf(frame) ?? [])
+  mapFrames(event: SentryEvent): Promise<SentryEvent> {
+    const mapped = this.#turn.then(() => this.#map(event))
+    this.#turn = mapped.catch(() => {})
+    return mapped
+  }
+
+  async #map(event: SentryEvent): Promise<SentryEvent> {
+    const listing = await this.#list()
+    const frames = event.exception.flatMap(({ stacktrace }) => stacktrace?.frames ?? [])
+    const debugIds = new Map(
+      event.debug_meta.images.map((image) => [withoutQuery(image.code_file), image.debug_id?.toLowerCase()]),
+    )
     const positions = new Map<Frame, SourcePosition>()
-    for (const script of [...new Set(scripts)].slice(0, MAX_MAPS)) {
-      const map = await this.#find(script, debugIds.get(script)).catch(() => undefined)
+    const scripts = new Set(frames.flatMap((frame) => scriptOf(frame) ?? []))
+    for (const script of [...scripts].slice(0, MAX_MAPS)) {
+      const map = await this.#find(listing, script, debugIds.get(script)).catch(() => undefined)
       if (!map) continue
-      for (const frame of event.exception.flatMap(({ stacktrace }) => stacktrace?.frames ?? [])) {
+      for (const frame of frames) {
         const { lineno, colno } = frame
         if (scriptOf(frame) !== script || lineno === undefined || colno === undefined) continue
         const position = map.positionAt(lineno, colno)
@@ -68,14 +81,31 @@ export class SourceFolder {
     }
   }
 
-  /** Returns the map of a script. One that the folder has several candidates for has none. */
-  async #find(script: string, debugId: string | undefined): Promise<ParsedMap | undefined> {
-    const listing = await this.#list()
+  /** Returns the map of a script: the one with its debug ID, or else by name one without an ID. One of several candidates is none. */
+  async #find(listing: Listing, script: string, debugId: string | undefined): Promise<ParsedMap | undefined> {
     const path = URL.canParse(script) ? new URL(script).pathname : script
+    if (debugId !== undefined) await this.#readIds(listing)
+    const identified =
+      debugId === undefined ? [] : [...this.#ids].filter(([, id]) => id === debugId).map(([file]) => file)
     const named = nearest(listing.maps.get(`${basename(path)}.map`) ?? [], `${path}.map`)
-    const files = named.length > 0 ? named : await this.#linkedFrom(listing, path)
-    const [file, ...others] = debugId === undefined ? files : await this.#withDebugId(listing, files, debugId)
+    const likely = named.length > 0 ? named : await this.#linkedFrom(listing, path)
+    const files =
+      identified.length > 0
+        ? nearest(identified, `${path}.map`)
+        : likely.filter((file) => debugId === undefined || !this.#ids.get(file))
+    const [file, ...others] = files
     return file === undefined || others.length > 0 ? undefined : this.#read(file)
+  }
+
+  /** Reads the debug IDs of maps that are new. */
+  async #readIds({ maps }: Listing): Promise<void> {
+    const listed = new Set([...maps.values()].flat())
+    for (const file of this.#ids.keys()) if (!listed.has(file)) this.#ids.delete(file)
+    const unread = [...listed].filter((file) => !this.#ids.has(file))
+    for (const file of unread.slice(0, MAX_IDS_READ)) {
+      const [, id = ''] = DEBUG_ID.exec(await this.#edgesOf(file).catch(() => '')) ?? []
+      this.#ids.set(file, id.toLowerCase())
+    }
   }
 
   /** Returns the map that a script of the folder names at its end. */
@@ -85,17 +115,6 @@ export class SourceFolder {
     const [, link = ''] = /\/\/# sourceMappingURL=([^\s'"]+)\s*$/.exec(await this.#edgesOf(script)) ?? []
     const linked = posix.join(posix.dirname(script), decode(link))
     return (maps.get(posix.basename(linked)) ?? []).filter((each) => each === linked)
-  }
-
-  /** Returns the candidates that do not have another debug ID; without candidates, the maps that have this one. */
-  async #withDebugId({ maps }: Listing, files: readonly string[], debugId: string): Promise<string[]> {
-    const found: string[] = []
-    for (const file of files.length > 0 ? files : [...maps.values()].flat()) {
-      const [, own] = DEBUG_ID.exec(await this.#edgesOf(file)) ?? []
-      if (own === debugId) return [file]
-      if (own === undefined && files.length > 0) found.push(file)
-    }
-    return found
   }
 
   async #read(file: string): Promise<ParsedMap | undefined> {
@@ -164,7 +183,11 @@ function nearest(paths: readonly string[], path: string): string[] {
 }
 
 function scriptOf({ abs_path: path, filename }: Frame): string | undefined {
-  return (path || filename)?.replace(/[?#].*$/, '')
+  return withoutQuery(path || filename)
+}
+
+function withoutQuery(url: string | undefined): string | undefined {
+  return url?.replace(/[?#].*$/, '')
 }
 
 function frameAt(frame: Frame, { source, line, column, code }: SourcePosition): Frame {

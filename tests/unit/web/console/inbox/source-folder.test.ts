@@ -105,6 +105,10 @@ it('takes of several maps the one whose path is nearest, and none of equal ones,
   expect(await isMapped(folder, 'https://shop.example/new/main.js')).toBe(true)
   expect(await isMapped(folder)).toBe(false)
   expect(await isMapped(folder, SCRIPT, [{ code_file: SCRIPT, debug_id: debugId }])).toBe(true)
+  const query = `${SCRIPT}?dpl=1`
+  expect(await isMapped(folder, query, [{ code_file: query, debug_id: debugId.toUpperCase() }])).toBe(true)
+  const former = 'https://shop.example/old/main.js'
+  expect(await isMapped(folder, former, [{ code_file: former, debug_id: debugId }])).toBe(true)
   const strange = [{ code_file: SCRIPT, debug_id: '11111111-0000-4000-8000-000000000000' }]
   expect(await isMapped(folder, SCRIPT, strange)).toBe(false)
 })

@@ -5,7 +5,6 @@ import { notFound } from 'next/navigation'
 import { cache } from 'react'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
-import { sourceFolder } from '../../../../features/console/data-access/inbox.ts'
 import { modelEnvelope } from '../../../../features/console/inbox/envelope-model.ts'
 import { EnvelopeView } from '../../../../features/console/inbox/envelope-view.tsx'
 import { type Query, readOffset, withQuery } from '../../../../features/console/routes.ts'
@@ -37,8 +36,6 @@ const readEnvelope = cache(async (id: string, from: number, path: string) => {
   const data = await requireConsoleData(path)
   const envelope = await data.inbox.envelope(id)
   if (!envelope) notFound()
-  const { sourceMaps } = data.settings
-  const maps = sourceMaps === undefined ? undefined : sourceFolder(sourceMaps)
-  const model = await modelEnvelope(envelope.start, envelope.bytes, from, maps)
+  const model = await modelEnvelope(envelope.start, envelope.bytes, from, data.sourceFolders())
   return { model, replay: model.replay === undefined ? undefined : await data.inbox.replay(model.replay) }
 })
