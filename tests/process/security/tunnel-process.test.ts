@@ -27,7 +27,15 @@ const MOST_BOMBS = 12 // bodies of 104 MB, each within 1 s: far more than the bu
 const SPOOLED = ['br bomb, valid DSN', 'br bomb, valid DSN, reserved key'].map(findEntry)
 const MAX_BYTES = 104_857_600 // MAX_ENVELOPE_BYTES
 
-const WORST = [...PROVEN, ...['event of 1 MB: distinct keys', 'event of 1 MB: deep arrays'].map(findEntry)]
+const WORST = [
+  ...PROVEN,
+  ...[
+    'event of 1 MB: distinct keys',
+    'event of 1 MB: deep arrays',
+    '1,000,000 items',
+    'a first line of 100 MB',
+  ].map(findEntry),
+]
 
 describe('The tunnel process with the heap of the image', requires('proc'), () => {
   const started = new AsyncDisposableStack()
