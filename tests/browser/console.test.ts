@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { clickListed, press, untilListed } from '../support/browser/console.ts'
+import { clickListed, press, untilHydrated, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -251,8 +251,12 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await using visitor = await consoleSite.operator('/replicas')
     const { page } = visitor
     await page.getByText('responding', { exact: true }).first().waitFor()
+    const tab = await page.context().newPage()
+    await tab.goto(`${consoleSite.site.url}/console/docs`)
+    await untilHydrated(tab.getByRole('button', { name: 'Sign out' }))
     await press(page.getByRole('button', { name: 'Sign out' }))
     await page.waitForURL('**/console/sign-in')
+    await tab.waitForURL('**/console/sign-in?to=%2Fconsole%2Fdocs')
     await page.goto(`${consoleSite.site.url}/console/live-feed`)
     await page.waitForURL('**/console/sign-in?to=%2Fconsole%2Flive-feed')
     await page.getByLabel('Operator password').fill(PASSWORD)

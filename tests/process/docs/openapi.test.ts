@@ -115,6 +115,15 @@ describe('docs/openapi.yaml', () => {
     await ask(inbox, 'PUT /log-level', 400, '?level=loud')
     await ask(inbox, 'PUT /doctor-findings', 200, '', '', '["The proxy limits bodies to 1 MB."]')
     await ask(inbox, 'PUT /doctor-findings', 400, '', '', '{}')
+    const hash = 'a'.repeat(43)
+    for (const [method, open] of [
+      ['PUT', true],
+      ['GET', true],
+      ['DELETE', false],
+      ['GET', false],
+    ] as const)
+      expect(await ask(inbox, `${method} /sessions/{hash}`, 200, '', hash)).toEqual({ open })
+    await ask(inbox, 'GET /sessions/{hash}', 400, '', 'short')
   })
 
   it('describes the state of a tunnel with a mirror', async () => {

@@ -356,6 +356,23 @@ describe('A session', () => {
     await feed.body?.cancel()
   })
 
+  it('outlasts a restart of web, and signing out after it ends copies of its cookie for good', async () => {
+    await using tunnel = await openTunnel()
+    await using before = await startWebOver(tunnel)
+    const { cookie = '' } = await signIn(before.url)
+    await before.stop()
+    await using after = await startWebOver(tunnel)
+    expect((await get(`${after.url}/console/session`, cookie)).status).toBe(204)
+    await fetch(`${after.url}/console/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: after.url },
+    })
+    await after.stop()
+    await using last = await startWebOver(tunnel)
+    expect((await get(`${last.url}/console/session`, cookie)).status).toBe(401)
+  })
+
   it('ends for a copied cookie while its live feed is open', async () => {
     const { cookie = '' } = await signIn(web.url, { headers: fromElsewhere() })
     const stolen = await get(`${web.url}/console/live`, cookie)

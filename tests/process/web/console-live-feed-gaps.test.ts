@@ -37,7 +37,7 @@ async function* read(after: string, origins: () => string[]): AsyncGenerator<Fee
       origins: async () => origins(),
       nameOf: async (origin) => (await (await fetch(`${origin}/status`)).json()).replica,
       ask: fetch,
-      isSignedIn: () => true,
+      isSignedIn: async () => true,
       now: Date.now,
     },
     readCursor(after),

@@ -35,7 +35,7 @@ async function send(many: number, to = tunnels): Promise<string[]> {
 async function read(
   after: string,
   enough: (receipts: Receipt[]) => boolean,
-  isSignedIn = (): boolean => true,
+  isSignedIn = async (): Promise<boolean> => true,
 ) {
   const stream = streamFeed(
     {
@@ -102,7 +102,7 @@ describe('The live feed of the console', () => {
         told = all.length
         return false
       },
-      () => isSignedIn,
+      async () => isSignedIn,
     )
     expect(receipts.length).toBe(told)
     expect(told).toBeGreaterThan(0)

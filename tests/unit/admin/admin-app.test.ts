@@ -16,6 +16,7 @@ const CLOSED = [
   '/spool/retry',
   '/spool/pause',
   '/status',
+  `/sessions/${'a'.repeat(43)}`,
   '/figures',
   '/projects',
   '/policies/example',

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import { Mark } from '../../ui/logo.tsx'
 import { TimeZone } from '../../ui/relative-time.tsx'
 import type { Place } from './routes.ts'
-import { ConsoleNav, Shortcuts, ThemeToggle } from './shell/shell-controls.tsx'
+import { ConsoleNav, Shortcuts, SignOut, ThemeToggle } from './shell/shell-controls.tsx'
 import { Toasts } from './shell/toasts.tsx'
 
 export function ConsoleShell({ at, title, children }: { at: Place; title: ReactNode; children: ReactNode }) {
@@ -25,14 +25,7 @@ export function ConsoleShell({ at, title, children }: { at: Place; title: ReactN
           Culvert <span className="hidden font-normal text-quiet wide:inline">console</span>
         </a>
         <ConsoleNav at={at} />
-        <form method="post" action="/console/sign-out">
-          <button
-            type="submit"
-            className="min-h-11 cursor-pointer rounded-part px-3 text-note text-quiet hover:text-accent"
-          >
-            Sign out
-          </button>
-        </form>
+        <SignOut />
       </header>
       <Toasts />
       <main id="content" className="relative m-0 w-full max-w-none min-w-0 flex-1 px-0 pt-6 pb-16">

@@ -24,7 +24,7 @@ function streamViews(data: ConsoleData, range: Range): ReadableStream<Uint8Array
       async pull(controller) {
         if (last) await wait(EVERY_MS, undefined, { signal: closed.signal }).catch(() => {})
         if (closed.signal.aborted) return
-        if (!data.isSignedIn()) return controller.close()
+        if (!(await data.isSignedIn())) return controller.close()
         const view = await data.live(range)
         if (closed.signal.aborted) return
         controller.enqueue(text.encode(`data: ${JSON.stringify(eventAfter(last, view))}\n\n`))

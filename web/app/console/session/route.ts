@@ -17,7 +17,8 @@ export async function GET(): Promise<Response> {
 }
 
 export async function POST(request: Request): Promise<Response> {
-  const { operatorPassword } = config()
+  const settings = config()
+  const { operatorPassword } = settings
   if (!operatorPassword) return seeOther(SIGN_IN)
   if (!isSameSite(request)) return notThisSite()
   const form = await request.formData().catch(() => new FormData())
@@ -36,6 +37,6 @@ export async function POST(request: Request): Promise<Response> {
     return seeOther(withQuery(SIGN_IN, { busy: '1', to }))
   }
   attempt.succeed()
-  await startSession(operatorPassword)
+  await startSession(settings, operatorPassword)
   return seeOther(to)
 }

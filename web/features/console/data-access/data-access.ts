@@ -57,8 +57,8 @@ export class ConsoleData {
   }
 
   /** Reports whether the operator is still signed in, for responses that take long. */
-  isSignedIn(): boolean {
-    return isSessionOpen(this.#session)
+  isSignedIn(): Promise<boolean> {
+    return isSessionOpen(this.settings, this.#session)
   }
 
   /** Returns the folders with source maps: that of web's own scripts, and that of SOURCE_MAPS. They hold the maps in use. */

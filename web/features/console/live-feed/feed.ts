@@ -12,7 +12,7 @@ type FeedDeps = {
   nameOf: (origin: string) => Promise<string>
   /** Sends a request to an admin port. */
   ask: (url: string, init: RequestInit) => Promise<Response>
-  isSignedIn: () => boolean
+  isSignedIn: () => Promise<boolean>
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -52,7 +52,7 @@ export function streamFeed(deps: FeedDeps, from: Cursor): ReadableStream<Uint8Ar
       async pull(controller) {
         const event = await feed.next()
         if (event === undefined) return
-        if (deps.isSignedIn()) return controller.enqueue(text.encode(event))
+        if (await deps.isSignedIn()) return controller.enqueue(text.encode(event))
         feed.close()
         controller.close()
       },

@@ -5,31 +5,35 @@ import { scryptSync } from 'node:crypto'
 import { isOfHost, parseWebOrigin } from 'contract/origins'
 import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
+import type { AdminAccess } from '../../../lib/admin-client.ts'
 import type { Config } from '../../../lib/config.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
+import { sharedSessions } from './shared-sessions.ts'
 import { createDevices, createSessions, DEVICE_MS, SESSION_MS } from './sign-ins.ts'
 
 const COOKIE = 'culvert_console'
 const DEVICE_COOKIE = 'culvert_device'
 
-const sessions = () => processSingleton('sessions', () => createSessions(Date.now))
+const sessions = (access: AdminAccess) =>
+  processSingleton('sessions', () => createSessions(Date.now, sharedSessions(access)))
 
-export function isSessionOpen(id: string): boolean {
-  return sessions().isOpen(id)
+export function isSessionOpen(access: AdminAccess, id: string): Promise<boolean> {
+  return sessions(access).isOpen(id)
 }
 
 /** Returns the ID of the request's session, if it is open. */
-export async function currentSession({ operatorPassword }: Config): Promise<string | undefined> {
+export async function currentSession(settings: Config): Promise<string | undefined> {
+  const { operatorPassword } = settings
   const seal = (await cookies()).get(COOKIE)?.value
   if (!seal || !operatorPassword) return undefined
   const options = { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 }
   const content = await unsealData<{ id?: unknown }>(seal, options).catch(() => undefined)
   const id = content?.id
-  return typeof id === 'string' && sessions().isOpen(id) ? id : undefined
+  return typeof id === 'string' && (await sessions(settings).isOpen(id)) ? id : undefined
 }
 
-export async function startSession(operatorPassword: string): Promise<void> {
-  const id = sessions().open()
+export async function startSession(access: AdminAccess, operatorPassword: string): Promise<void> {
+  const id = await sessions(access).open()
   const seal = await sealData({ id }, { password: cookieKey(operatorPassword), ttl: SESSION_MS / 1000 })
   const jar = await cookies()
   const secure = (await headers()).get('x-forwarded-proto') === 'https'
@@ -60,7 +64,7 @@ function devicesOf(operatorPassword: string) {
 
 export async function endSession(settings: Config): Promise<void> {
   const id = await currentSession(settings)
-  if (id) sessions().close(id)
+  if (id) await sessions(settings).close(id)
   ;(await cookies()).delete({ name: COOKIE, path: '/console' })
 }
 

@@ -7,21 +7,72 @@ import type { Turn } from '../../../lib/password.ts'
 export const SESSION_MS = 12 * 60 * 60 * 1000 // 12 h
 
 const MAX_SESSIONS = 1_000
+/** Time after which an open session is looked up again. Another web may have closed it. */
+const CHECK_MS = 5_000
+
+/** Keeps sessions for longer than this process runs. */
+export type SessionKeeper = {
+  /** Returns `undefined` when it does not respond. */
+  isOpen: (id: string) => Promise<boolean | undefined>
+  /** Returns `false` when it does not respond. */
+  open: (id: string) => Promise<boolean>
+  close: (id: string) => Promise<void>
+}
+
+/** `isKept`: the keeper knows it, and decides. */
+type Session = { ends: number; checked: number; isKept: boolean }
 
 /** `now` in milliseconds since 1970. */
-export function createSessions(now: () => number) {
-  const ends = new Map<string, number>()
-  const isOpen = (id: string) => (ends.get(id) ?? 0) > now()
-  return { open, isOpen, close: (id: string) => void ends.delete(id) }
+export function createSessions(now: () => number, keeper: SessionKeeper) {
+  const sessions = new Map<string, Session>()
+  const closed = new Map<string, number>()
+  return { open, isOpen, close }
 
   /** Opens a session and returns its ID. Beyond the bound, the oldest ends. */
-  function open(): string {
+  async function open(): Promise<string> {
     const id = randomBytes(32).toString('base64url')
-    const [oldest] = ends.keys()
-    if (ends.size >= MAX_SESSIONS && oldest !== undefined) ends.delete(oldest)
-    ends.set(id, now() + SESSION_MS)
+    put(sessions, id, { ends: now() + SESSION_MS, checked: now(), isKept: await keeper.open(id) })
     return id
   }
+
+  async function isOpen(id: string): Promise<boolean> {
+    if (closed.has(id)) return false
+    const known = sessions.get(id)
+    if (known && known.ends <= now()) return false
+    if (known && now() - known.checked < CHECK_MS) return true
+    return known && !known.isKept ? offer(id, known) : lookUp(id, known)
+  }
+
+  async function offer(id: string, session: Session): Promise<boolean> {
+    session.checked = now()
+    session.isKept = await keeper.open(id)
+    if (closed.has(id)) await keeper.close(id)
+    return !closed.has(id)
+  }
+
+  async function lookUp(id: string, known: Session | undefined): Promise<boolean> {
+    if (known) known.checked = now()
+    const isKept = await keeper.isOpen(id)
+    if (closed.has(id)) return false
+    if (isKept === undefined) return known !== undefined
+    if (!isKept) sessions.delete(id)
+    // Its cookie has begun before, and ends earlier.
+    else if (!known) put(sessions, id, { ends: now() + SESSION_MS, checked: now(), isKept })
+    return isKept
+  }
+
+  async function close(id: string): Promise<void> {
+    sessions.delete(id)
+    put(closed, id, now())
+    await keeper.close(id)
+  }
+}
+
+/** Adds to a bounded map, which drops its oldest entry. */
+function put<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  const [oldest] = map.keys()
+  if (map.size >= MAX_SESSIONS && oldest !== undefined) map.delete(oldest)
+  map.set(key, value)
 }
 
 export const DEVICE_MS = 180 * 24 * 60 * 60 * 1000 // 180 days

@@ -1,4 +1,4 @@
-/** Controls around every page of the console: links to the pages, keyboard shortcuts, and the colour theme. */
+/** Controls around every page of the console: links to the pages, the sign-out, keyboard shortcuts, and the colour theme. */
 'use client'
 
 import {
@@ -220,6 +220,33 @@ export function ConsoleNav({ at }: { at: Place }) {
         ))}
       </nav>
     </>
+  )
+}
+
+const SIGNED_OUT = 'culvert-signed-out'
+
+/** Signs out. The other tabs of the browser load their pages again then, which leads them to the sign-in. */
+export function SignOut() {
+  useEffect(() => {
+    const channel = new BroadcastChannel(SIGNED_OUT)
+    channel.onmessage = () => location.reload()
+    return () => channel.close()
+  }, [])
+
+  /** The page hides when the next one begins, so the session has ended by then. */
+  function tellOthers(): void {
+    addEventListener('pagehide', () => new BroadcastChannel(SIGNED_OUT).postMessage(null), { once: true })
+  }
+
+  return (
+    <form method="post" action="/console/sign-out" onSubmit={tellOthers}>
+      <button
+        type="submit"
+        className="min-h-11 cursor-pointer rounded-part px-3 text-note text-quiet hover:text-accent"
+      >
+        Sign out
+      </button>
+    </form>
   )
 }
 

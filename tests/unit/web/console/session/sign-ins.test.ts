@@ -19,37 +19,75 @@ beforeEach(() => {
   time = 1_000_000
 })
 
+/** Keeper of the tunnels. `isAway`: it does not respond. */
+function createKeeper() {
+  const kept = new Set<string>()
+  const keeper = {
+    isAway: false,
+    isOpen: async (id: string) => (keeper.isAway ? undefined : kept.has(id)),
+    open: async (id: string) => !keeper.isAway && kept.add(id).has(id),
+    close: async (id: string) => void (keeper.isAway || kept.delete(id)),
+  }
+  return keeper
+}
+
 describe('Session store', () => {
-  it('ends a session after 12 hours, also when it is in use', () => {
-    const sessions = createSessions(() => time)
-    const id = sessions.open()
+  let keeper: ReturnType<typeof createKeeper>
+  const startWeb = () => createSessions(() => time, keeper)
+
+  beforeEach(() => {
+    keeper = createKeeper()
+  })
+
+  it('ends a session after 12 hours, also when it is in use', async () => {
+    const sessions = startWeb()
+    const id = await sessions.open()
     for (let hour = 0; hour < 12; hour++) {
-      expect(sessions.isOpen(id)).toBe(true)
+      expect(await sessions.isOpen(id)).toBe(true)
       time += HOUR
     }
-    expect(sessions.isOpen(id)).toBe(false)
+    expect(await sessions.isOpen(id)).toBe(false)
   })
 
-  it('ends a session at once when it is closed, and no other', () => {
-    const sessions = createSessions(() => time)
-    const [mine, other] = [sessions.open(), sessions.open()]
-    sessions.close(mine)
-    expect([mine, other].map(sessions.isOpen)).toEqual([false, true])
+  it('ends a session at once when it is closed, also of another web and after a restart, and no other', async () => {
+    const [sessions, elsewhere] = [startWeb(), startWeb()]
+    const [mine, other] = [await sessions.open(), await sessions.open()]
+    expect(await elsewhere.isOpen(mine)).toBe(true)
+    await sessions.close(mine)
+    time += 10 * SECOND
+    for (const web of [sessions, elsewhere, startWeb()])
+      expect([await web.isOpen(mine), await web.isOpen(other)]).toEqual([false, true])
   })
 
-  it('keeps at most 1,000 sessions and ends the oldest one', () => {
-    const sessions = createSessions(() => time)
-    const ids = Array.from({ length: 1_003 }, () => sessions.open())
-    expect(ids.map(sessions.isOpen).filter(Boolean)).toHaveLength(1_000)
-    expect(ids.slice(0, 4).map(sessions.isOpen)).toEqual([false, false, false, true])
+  it('decides alone while no tunnel responds, and knows no session after a restart then', async () => {
+    keeper.isAway = true
+    const sessions = startWeb()
+    const [mine, closed] = [await sessions.open(), await sessions.open()]
+    await sessions.close(closed)
+    time += 10 * SECOND
+    expect([await sessions.isOpen(mine), await sessions.isOpen(closed)]).toEqual([true, false])
+    expect(await startWeb().isOpen(mine)).toBe(false)
   })
 
-  it('creates random IDs, and finds no session for names of Object.prototype', () => {
-    const sessions = createSessions(() => time)
-    const ids = Array.from({ length: 100 }, () => sessions.open())
+  it('tells the tunnels of a session that began without them, and keeps one ended that they still have', async () => {
+    const sessions = startWeb()
+    const closed = await sessions.open()
+    keeper.isAway = true
+    const mine = await sessions.open()
+    await sessions.close(closed)
+    keeper.isAway = false
+    time += 10 * SECOND
+    expect([await sessions.isOpen(mine), await sessions.isOpen(closed)]).toEqual([true, false])
+    expect(await startWeb().isOpen(mine)).toBe(true)
+  })
+
+  it('creates random IDs, and finds no session for names of Object.prototype', async () => {
+    const sessions = startWeb()
+    const ids = await Promise.all(Array.from({ length: 100 }, () => sessions.open()))
     expect(new Set(ids).size).toBe(100)
     for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(32)
-    for (const id of ['', '__proto__', 'constructor', 'undefined']) expect(sessions.isOpen(id)).toBe(false)
+    for (const id of ['', '__proto__', 'constructor', 'undefined'])
+      expect(await sessions.isOpen(id)).toBe(false)
   })
 })
 
