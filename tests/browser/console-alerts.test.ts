@@ -9,12 +9,14 @@ import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
 
 const it = base.extend('alerting', perFile, async ({ chromium }, lifetime) => {
-  const webhook = await startUpstream('webhook', ({ url }, response) => {
-    response.writeHead(url === '/wrong' ? 404 : 200).end()
-  })
-  endWith(lifetime, webhook)
+  const started = endWith(lifetime, new AsyncDisposableStack())
+  const webhook = started.use(
+    await startUpstream('webhook', ({ url }, response) => {
+      response.writeHead(url === '/wrong' ? 404 : 200).end()
+    }),
+  )
   const ALERT_URL = `slack+http://${webhook.address}/hush http://${webhook.address}/wrong`
-  const site = endWith(lifetime, await startConsole(chromium, { settings: { ALERT_URL } }))
+  const site = started.use(await startConsole(chromium, { settings: { ALERT_URL } }))
   return { site, webhook }
 })
 
