@@ -1,6 +1,7 @@
 /** Spool: pending envelopes, those that were not delivered, kept ones, and the operator's actions on them. */
 
 import type { Rejections } from 'contract/admin-api'
+import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPage as PendingPage, SpoolStatus } from 'contract/spool'
 import type { ResendJob } from 'contract/store'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
@@ -60,6 +61,7 @@ export default async function SpoolPage({ searchParams }: Props) {
           <View
             key={view.spool.id}
             {...{ view, query }}
+            upstreams={snapshot.upstreams}
             settings={details?.settings ?? {}}
             isKeeping={hasInbox(snapshot)}
           />
@@ -95,9 +97,15 @@ async function readView(
   return { spool, pending, ended: state && { state, page, resend }, job: status?.job }
 }
 
-type ViewProps = { view: SpoolView; query: SpoolQuery; settings: Rejections['settings']; isKeeping: boolean }
+type ViewProps = {
+  view: SpoolView
+  query: SpoolQuery
+  upstreams: UpstreamView[]
+  settings: Rejections['settings']
+  isKeeping: boolean
+}
 
-function View({ view: { spool, pending, ended, job }, query, settings, isKeeping }: ViewProps) {
+function View({ view: { spool, pending, ended, job }, query, upstreams, settings, isKeeping }: ViewProps) {
   const isShown = job && (ended || isResending(job))
   return (
     <div className="grid grid-cols-1 gap-4">
@@ -108,7 +116,7 @@ function View({ view: { spool, pending, ended, job }, query, settings, isKeeping
         <>
           <SpoolPanel spool={spool} />
           <ProjectsPanel spool={spool} query={query} />
-          <SpoolEntries spool={spool.id} list={pending} query={query} />
+          <SpoolEntries {...{ spool, upstreams, query }} list={pending} />
         </>
       )}
     </div>

@@ -1,5 +1,6 @@
 /** Pending envelopes of one spool: its state, its projects, its entries in pages, and the actions on them. */
 
+import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolListEntry, SpoolPage, SpoolPartition, SpoolStatus } from 'contract/spool'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Empty, Pages, Panel } from '../../../ui/panel.tsx'
@@ -12,7 +13,7 @@ import { categoryLabel } from '../outcomes.ts'
 import { readOffset, withQuery } from '../routes.ts'
 import { ActionToast } from '../shell/toasts.tsx'
 import { SpoolAction } from './spool-action.tsx'
-import { listProjects, type SpoolProject } from './spool-projects.ts'
+import { holdOf, listProjects, type SpoolProject } from './spool-projects.ts'
 import { nextPath, SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
@@ -177,13 +178,14 @@ function readCount(text: string | undefined): number | undefined {
 }
 
 type EntriesProps = {
-  spool: string
+  spool: SpoolStatus
+  upstreams: readonly UpstreamView[]
   /** Absent when no replica responds. */
   list: SpoolPage | undefined
   query: SpoolQuery
 }
 
-export function SpoolEntries({ spool, list, query }: EntriesProps) {
+export function SpoolEntries({ spool, upstreams, list, query }: EntriesProps) {
   const { project, category, order } = query
   const filter = [project, category && categoryLabel(category)].filter(Boolean).join(', ')
   return (
@@ -198,9 +200,9 @@ export function SpoolEntries({ spool, list, query }: EntriesProps) {
       )}
       {list === undefined && <NoReplica />}
       {list?.envelopes.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
-      {list && list.envelopes.length > 0 && <Entries spool={spool} entries={list.envelopes} />}
+      {list && list.envelopes.length > 0 && <Entries {...{ spool, upstreams }} entries={list.envelopes} />}
       {list?.next && (
-        <a href={nextPath(spool, list.next, query)} className="link-block mt-3 text-note">
+        <a href={nextPath(spool.id, list.next, query)} className="link-block mt-3 text-note">
           {order === 'oldest' ? 'Newer' : 'Older'}
         </a>
       )}
@@ -237,13 +239,15 @@ const COLUMNS = [
   { name: 'Next attempt' },
 ]
 
-function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] }) {
+type RowsProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entries: SpoolListEntry[] }
+
+function Entries({ spool, upstreams, entries }: RowsProps) {
   const rows = entries.map((entry) => ({
     key: entry.id,
     cells: [
       <a
         key="link"
-        href={`${SPOOL}/${entry.id}?spool=${spool}`}
+        href={`${SPOOL}/${entry.id}?spool=${spool.id}`}
         className="link inline-flex min-h-8 items-center whitespace-nowrap"
       >
         <Ago time={entry.received} />
@@ -252,13 +256,23 @@ function Entries({ spool, entries }: { spool: string; entries: SpoolListEntry[] 
       categoryLabel(entry.category),
       formatBytes(entry.bytes),
       entry.attempts,
-      <NextAttempt key="next" entry={entry} />,
+      <NextAttempt key="next" {...{ entry, spool, upstreams }} />,
     ],
   }))
   return <WideTable area="Pending envelopes" label="Spool entries" columns={COLUMNS} rows={rows} />
 }
 
-function NextAttempt({ entry: { leased, due } }: { entry: SpoolListEntry }) {
+type NextProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entry: SpoolListEntry }
+
+function NextAttempt({ entry: { leased, due, project }, spool: { paused = [] }, upstreams }: NextProps) {
   if (leased) return 'in progress'
+  const hold = holdOf(project, paused, upstreams)
+  if (hold === 'paused') return hold
+  if (hold)
+    return (
+      <>
+        waits for Sentry; next probe <In time={hold.nextProbe} />
+      </>
+    )
   return due === undefined ? 'now' : <In time={due} />
 }

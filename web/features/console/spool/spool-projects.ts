@@ -1,6 +1,7 @@
 /** Pending envelopes of a spool by project or mirror, and those whose delivery is paused. */
 
-import type { SpoolPartition, SpoolStatus } from 'contract/spool'
+import { hostOf, type UpstreamView } from 'contract/situation/upstreams'
+import type { SpoolPartition, SpoolPause, SpoolStatus } from 'contract/spool'
 
 export type SpoolProject = {
   name: string
@@ -38,4 +39,15 @@ export function listProjects(
     partitions: its.flatMap(({ partition }) => partition ?? []),
   }))
   return { projects, total: rows.length }
+}
+
+/** Returns what holds the entries of a project back: nothing is sent while it is paused, and only probes while the circuit breaker of its server is open. */
+export function holdOf(
+  project: string,
+  paused: readonly SpoolPause[],
+  upstreams: readonly Pick<UpstreamView, 'origin' | 'closed' | 'nextProbe'>[],
+): 'paused' | { nextProbe: number } | undefined {
+  if (paused.some((pause) => pause.project === undefined || pause.project === project)) return 'paused'
+  const { closed = [], nextProbe } = upstreams.find(({ origin }) => hostOf(origin) === hostOf(project)) ?? {}
+  return closed.length === 0 && nextProbe !== undefined ? { nextProbe } : undefined
 }

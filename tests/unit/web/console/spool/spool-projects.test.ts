@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listProjects } from '../../../../../web/features/console/spool/spool-projects.ts'
+import { holdOf, listProjects } from '../../../../../web/features/console/spool/spool-projects.ts'
 
 const PAGE = 50
 const pending = (project: string, category: string, envelopes: number) => ({
@@ -53,5 +53,21 @@ describe('listProjects', () => {
       projects: [{ pending: 5, categories: 2, partitions: [SESSIONS] }],
       total: 2,
     })
+  })
+})
+
+describe('holdOf', () => {
+  const open = { origin: 'https://sentry.example', closed: [], nextProbe: 5 }
+
+  it('names the next probe while the circuit breaker of the server is open on all replicas', () => {
+    expect(holdOf('sentry.example/1', [], [open])).toEqual({ nextProbe: 5 })
+    expect(holdOf('other.example/1', [], [open])).toBeUndefined()
+    expect(holdOf('sentry.example/1', [], [{ ...open, closed: ['b'] }])).toBeUndefined()
+  })
+
+  it('says that the project or all projects are paused, whatever its server does', () => {
+    expect(holdOf('sentry.example/1', [{ since: 1 }], [open])).toBe('paused')
+    expect(holdOf('sentry.example/1', [{ project: 'sentry.example/1', since: 1 }], [open])).toBe('paused')
+    expect(holdOf('sentry.example/1', [{ project: 'sentry.example/2', since: 1 }], [])).toBeUndefined()
   })
 })
