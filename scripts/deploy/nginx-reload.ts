@@ -9,15 +9,17 @@ export const RENDERER = /^nginx-config/
 const NEXT = '/nginx/next.conf'
 const CURRENT = '/nginx/nginx.conf'
 
-/** A service nginx, and the one that renders its configuration. */
-type Nginx = { name: string; renderer: string }
+/** A service nginx, the one that renders its configuration, and those that check something else before it starts, such as its certificate. */
+type Nginx = { name: string; renderer: string; checks: string[] }
 
 /** Returns the services that serve visitors. */
 export function nginxServices(services: Record<string, Service>): Nginx[] {
   const names = Object.keys(services).filter((name) => name.startsWith('nginx') && !RENDERER.test(name))
   return names.flatMap((name) => {
-    const renderer = Object.keys(services[name]?.depends_on ?? {}).find((each) => RENDERER.test(each))
-    return renderer === undefined ? [] : [{ name, renderer }]
+    const needed = Object.keys(services[name]?.depends_on ?? {})
+    const renderer = needed.find((each) => RENDERER.test(each))
+    const checks = needed.filter((each) => each.endsWith('-check'))
+    return renderer === undefined ? [] : [{ name, renderer, checks }]
   })
 }
 
@@ -30,7 +32,9 @@ export async function applyToNginx(
   all: readonly Nginx[],
   tag: string,
 ): Promise<void> {
-  for (const { name, renderer } of all) {
+  for (const { name, renderer, checks } of all) {
+    for (const check of checks)
+      await project.compose(`Running ${check}`, {}, 'run', '--rm', '--no-deps', '-T', check)
     const image = { IMAGE_TAG: tag }
     const run = ['run', '--rm', '--no-deps', '-T', renderer]
     const render = ['node', 'deploy/nginx/write-config.ts', NEXT, '--check-all']
