@@ -1,0 +1,166 @@
+/** The way of a site from its first deploy through changed settings, by the commands of the documentation: after each step an error of a real browser arrives. */
+
+import { execFile } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../scripts/start/free-port.ts'
+import { SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { type Clone, makeClone } from '../support/clone.ts'
+import { BRIDGE } from '../support/docker/compose.ts'
+import { askDoctorIn } from '../support/doctor/doctor.ts'
+import { ROOT } from '../support/node.ts'
+import { requires } from '../support/requirements.ts'
+import { hasItem } from '../support/sentry/received-request.ts'
+import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
+import { until } from '../support/until.ts'
+import { signIn } from '../support/web/operator.ts'
+
+const PASSWORD = 'another password of the tests'
+const HEALTH = 'tests/support/docker/health.yml'
+/** Time for a command that may build images on a busy machine, in ms. */
+const BUILD_TIMEOUT = 580_000
+
+describe('After each step, errors of browsers arrive, and the doctor finds nothing', {
+  ...requires('docker', 'chromium'),
+  timeout: 600_000,
+}, () => {
+  const started = new AsyncDisposableStack()
+  const project = `culvert-journey-${randomBytes(4).toString('hex')}`
+  let sentry: Sentry
+  let clone: Clone
+  let visitor: Visitor
+  let plainUrl: string
+  /** Where visitors open the site, and by which path its pages report. */
+  let url: string
+  let path = '/monitoring'
+  let ofProject = '456'
+  /** Responses to the posts of pages, and the paths of these. */
+  const answers: string[] = []
+
+  beforeAll(async () => {
+    sentry = started.use(await startSentry({ host: BRIDGE, projects: { 456: key('a'), 457: key('b') } }))
+    sentry.allowAborts() // tunnels are stopped
+    clone = makeClone()
+    started.defer(clone.remove)
+    const port = await freePort()
+    plainUrl = `http://127.0.0.1:${port}`
+    url = `http://${SITE_HOST}:${port}`
+    set({
+      COMPOSE_PROJECT_NAME: project,
+      COMPOSE_FILE: `docker-compose.yml:${HEALTH}`,
+      HTTP_PORT: String(port),
+    })
+    set({ EDGE: `10.202.${randomInt(256)}.0/24` }) // of no other project on this engine
+    started.defer(removeProject)
+    const chromium = started.use(await startChromium())
+    visitor = started.use(await chromium.visitor())
+    visitor.allowTrouble(/./) // the errors themselves, and requests of pages that are left
+    const { page } = visitor
+    page.on('response', (response) => {
+      if (response.request().method() === 'POST')
+        answers.push(`${response.status()} ${new URL(response.url()).pathname}`)
+    })
+  })
+
+  afterAll(() => started.disposeAsync())
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') return
+    await visitor.page.goto(url)
+    await expectReport(`after: ${task.name}`)
+    const { code, text } = await askDoctorIn(clone.path, plainUrl, '--password-file')
+    expect(text).not.toMatch(/^FAIL/m)
+    expect(code).toBe(0)
+  })
+
+  /** Throws in the open page. Every report is accepted at the first attempt. */
+  async function raise(message: string): Promise<void> {
+    answers.length = 0
+    await visitor.page.evaluate((text) => {
+      setTimeout(() => {
+        throw new Error(text)
+      })
+    }, message)
+    await until(async () => answers.length > 0)
+  }
+
+  async function expectReport(message: string): Promise<void> {
+    await raise(message)
+    expect((await arrived(message)).url).toContain(`/api/${ofProject}/`)
+    expect(new Set(answers)).toEqual(new Set([`200 ${path}`]))
+  }
+
+  const arrived = (message: string) =>
+    sentry.next((request) => hasItem('event')(request) && String(request.decoded).includes(message))
+
+  /** Writes lines of `.env`; of two with the same name the last one counts. */
+  function set(settings: Record<string, string>): void {
+    const lines = Object.entries(settings).map(([name, value]) => `${name}="${value}"\n`)
+    appendFileSync(join(clone.path, '.env'), lines.join(''))
+  }
+
+  /** Runs a command as a person would in the clone, with none of this process's settings. */
+  function run(command: string): Promise<{ stdout: string; stderr: string }> {
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, DOCKER_HOST: process.env.DOCKER_HOST }
+    const options = { cwd: clone.path, env, timeout: BUILD_TIMEOUT, killSignal: 'SIGKILL' } as const
+    return promisify(execFile)('sh', ['-euc', command], options)
+  }
+
+  const deploy = () => run('npm run --silent deploy')
+  const containers = async (service: string) =>
+    (await run(`docker compose ps --quiet ${service}`)).stdout.split('\n').filter(Boolean)
+  const isUp = async () => (await fetch(`${plainUrl}/console/sign-in`).catch(() => undefined))?.status === 200
+
+  async function removeProject(): Promise<void> {
+    await run('docker compose --profile "*" down --volumes --remove-orphans')
+    await run(
+      `docker image ls --quiet --filter 'reference=${project}-*' | sort -u | xargs -r docker image rm --force`,
+    )
+  }
+
+  it('the first deploy of README.md', async () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+    const [, block = ''] = /## Deploy[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme) ?? []
+    const [, example = ''] = /SENTRY_DSN=(\S+)'/.exec(block) ?? []
+    await run(block.replace(example, sentry.dsn('456')))
+    await until(isUp)
+    expect(await containers('tunnel')).toHaveLength(4)
+  })
+
+  it('another path: pages that are open use the former one', async () => {
+    set({ TUNNEL_PATHS: '/r7k2|/monitoring' })
+    await deploy()
+    await expectReport('from a page that was opened before the deploy')
+    path = '/r7k2'
+  })
+
+  it('another password, and none that is too short', async () => {
+    set({ OPERATOR_PASSWORD: 'short' })
+    await expect(deploy()).rejects.toThrow(/OPERATOR_PASSWORD/)
+    set({ OPERATOR_PASSWORD: PASSWORD })
+    await deploy()
+    expect((await signIn(plainUrl, { password: PASSWORD })).cookie).toBeDefined()
+    expect((await signIn(plainUrl, { password: 'short' })).cookie).toBeUndefined()
+  })
+
+  it('another project', async () => {
+    set({ SENTRY_DSN: `${sentry.dsn('457')} ${sentry.dsn('456')}` })
+    await deploy()
+    await expectReport('from a page that was opened before the deploy, with the former DSN')
+    ofProject = '457'
+  })
+
+  it('another number of tunnels', async () => {
+    set({ TUNNEL_REPLICAS: '3' })
+    await deploy()
+    expect(await containers('tunnel')).toHaveLength(3)
+  })
+})
+
+/** Returns a public key of a project. */
+function key(digit: string): string {
+  return digit.repeat(32)
+}
