@@ -11,7 +11,7 @@ import { envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
+import { openTunnel, type Tunnel, type TunnelOptions } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 const ADDRESS = { 'x-forwarded-for': '203.0.113.7' }
@@ -29,17 +29,16 @@ describe('An envelope of a project with a mirror', () => {
 
   afterEach(() => scope.disposeAsync())
 
-  const open = async (env: Record<string, string> = {}): Promise<Tunnel> => {
+  const open = async (
+    env: Record<string, string> = {},
+    options: Pick<TunnelOptions, 'adjust'> = {},
+  ): Promise<Tunnel> => {
     const settings = {
       SENTRY_DSN: sentry.dsn(),
       MIRROR_DSN: `${sentry.dsn()}->${mirror.dsn()}`,
       UPSTREAM_LATE_MS: '100',
     }
-    const adjust = (config: Config): Config => ({
-      ...config,
-      upstream: { ...config.upstream, answerMs: 1_000 },
-    })
-    return scope.use(await openTunnel({ env: { ...settings, ...env }, adjust }))
+    return scope.use(await openTunnel({ env: { ...settings, ...env }, ...options }))
   }
   /** Returns the statuses of the responses. */
   const send = (tunnel: Tunnel, bodies: readonly Buffer[]) =>
@@ -238,7 +237,11 @@ describe('An envelope of a project with a mirror', () => {
   })
 
   it('gets the same response while the mirror never answers, which gets everything later', async () => {
-    const tunnel = await open()
+    const adjust = (config: Config): Config => ({
+      ...config,
+      upstream: { ...config.upstream, answerMs: 2_000 },
+    })
+    const tunnel = await open({ UPSTREAM_LATE_MS: '1000' }, { adjust })
     const untaken = new Set<Received>()
     mirror.answer((received) => {
       untaken.add(received)
