@@ -170,7 +170,9 @@ function webService({ root, env, tunnelOriginPort }: Config, { web, tunnels }: P
       NODE_ENV: 'production',
       HOSTNAME: LOOPBACK,
       PORT: `${web}`,
-      ...(env.CA_FILE && { CA_FILE: resolve(root, env.CA_FILE) }), // the server of Next.js changes its folder
+      // The server of Next.js changes its folder.
+      ...(env.CA_FILE && { CA_FILE: resolve(root, env.CA_FILE) }),
+      ...(env.SOURCE_MAPS && { SOURCE_MAPS: resolve(root, env.SOURCE_MAPS) }),
       TUNNEL_ADMIN: tunnels.map(({ adminPort }) => authorityOf(LOOPBACK, adminPort)).join(),
       TUNNEL_ORIGIN: `http://${authorityOf(LOOPBACK, tunnelOriginPort)}`,
     },

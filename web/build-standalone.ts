@@ -37,13 +37,14 @@ copySourceMaps(join(SERVER, '.next'))
 /** Moves the source maps of browsers' scripts to where visitors cannot request them. The inbox finds them by the names of the scripts. */
 function hideBrowserMaps(): void {
   mkdirSync(BROWSER_MAPS, { recursive: true })
-  for (const name of globSync('**/*.js', { cwd: STATIC })) {
-    const script = join(STATIC, name)
-    const text = readFileSync(script, 'utf8')
-    const [comment = '', map] = /\s*\/\/# sourceMappingURL=(\S+)\s*$/.exec(text) ?? []
+  for (const name of globSync('**/*.{js,css}', { cwd: STATIC })) {
+    const file = join(STATIC, name)
+    const text = readFileSync(file, 'utf8')
+    const [comment = '', map] = /\s*(?:\/\/|\/\*)# sourceMappingURL=(\S+?)\s*(?:\*\/)?\s*$/.exec(text) ?? []
     if (map === undefined) continue
-    copyFileSync(join(dirname(script), map), join(BROWSER_MAPS, `${basename(name)}.map`))
-    writeFileSync(script, text.slice(0, text.length - comment.length))
+    if (name.endsWith('.js'))
+      copyFileSync(join(dirname(file), map), join(BROWSER_MAPS, `${basename(name)}.map`))
+    writeFileSync(file, text.slice(0, text.length - comment.length))
   }
   for (const name of globSync('**/*.map', { cwd: STATIC })) rmSync(join(STATIC, name))
 }

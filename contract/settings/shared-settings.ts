@@ -77,7 +77,7 @@ export const SHARED = {
     SOURCE_MAPS: setting(
       is.text,
       undefined,
-      'Folder with the source maps of your scripts, as `vite build` and `next build` write them. The inbox then [shows frames of minified scripts](console.md#source-maps) in their source. Compose mounts it; visitors cannot read it.',
+      'Folder with the source maps of your scripts, as bundlers write them. The inbox then [shows frames of minified scripts](console.md#source-maps) in their source. Compose mounts it, and Culvert does not serve it.',
       { isMounted: true },
     ),
   }),

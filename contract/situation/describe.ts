@@ -1,5 +1,6 @@
 /** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
 
+import { categoryLabel } from '../categories.ts'
 import { formatCount, formatQuantity } from '../quantities.ts'
 import { describeIncident } from './incidents.ts'
 import { type LossCounts, type RecentLosses, sumLosses } from './losses.ts'
@@ -23,6 +24,18 @@ export type Verdict = {
 
 /** Times are in milliseconds since 1970. `format` says when, for a sentence: "07:09", "tomorrow 07:09". */
 export type Clock = { now: number; format: (time: number) => string }
+
+/** Formats times in UTC, for those whose time zone is unknown: "11:48 UTC", with the day unless it is that of `now`. */
+export function utcClock(now: number): Clock {
+  const today = new Date(now).toISOString().slice(0, 'YYYY-MM-DD'.length)
+  return {
+    now,
+    format(time) {
+      const [day = '', clock = ''] = new Date(time).toISOString().split('T')
+      return `${day === today ? '' : `${day} `}${clock.slice(0, 5)} UTC`
+    },
+  }
+}
 
 export const STATE_WORDS: Record<VerdictState, string> = {
   ...{ ok: 'OK', degraded: 'Degraded', outage: 'Outage', unknown: 'Unknown' },
@@ -350,7 +363,8 @@ const LIMITS_NAMED = 3
 /** Names the limits with their ends; those on errors come first. */
 function describeLimits(limits: readonly CategoryLimit[], format: Clock['format']): string {
   const named = limits.slice(0, LIMITS_NAMED).map(({ category, until }) => {
-    const name = category === 'all' ? 'all envelopes' : category === 'error' ? 'errors' : category
+    const name =
+      category === 'all' ? 'all envelopes' : category === 'error' ? 'errors' : categoryLabel(category)
     return `${name} until ${format(until)}`
   })
   const others = limits.length - named.length

@@ -13,8 +13,11 @@ export type Majority = {
   result: string
 }
 
-/** Fewer say nothing: a scanner or one broken page sends some. */
+/** Fewer say nothing. */
 const MIN_REPORTS = 5
+/** Of results that no setting causes: strangers send broken envelopes. */
+const MIN_BROKEN = 20
+const BY_SETTINGS = ['dsn-unknown', 'origin-foreign', 'envelope-too-large', 'item-too-large', 'host-unknown']
 const OWN_LIMITS = ['rate_limited:throttled', 'rate_limited:quota', 'rate_limited:quota-address']
 
 /** Returns whether Culvert itself turned a report away, by a rule or a limit of the operator. Losses are another problem. */
@@ -41,7 +44,11 @@ export function findMajority({ points }: Figures, isPart: (result: string) => bo
   const parts = Object.entries(resultsOf(counts)).filter(([result]) => isPart(result))
   const count = parts.reduce((sum, [, each]) => sum + each, 0)
   const [result = ''] = parts.toSorted(([, a], [, b]) => b - a)[0] ?? []
-  return count < MIN_REPORTS ? undefined : { since: first.time, count, total: totalOf(counts), result }
+  const [outcome, reason = ''] = result.split(':')
+  const isBroken = outcome === 'rejected' && !BY_SETTINGS.includes(reason)
+  return count < (isBroken ? MIN_BROKEN : MIN_REPORTS)
+    ? undefined
+    : { since: first.time, count, total: totalOf(counts), result }
 }
 
 function isMost(counts: FiguresPoint, isPart: (result: string) => boolean): boolean {

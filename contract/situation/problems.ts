@@ -24,7 +24,7 @@ export type Problem =
   | { kind: 'refused'; refusal: ProjectRefusal; others: number }
   /** Projects of which Sentry declines all envelopes; the first of them. */
   | { kind: 'declined'; refusal: ProjectRefusal; others: number }
-  /** Sentry declines most reports, of no project all. */
+  /** Sentry declines most reports, but not all of any project. */
   | ({ kind: 'mostly-declined' } & Majority)
   /** Culvert turns most reports away. */
   | ({ kind: 'mostly-rejected' } & Majority)
@@ -37,7 +37,7 @@ export type Problem =
   | ({ kind: 'silence' } & Silence)
   /** The largest of the storms. */
   | { kind: 'storm'; storm: ActiveStorm; others: number }
-  /** `dropped`: errors, since the first of the minutes in a row in which some were. */
+  /** `dropped`: number of dropped errors, and the first minute of the current row of minutes with drops. */
   | { kind: 'rate-limited'; limits: CategoryLimit[]; dropped?: { since: number; count: number } }
   /** Servers of mirrors that are not reached, or refuse envelopes; the first of them. */
   | {
@@ -139,12 +139,17 @@ function findUpstreamProblem(upstreams: readonly UpstreamView[]): UpstreamProble
 
 const MIN_REFUSALS = 3 // a firewall may refuse a single envelope
 const REFUSED_MS = 60 * 60_000 // pending envelopes are sent again within this
+const DECLINED_MS = 24 * 60 * 60_000 // only an envelope that is accepted ends a row of declines, and a quiet site has few
+const MIN_NETWORKS = 2 // a single sender may send what Sentry cannot read
 
 /** Returns the refusals, the largest first. */
 function listRefusals(upstreams: readonly UpstreamView[], now: number): ProjectRefusal[] {
   const refusals = upstreams
     .flatMap((upstream) => upstream.refusals)
-    .filter(({ count, last }) => count >= MIN_REFUSALS && last > now - REFUSED_MS)
+    .filter(({ count }) => count >= MIN_REFUSALS)
+    .filter(({ last, is_decline, networks = MIN_NETWORKS }) =>
+      is_decline ? networks >= MIN_NETWORKS && last > now - DECLINED_MS : last > now - REFUSED_MS,
+    )
   return refusals.toSorted((a, b) => b.count - a.count)
 }
 

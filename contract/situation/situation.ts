@@ -2,7 +2,7 @@
 
 import type { SpoolStatus } from '../spool.ts'
 import type { LossCounts } from './losses.ts'
-import type { Problem } from './problems.ts'
+import { concernsErrors, type Problem } from './problems.ts'
 
 /** `outage`: envelopes are lost, or none reach Sentry. */
 export type SituationState = 'ok' | 'degraded' | 'outage'
@@ -41,10 +41,15 @@ export type Incident = {
   is_counting: boolean
 }
 
-/** Returns the state in which a site with these problems is. A gap is over, and only a note. */
+/** Returns the state in which a site with these problems is. */
 export function stateOf(problems: readonly Problem[]): SituationState {
   if (problems.some(isOutage)) return 'outage'
-  return problems.some(({ kind }) => kind !== 'gap') ? 'degraded' : 'ok'
+  return problems.every(isNote) ? 'ok' : 'degraded'
+}
+
+/** Returns whether a problem asks for no action: a gap is over, and a limit that holds no errors back ends by itself. */
+export function isNote(problem: Problem): boolean {
+  return problem.kind === 'gap' || (problem.kind === 'rate-limited' && !problem.limits.some(concernsErrors))
 }
 
 function isOutage(problem: Problem): boolean {

@@ -76,6 +76,7 @@ function mergeRefusals(refusals: readonly ProjectRefusal[]): ProjectRefusal[] {
     all.reduce((a, b) => ({
       ...(a.last > b.last ? a : b),
       ...{ first: Math.min(a.first, b.first), count: a.count + b.count },
+      ...(a.networks !== undefined && { networks: a.networks + (b.networks ?? 0) }),
     })),
   )
 }

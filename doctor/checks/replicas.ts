@@ -237,7 +237,8 @@ export const tunnelState: Check = {
       if (spool?.durability?.startsWith('unproven'))
         return warn(`The durability of the spool of ${replica} is ${spool.durability}.`)
       if (spool?.paused?.length) return warn('Delivery of spooled envelopes is paused by an operator.')
-      const [refusal] = upstreams.flatMap(({ refusals = [] }) => refusals)
+      const refusals = upstreams.flatMap((upstream) => upstream.refusals ?? [])
+      const refusal = refusals.find(({ is_decline, count }) => !is_decline || count >= MANY_DECLINES)
       if (refusal) return describeRefusedProject(refusal)
       const open = upstreams.find(({ breaker }) => breaker.open)
       if (open) return warn(`The circuit breaker of ${replica} for ${open.origin} is open.`)
@@ -249,6 +250,9 @@ export const tunnelState: Check = {
     return pass(`${statuses.length} replicas checked. ${durability}${describeCspReports(statuses)}`)
   }),
 }
+
+/** Sentry may decline a few envelopes for what is in them. */
+const MANY_DECLINES = 3
 
 function describeRefusedProject({ project, status, message, is_decline }: ProjectRefusal): Finding {
   const text = message === undefined ? '' : `: “${message}”`

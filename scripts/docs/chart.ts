@@ -25,6 +25,7 @@ const SET_BY_CHART: string[] = [
   'MIRROR_DSN',
   'SCRUB_RULES',
   'SENTRY_DSN',
+  'SOURCE_MAPS',
   'SPOOL_URL',
   'TLS_FOLDER',
 ]

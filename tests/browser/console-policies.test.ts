@@ -38,7 +38,7 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
       .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/^identical errors\s+Storms/))
     await expect
-      .poll(() => panel('What is on').innerText())
+      .poll(() => panel('Scrubbing, quotas and storms').innerText())
       .toMatch(
         /Scrubbing[\s\S]*observes[\s\S]*Would remove[\s\S]*Quotas[\s\S]*observes[\s\S]*Storm protection[\s\S]*observes/,
       )

@@ -117,7 +117,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await look('/live-feed', 'No tunnel responds, so it is not known which envelopes arrived.')
     await look('/setup', 'No tunnel responds, so the DSNs in force are not known.')
     await look('/rejections', /are missing/)
-    await look('/projects', 'No replica is responding')
+    await look('/projects', 'No tunnel responds, so there is no data.')
     await look('/inbox', /respon/)
   })
 })

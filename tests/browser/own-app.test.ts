@@ -69,9 +69,11 @@ describe('An app with the script of README', requires('chromium', 'nginx'), () =
   })
 })
 
-it('README.md shows the tunnel URL that belongs to its DSN', () => {
+it('README.md and the page of Next.js show the tunnel URL that belongs to their DSN', () => {
   const dsn = parseDsn(DSN)
   const url = dsn && tunnelUrl('/monitoring', dsn)
   expect(LINES).toContain(`tunnel: '${url}'`)
-  expect(README).toContain(`tunnel: TUNNEL_ORIGIN && \`\${TUNNEL_ORIGIN}${url}\``)
+  expect(readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')).toContain(
+    `tunnel: TUNNEL_ORIGIN && \`\${TUNNEL_ORIGIN}${url}\``,
+  )
 })

@@ -175,11 +175,13 @@ describe('The alerts', () => {
     const entries = read('docs/runbook.md').split(/^## /m).slice(1)
     expect(entries.map((entry) => entry.split('\n')[0]).sort()).toEqual(ALERTS)
     for (const entry of entries) {
-      expect(entry).toMatch(/\*(page|ticket)\.\*[\s\S]*\*\*Look at\*\*[\s\S]*\*\*Do\*\*/)
+      expect(entry).toMatch(/\*(Act now|Can wait)\.\*[\s\S]*\*\*Look at\*\*[\s\S]*\*\*Do\*\*/)
       const [name = ''] = entry.split('\n')
       expect(RULES).toContain(`runbook: docs/runbook.md#${name.toLowerCase()}`)
       expect(RULES).toMatch(
-        new RegExp(`alert: ${name}\\n[\\s\\S]*?severity: ${/\*(page|ticket)\.\*/.exec(entry)?.[1]}`),
+        new RegExp(
+          `alert: ${name}\\n[\\s\\S]*?severity: ${entry.includes('*Act now.*') ? 'page' : 'ticket'}`,
+        ),
       )
     }
   })

@@ -94,7 +94,7 @@ describe('The compose files', () => {
     const text = COMPOSE_FILES.map(read).join('\n')
     const uses = [...text.matchAll(/(?<!\$)\$\{([A-Z0-9_]+)(?::-([^}]*))?/g)]
     const isPlain = (name: string) =>
-      !/_FILE$|^(SCRUB_RULES|EDGE|COMPOSE_(PROJECT_NAME|ENV_FILES))$/.test(name) // others are mounted, and EDGE has a default of its own
+      !/_FILE$|^(SCRUB_RULES|SOURCE_MAPS|EDGE|COMPOSE_(PROJECT_NAME|ENV_FILES))$/.test(name) // others are mounted, and EDGE has a default of its own
     const plain = uses.filter(([, name = '']) => isPlain(name))
     const ofCompose = namesFor('compose').filter((name) => !name.endsWith('_FILE'))
     expect([...new Set(plain.map(([, name]) => name))].sort()).toEqual([...ofCompose, ...OF_IMAGES].sort())

@@ -24,7 +24,7 @@ import type { ScrubSettings } from '../policy/scrub/scrub.ts'
 import type { Inbox } from '../store/inbox.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import { AuditLog } from './audit-log.ts'
-import { ConsoleSessions } from './console-sessions.ts'
+import { sessionRoutes } from './console-sessions.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
 import { FIGURES_QUERY, readFigures } from './figures-query.ts'
 import { createInboxAdmin } from './inbox-routes.ts'
@@ -94,10 +94,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
-  const sessions = new ConsoleSessions({ state: sentry.spool.store.state, now: deps.now })
-  app.get('/sessions/:hash', createHandler({ run: (c) => sessions.read(c) }))
-  app.put('/sessions/:hash', createHandler({ run: (c) => sessions.open(c) }))
-  app.delete('/sessions/:hash', createHandler({ run: (c) => sessions.close(c) }))
+  app.route('/sessions', sessionRoutes({ state: sentry.spool.store.state, now: deps.now }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
   app.route(
     '/spool',

@@ -1,8 +1,8 @@
 /** Sessions of the console, which the replicas keep for web, so that a restart of web ends none. */
 
-import type { Context } from 'hono'
+import { type Context, Hono } from 'hono'
 import { SharedMap, type SharedMapDeps } from '../pipeline/shared-state.ts'
-import { RequestError } from './responses.ts'
+import { createHandler, RequestError } from './responses.ts'
 
 /** Time from the sign-in, after which a session ends. */
 const SESSION_MS = 12 * 60 * 60 * 1000
@@ -10,7 +10,17 @@ const MAX_SESSIONS = 1_000
 /** SHA-256 of the session's ID: whoever reads the spool cannot make a cookie of it. */
 const HASH = /^[\w-]{43}$/
 
-export class ConsoleSessions {
+export function sessionRoutes(deps: Pick<SharedMapDeps<1>, 'state' | 'now'>): Hono {
+  const app = new Hono()
+  const sessions = new ConsoleSessions(deps)
+  app.get('/:hash', createHandler({ run: (c) => sessions.read(c) }))
+  app.put('/:hash', createHandler({ run: (c) => sessions.open(c) }))
+  app.delete('/:hash', createHandler({ run: (c) => sessions.close(c) }))
+  app.onError((error, c) => c.json({ detail: `The sessions cannot be read now: ${error.message}.` }, 503))
+  return app
+}
+
+class ConsoleSessions {
   readonly #map: SharedMap<1>
   readonly #now: () => number
 

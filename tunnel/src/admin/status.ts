@@ -150,12 +150,10 @@ function describeUpstreams(
           compression: { encoding, is_refused: refusedEncodings.has(origin, encoding) },
         }),
         breaker: { since: toDate(since), ...(open ? { open, next_probe: toDate(nextProbe) } : { open }) },
-        refusals: refusals.map(
-          ({ project, refusal: { status, message, count, first, last }, isDecline }) => ({
-            ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
-            ...(isDecline && { is_decline: true }),
-          }),
-        ),
+        refusals: refusals.map(({ project, refusal: { status, message, count, first, last }, networks }) => ({
+          ...{ project: project.name, status, message, count, first: toDate(first), last: toDate(last) },
+          ...(networks !== undefined && { is_decline: true, networks }),
+        })),
         ...(lastError && {
           last_error: { ...lastError, first: toDate(lastError.first), last: toDate(lastError.last) },
         }),

@@ -106,11 +106,14 @@ export class History {
     return this.#deps.storeId()
   }
 
-  /** Returns the figures of all replicas, from rows of a step. Rejects when the store fails, or does not respond within 1 s. */
-  async read(range: FiguresRange, step: number): Promise<Figures> {
+  /**
+   * Returns the figures of all replicas, from rows of a step. Rows before `since` are left out, of which only what was pending at the begin of the
+   * range depends. Rejects when the store fails, or does not respond within 1 s.
+   */
+  async read(range: FiguresRange, step: number, since = Number.NEGATIVE_INFINITY): Promise<Figures> {
     const { store, now } = this.#deps
     const [rows, totals] = await Promise.all([
-      within(READ_MS, store.read(step, now() - keptMsOf(step) - step)),
+      within(READ_MS, store.read(step, Math.max(since, now() - keptMsOf(step)) - step)),
       this.#askPending(),
     ])
     const snapshots = new Map<string, Snapshot>()

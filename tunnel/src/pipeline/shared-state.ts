@@ -82,6 +82,9 @@ export function parseShared<T>(
   }
 }
 
+/** Clocks of replicas differ by this at most. */
+const CLOCKS_MS = 5_000
+
 /** Entry of a shared map. It is forgotten at `until`, in milliseconds since 1970 by the clock of this replica. */
 export type SharedEntry<Value> = { value: Value; until: number }
 
@@ -164,7 +167,7 @@ export class SharedMap<Value> {
     for (const each of parseShared(stored, Array.isArray) ?? []) {
       const [name, value, end] = Array.isArray(each) ? each : []
       const leftMs = end - offsetMs - now()
-      if (typeof name === 'string' && isValue(value) && leftMs > 0 && leftMs <= maxMs)
+      if (typeof name === 'string' && isValue(value) && leftMs > 0 && leftMs <= maxMs + CLOCKS_MS)
         entries.set(name, { value, until: end - offsetMs })
     }
     return entries

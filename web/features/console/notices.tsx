@@ -64,22 +64,22 @@ export function Notice({ state, children }: { state: State; children: ReactNode 
   )
 }
 
-/** Empty state shown when no replica responds. */
 /** Shown in place of a page that only a script fills, where scripts are off. */
 export function NeedsScript() {
   return (
     <noscript>
       <p className="max-w-prose text-note">
-        This page needs JavaScript, which is off in this browser. Rejections works without it.
+        This page needs JavaScript, which is off in this browser. The page Rejections works without it.
       </p>
     </noscript>
   )
 }
 
+/** Empty state shown when no replica responds. */
 export function NoReplica() {
   return (
     <Empty>
-      No replica is responding, so there is no data. See{' '}
+      No tunnel responds, so there is no data. See{' '}
       <a href="/console/replicas" className="link">
         Replicas
       </a>

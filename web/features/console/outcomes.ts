@@ -1,22 +1,9 @@
 /** Outcomes in the order in which they are shown, and their meanings. */
 
 import type { FinalOutcome, Outcome } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 
 export { FINAL_OUTCOMES, OUTCOMES } from 'contract/admin-api'
-
-/** Names of data categories and types of items that users know by another word. */
-const NAMES: ReadonlyMap<string, string> = new Map([
-  ['none', 'no category'], // envelopes that are not parsed or have only client reports
-  ['log', 'logs'],
-  ['log_item', 'logs'],
-  ['trace_metric', 'metrics'],
-  ['raw_security', 'CSP report'],
-])
-
-/** Returns the label of a data category. */
-export function categoryLabel(category: string): string {
-  return NAMES.get(category) ?? category.replaceAll('_', ' ')
-}
 
 /** Returns the label of an item's type. */
 export const typeLabel = categoryLabel

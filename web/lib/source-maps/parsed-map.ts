@@ -15,18 +15,21 @@ export type SourcePosition = {
 }
 
 const CONTEXT_LINES = 3
+/** Characters. Parsed mappings take some 40 times their length, and web has 192 MiB for all. */
+const MAX_MAPPINGS = 2 * 1024 * 1024
 
-/** A parsed map takes some seven times the memory of its text. */
 export class ParsedMap {
   readonly #map: SourceMap
   readonly #parts: readonly SourceMapPayload[]
   /** Lines of the sources that were shown. */
   readonly #lines = new Map<string, string[]>()
 
-  /** Throws for a text that is no source map. */
+  /** Throws for a text that is no source map, or has too many mappings. */
   constructor(text: string) {
     const payload: Indexed = JSON.parse(text)
     this.#parts = payload.sections?.map(({ map }) => map) ?? [payload]
+    if (this.#parts.reduce((sum, { mappings }) => sum + mappings.length, 0) > MAX_MAPPINGS)
+      throw new Error('too many mappings')
     this.#map = new SourceMap(payload)
   }
 

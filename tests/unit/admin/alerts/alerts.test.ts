@@ -236,16 +236,16 @@ describe('Alerts', () => {
 })
 
 describe('The heartbeat', () => {
-  it('comes from one replica each minute, and stops while there is a problem', async () => {
+  it('comes from one replica each minute, and stops in an outage', async () => {
     await using site = await startSite()
     const [a, b] = [site.open('a'), site.open('b')]
     await site.live(10 * MINUTE, a, b)
     const before = site.beats()
     expect(before).toBe(10)
-    site.find(PAUSED)
+    site.find(LOSING)
     await site.live(10 * MINUTE, a, b)
     expect(site.beats()).toBe(before)
-    site.find()
+    site.find(PAUSED)
     await site.live(MINUTE, a, b)
     expect(site.beats()).toBe(before + 1)
   })

@@ -60,14 +60,14 @@ describe('The reports', () => {
     expect(store.state.writes).toBe(4)
   })
 
-  it('list at most 10 servers, those with an open breaker first', async () => {
+  it('list at most 5 servers, those with an open breaker first', async () => {
     const store = startStore()
     const upstreams = Array.from({ length: 50 }, (_, n) => ({ ...store.upstream, origin: `https://s${n}` }))
     const open = { open: true, since: 1, next_probe: 2 } as const
     upstreams.push({ ...store.upstream, origin: 'https://open', breaker: open as never })
     const entries = await store.reports('a').exchange(store.reportOf(0, { upstreams }))
     const listed = entries.get('a')?.value.upstreams ?? []
-    expect([listed.length, listed[0]?.origin]).toEqual([10, 'https://open'])
+    expect([listed.length, listed[0]?.origin]).toEqual([5, 'https://open'])
   })
 })
 

@@ -162,7 +162,7 @@ describe('The situation', () => {
     const a = site.open('a')
     expect(await a.look()).toMatchObject({ week: { losses: { unavailable: 0 } } })
     site.count(figuresOf([pointAt(10, { outcomes: { 'rejected:spool-full': 3 } })]))
-    site.pass(2)
+    site.pass(16)
     expect(await a.look()).toMatchObject({
       state: 'outage',
       problems: [{ kind: 'losing', losses: { unavailable: 3 } }],

@@ -2,7 +2,7 @@
 
 import { isObject } from 'contract/json'
 import type { Problem } from 'contract/situation/problems'
-import { SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
+import { isNote, SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
 import { parseShared } from '../../pipeline/shared-state.ts'
 import type { Alert, Omission } from './alert.ts'
 
@@ -18,9 +18,9 @@ export type AlertRecord = {
   changed: number
   /** Messages of the last hour. */
   sent: number[]
-  /** Changes without a message, since there were too many. */
+  /** Changes that got no message because of the limit. */
   held: number
-  /** Newest message, as long as a destination lacks it. */
+  /** Newest message, until every destination has it. */
   message?: Message
 }
 
@@ -34,14 +34,15 @@ export const ALERTS_KEY = 'alerts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-/** Longer than the attempts of one round. */
-const LEASE_MS = 30 * SECOND_MS
-const RENEWED_MS = 20 * SECOND_MS
-/** A problem has to last for so long before a message tells of it, and its absence too. */
+/** Longer than the attempts of one round, after it was renewed at the begin of the round. */
+const LEASE_MS = 60 * SECOND_MS
+const RENEWED_MS = 10 * SECOND_MS
+/** A problem, or its end, has to last for so long before a message is sent. */
 const WORSE_MS = 15 * SECOND_MS
 const BETTER_MS = MINUTE_MS
-/** Messages in an hour. */
+/** Messages in an hour, and further ones that tell of an outage. */
 export const MAX_MESSAGES = 6
+const MORE_OF_OUTAGES = 2
 const FIRST_RETRY_MS = 5 * SECOND_MS
 const LAST_RETRY_MS = 5 * MINUTE_MS
 /** Older messages tell nothing new. */
@@ -104,10 +105,11 @@ function compose(
   { now, targets, write }: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
 ): AlertRecord {
   const recent = recentOf(record, now)
-  if (recent.length >= MAX_MESSAGES) return { ...record, sent: recent }
+  if (recent.length >= MAX_MESSAGES + (record.state === 'outage' ? MORE_OF_OUTAGES : 0))
+    return { ...record, sent: recent }
   const sent = [...recent, now]
   const alert = write({
-    ...{ isLast: sent.length === MAX_MESSAGES, held: record.held - 1, next: (sent[0] ?? now) + HOUR_MS },
+    ...{ isLast: sent.length >= MAX_MESSAGES, held: record.held - 1, next: (sent[0] ?? now) + HOUR_MS },
   })
   const pending = Object.fromEntries(targets.map((target) => [target, { attempts: 0, due: now }]))
   return { ...record, sent, held: 0, message: { alert, created: now, pending } }
@@ -148,9 +150,9 @@ export function parseAlerts(value: string | undefined): AlertRecord {
   return parseShared(value, isRecord) ?? NO_ALERTS
 }
 
-/** A gap is over, and no state. */
+/** Leaves out problems that ask for no action. */
 function kindsOf(problems: readonly Problem[]): Problem['kind'][] {
-  return problems.flatMap(({ kind }) => (kind === 'gap' ? [] : kind))
+  return problems.flatMap((problem) => (isNote(problem) ? [] : problem.kind))
 }
 
 function isRecord(value: unknown): value is AlertRecord {

@@ -1,6 +1,12 @@
 /** Alerts: what a message says. It holds no payload, address or user. */
 
-import { type Clock, describeProblem, describeSituation, STATE_WORDS } from 'contract/situation/describe'
+import {
+  type Clock,
+  describeProblem,
+  describeSituation,
+  STATE_WORDS,
+  utcClock,
+} from 'contract/situation/describe'
 import type { Problem } from 'contract/situation/problems'
 import type { Situation, SituationState } from 'contract/situation/situation'
 
@@ -21,7 +27,7 @@ export type Omission = { held: number; isLast: boolean; next: number }
 export class SendError extends Error {}
 
 export function describeAlert(found: Situation, now: number, omission: Omission): Alert {
-  const clock = { now, format: (time: number) => formatTime(time, now) }
+  const clock = utcClock(now)
   const situation = { ...found, problems: found.problems.map(withoutMessage) }
   const { state, since = now, problems } = situation
   const title = `Culvert: ${STATE_WORDS[state]}`
@@ -60,11 +66,4 @@ function sinceOf(problem: Problem): { since?: number } {
   if (problem.kind === 'refused' || problem.kind === 'declined') return { since: problem.refusal.first }
   if (problem.kind === 'storm') return { since: problem.storm.since }
   return 'since' in problem && problem.since !== undefined ? { since: problem.since } : {}
-}
-
-/** Formats a time as "12:03 UTC", with the day unless it is the same. */
-function formatTime(time: number, now: number): string {
-  const [day = '', clock = ''] = new Date(time).toISOString().split('T')
-  const isToday = new Date(now).toISOString().startsWith(day)
-  return `${isToday ? '' : `${day} `}${clock.slice(0, 5)} UTC`
 }

@@ -39,11 +39,15 @@ const EVERY_MS = 5_000
 const STORE_MS = 1_000
 /** A replica without the shared state sends for itself after the lease of another one has ended. */
 const ALONE_MS = 30_000
-const ATTEMPT_MS = 9_000 // shorter than a lease, and than the console waits
-const TOO_LATE = `The server did not respond within ${ATTEMPT_MS / 1000} s.`
+/** Shorter than the console waits for a test. */
+const ATTEMPT_MS = 9_000
+/** Longer than the steps of a mail server that scans messages: a mail that was accepted late must not be sent again. */
+const MAIL_MS = 30_000
+/** A problem that was absent for a shorter time goes on: an upstream that flaps is well between two probes. */
+const ABSENT_MS = 30_000
 const BEAT_MS = 57_500 // a minute, in rounds of 5 s
 
-/** While the shared state is away, each replica sends for itself: that is what an alert has to tell of. */
+/** While the shared state is away, each replica sends for itself: an alert about that must still be sent. */
 export class Alerts {
   readonly #deps: AlertsDeps
   #timer: NodeJS.Timeout | undefined
@@ -51,7 +55,7 @@ export class Alerts {
   /** Record as of the last round. */
   #record = NO_ALERTS
   /** Difference to the record that this replica has found in each round since. */
-  #change: { kind: Change; since: number } | undefined
+  #change: { kind: Change; since: number; seen: number } | undefined
   #awaySince: number | undefined
   #beatAt = Number.NEGATIVE_INFINITY
   #isBeating = true
@@ -86,7 +90,7 @@ export class Alerts {
   /** Sends a test to each destination. */
   test(): Promise<AlertTestResult[]> {
     const alert = createTest(this.#deps.now())
-    return Promise.all(this.#deps.targets.map((target) => this.#attempt(target, alert)))
+    return Promise.all(this.#deps.targets.map((target) => this.#attempt(target, alert, ATTEMPT_MS)))
   }
 
   warnings(): string[] {
@@ -130,9 +134,14 @@ export class Alerts {
   #hasSettled(situation: Situation): boolean {
     const now = this.#deps.now()
     const kind = changeOf(this.#record, situation)
-    if (kind === undefined) this.#change = undefined
-    else if (this.#change?.kind !== kind) this.#change = { kind, since: now }
-    return this.#change !== undefined && now - this.#change.since >= settleMs(this.#change.kind)
+    if (kind === undefined) {
+      if (this.#change?.kind === 'better' || now - (this.#change?.seen ?? now) > ABSENT_MS)
+        this.#change = undefined
+      return false
+    }
+    const since = this.#change?.kind === kind ? this.#change.since : now
+    this.#change = { kind, since, seen: now }
+    return now - since >= settleMs(kind)
   }
 
   async #send(): Promise<void> {
@@ -142,7 +151,11 @@ export class Alerts {
     if (!message || due.length === 0) return
     const addressed = targets.filter(({ name }) => due.includes(name))
     const unknown = due.filter((name) => !targets.some((target) => target.name === name))
-    const results = await Promise.all(addressed.map((target) => this.#attempt(target, message.alert)))
+    const results = await Promise.all(
+      addressed.map((target) =>
+        this.#attempt(target, message.alert, target.kind === 'email' ? MAIL_MS : ATTEMPT_MS),
+      ),
+    )
     for (const { target, error } of results) {
       if (error === undefined) logger.info({ target, state: message.alert.state }, 'alert sent')
       else if (message.pending[target]?.error === undefined)
@@ -152,20 +165,20 @@ export class Alerts {
     await this.#updateAsLeader((record, time) => recordAttempts(record, message, [...results, ...gone], time))
   }
 
-  async #attempt(target: AlertTarget, alert: Alert): Promise<AlertTestResult> {
+  async #attempt(target: AlertTarget, alert: Alert, limitMs: number): Promise<AlertTestResult> {
     const { name } = target
     try {
-      await within(ATTEMPT_MS, this.#deps.senders.send(target, alert))
+      await within(limitMs, this.#deps.senders.send(target, alert))
       return { target: name }
     } catch (error) {
-      return { target: name, error: error instanceof SendError ? error.message : TOO_LATE }
+      return { target: name, error: error instanceof SendError ? error.message : lateAfter(limitMs) }
     }
   }
 
-  /** Tells a service that all is well. */
+  /** Tells a service that Culvert runs, and that reports arrive. */
   async #beat({ state }: Situation): Promise<void> {
     const { heartbeat, senders, now, logger } = this.#deps
-    if (!heartbeat || state !== 'ok' || now() - this.#beatAt < BEAT_MS) return
+    if (!heartbeat || state === 'outage' || now() - this.#beatAt < BEAT_MS) return
     this.#beatAt = now()
     const wasBeating = this.#isBeating
     const error = await senders.beat(heartbeat).then(
@@ -211,6 +224,10 @@ export class Alerts {
     const { now, state } = this.#deps
     return now() + state.clockOffsetMs()
   }
+}
+
+function lateAfter(limitMs: number): string {
+  return `The server did not respond within ${limitMs / 1000} s.`
 }
 
 function leaseOf({ leader, until }: AlertRecord): Pick<AlertRecord, 'leader' | 'until'> {

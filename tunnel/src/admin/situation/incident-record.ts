@@ -48,12 +48,14 @@ const COUNTED_MS = 60 * 60_000
 const FIGURES_LATE_MS = 10_000
 const MAX_INCIDENTS = 20
 
+const CALM = { state: 'ok' as const, incidents: [] }
+
 /** Returns the record after an observation; `undefined` when there is nothing to write. */
 export function recordObservation(
   before: IncidentRecord | undefined,
   { now, started, problems, counts }: Observation,
 ): IncidentRecord | undefined {
-  const record = before ?? { alive: now, state: 'ok', since: now, seen: now, incidents: [] }
+  const record = before ? notAfter(before, now) : { ...CALM, alive: now, since: now, seen: now }
   const incidents = countEnvelopes(
     continueIncident(endByGap(record, started), problems.filter(isIncident), now),
     counts,
@@ -67,6 +69,20 @@ export function recordObservation(
   const isDue =
     before === undefined || now - record.alive >= (record.state === 'ok' ? CALM_WRITE_MS : WRITE_MS)
   return isDue || next.state !== record.state || differ(next.incidents, record.incidents) ? next : undefined
+}
+
+/** Returns the record without times that are to come: a clock was ahead. */
+function notAfter(record: IncidentRecord, now: number): IncidentRecord {
+  const [newest, ...others] = record.incidents
+  return {
+    ...record,
+    ...{
+      alive: Math.min(record.alive, now),
+      since: Math.min(record.since, now),
+      seen: Math.min(record.seen, now),
+    },
+    incidents: newest && newest.seen > now ? [{ ...newest, seen: now }, ...others] : record.incidents,
+  }
 }
 
 /** Returns the newest incident whose envelopes have to be counted now. */

@@ -32,8 +32,8 @@ const BEAT_MS = 9_000
 const SILENT_MS = 25_000
 /** Time for which an absent replica is missed. */
 const MISSED_MS = 60 * 60_000
-/** Upstreams in a report, those with problems first, refusals of each, and storms: at most some 30 KB. */
-const MAX_UPSTREAMS = 10
+/** Upstreams in a report, those with problems first, refusals of each, and storms: at most some 10 KB, since 20 replicas share 256 KiB. */
+const MAX_UPSTREAMS = 5
 const MAX_REFUSALS = 3
 const MAX_STORMS = 5
 /** Properties that change with each attempt. */
@@ -58,9 +58,9 @@ export class ReplicaReports {
     const isKnown = text === this.#written.text && now() - this.#written.at < BEAT_MS
     if (isKnown || this.#isRemoved) return this.#map.read()
     const at = now()
-    const entries = await this.#map.update((all) =>
-      all.set(replica, { value: report, until: at + MISSED_MS }),
-    )
+    const entries = await this.#map.update((all) => {
+      if (!this.#isRemoved) all.set(replica, { value: report, until: at + MISSED_MS })
+    })
     this.#written = { text, at }
     return entries
   }

@@ -49,11 +49,15 @@ const HOUR_MS = 60 * MINUTE_MS
 const EVERY_MS = 5_000
 /** Requests share a computation. */
 const FRESH_MS = 1_000
+/** An older situation says nothing about now. */
+const STALE_MS = 30_000
+const DESCRIBE_MS = 5_000
 /** A response of the admin port waits for so long, and then has the last situation. */
 const WAIT_MS = 700
 const STORE_MS = 1_000
 const RECENT_MS = 15 * MINUTE_MS
 const WEEK_FRESH_MS = MINUTE_MS
+const LOSSES_FRESH_MS = 15_000
 const SILENCE_FRESH_MS = 20_000
 /** A replica that computes less often has slept. */
 const AWAKE_MS = 20_000
@@ -72,6 +76,8 @@ export class SituationMonitor {
   #computing: Promise<Situation> | undefined
   #last: { at: number; situation: Situation } | undefined
   #awakeSince = 0
+  /** When the shared state was last away. */
+  #awayAt = Number.NEGATIVE_INFINITY
   #week: { at: number; recentLosses: number; week: Week } | undefined
   #silence: { at: number; silence: Silence | undefined } | undefined
   /** Record as of the last observation. */
@@ -92,15 +98,20 @@ export class SituationMonitor {
   /** Tells the other replicas that this one stops. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#computing?.catch(() => undefined)
     await this.#reports.remove().catch(() => undefined) // then they miss it for a while
+    await this.#computing?.catch(() => undefined)
   }
 
-  /** Returns the situation, a second old at most unless the store is slow; `undefined` before the first one. */
+  /** Returns the situation, a second old at most unless the store is slow; `undefined` while there is none of the last seconds. */
   async current(): Promise<Situation | undefined> {
-    const { now } = this.#deps
-    if (this.#last && Math.abs(now() - this.#last.at) < FRESH_MS) return this.#last.situation
-    return within(WAIT_MS, this.#compute()).catch(() => this.#last?.situation)
+    if (this.#isLastWithin(FRESH_MS)) return this.#last?.situation
+    return within(WAIT_MS, this.#compute()).catch(() =>
+      this.#isLastWithin(STALE_MS) ? this.#last?.situation : undefined,
+    )
+  }
+
+  #isLastWithin(ms: number): boolean {
+    return this.#last !== undefined && Math.abs(this.#deps.now() - this.#last.at) < ms
   }
 
   /** Kinds of the problems that were found last. */
@@ -118,9 +129,13 @@ export class SituationMonitor {
 
   async #find(): Promise<Situation> {
     const { describe, storms, replica, now } = this.#deps
-    const own = await describe()
+    const own = await within(DESCRIBE_MS, describe())
     const report = reportOf(own, storms(), this.#started)
-    const entries = await within(STORE_MS, this.#reports.exchange(report)).catch(() => NO_ENTRIES)
+    const entries = await within(STORE_MS, this.#reports.exchange(report)).catch(() => {
+      this.#awakeSince = now() // the others could not report either
+      this.#awayAt = now()
+      return NO_ENTRIES
+    })
     const reports = new Map([...respondingOf(entries, now()), [replica, report]])
     const replicas = Array.from(reports, ([name, status]) => ({ name, status }))
     const mirroring = replicas.map(({ name, status }) => ({ name, status: { upstreams: status.mirrors } }))
@@ -169,7 +184,9 @@ export class SituationMonitor {
     const time = now() + offsetMs
     const counted = incidentToCount(this.#recorded, time)
     const counts = counted && (await this.#count(counted.since, offsetMs, pending))
-    const observation = { now: time, started: this.#started + offsetMs, problems, counts }
+    // While nobody could write, others may have run. A clock may have been set back since the start.
+    const started = this.#awayAt > this.#started ? Number.NEGATIVE_INFINITY : this.#started + offsetMs
+    const observation = { now: time, started: Math.min(started, time), problems, counts }
     const change = (value: string | undefined) => {
       const stored = parseRecord(value)
       const next = recordObservation(stored, observation)
@@ -217,7 +234,8 @@ export class SituationMonitor {
     const { now } = this.#deps
     const recentLosses = recent ? sumLosses(lossesOf(sumFigures(recent.points))) : 0
     const known = this.#week
-    if (known && known.recentLosses === recentLosses && now() - known.at < WEEK_FRESH_MS) return known.week
+    const freshMs = known?.recentLosses === recentLosses ? WEEK_FRESH_MS : LOSSES_FRESH_MS
+    if (known && now() - known.at < freshMs) return known.week
     const { figures, missing } = await this.#read(MAX_RANGE)
     const week = {
       ...(figures && { losses: lossesOf(sumFigures(figures.points)) }),
@@ -234,7 +252,7 @@ export class SituationMonitor {
     const to = now()
     const from = Math.floor((to - ageMs) / step) * step
     try {
-      return { figures: await history.read({ from, to, step }, step) }
+      return { figures: await history.read({ from, to, step }, step, from) }
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown error'
       return { missing: `The figures cannot be read: ${reason}.` }

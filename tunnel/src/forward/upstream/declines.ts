@@ -5,13 +5,17 @@ import { sentenceOf } from './answers.ts'
 import type { Refusal } from './failures.ts'
 import type { DeliveryResult } from './request.ts'
 
-/** Sentry may decline a single envelope for what is in it. */
-const MIN_DECLINES = 3
+/** `networks`: those of their clients, 2 for several and for unknown ones. A single sender may have sent what Sentry cannot read. */
+export type Declined = Refusal & { networks: number }
+
+type Row = Refusal & { networks: ReadonlySet<string> }
+
+const MANY = 2
 
 export class Declines {
   readonly #clock: () => number
   /** By project, of which an upstream has a fixed number. */
-  readonly #rows = new Map<Project, Refusal>()
+  readonly #rows = new Map<Project, Row>()
 
   /** `clock` is monotonic, in milliseconds. */
   constructor(clock: () => number) {
@@ -19,7 +23,7 @@ export class Declines {
   }
 
   /** Notes the result of an attempt. An accepted envelope ends the row; a rate limit or a failure says nothing about the others. */
-  note(project: Project, result: DeliveryResult): void {
+  note(project: Project, network: string, result: DeliveryResult): void {
     if (result.kind !== 'answered' || result.reply.status === 429) return
     const { status, body } = result.reply
     const row = this.#rows.get(project)
@@ -29,18 +33,15 @@ export class Declines {
     }
     const now = this.#clock()
     const message = sentenceOf(body)
-    this.#rows.set(project, {
-      status,
-      message,
-      first: row?.first ?? now,
-      last: now,
-      count: (row?.count ?? 0) + 1,
-    })
+    const networks = new Set(row?.networks)
+    if (networks.size < MANY) networks.add(network)
+    const count = (row?.count ?? 0) + 1
+    this.#rows.set(project, { status, message, first: row?.first ?? now, last: now, count, networks })
   }
 
-  /** Returns the declined envelopes of a project since the last accepted one, if they are several. */
-  of(project: Project): Refusal | undefined {
+  /** Returns the declined envelopes of a project since the last accepted one. */
+  of(project: Project): Declined | undefined {
     const row = this.#rows.get(project)
-    return row && row.count >= MIN_DECLINES ? row : undefined
+    return row && { ...row, networks: row.networks.has('') ? MANY : row.networks.size }
   }
 }

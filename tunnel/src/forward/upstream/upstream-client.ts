@@ -61,7 +61,7 @@ export type UpstreamState = {
   cspReports?: 'endpoint'
   breaker: BreakerState
   /** Projects whose last envelopes were refused or declined. */
-  refusals: { project: Project; refusal: Refusal; isDecline: boolean }[]
+  refusals: { project: Project; refusal: Refusal; networks?: number }[]
   lastError: LastError | undefined
   hasResponded: boolean
   errorCounts: ReadonlyMap<UpstreamErrorClass, number>
@@ -275,8 +275,8 @@ export class UpstreamClient {
         const refusal = breaker.failures.refusal(project.key)
         const decline = declines.of(project)
         return [
-          ...(refusal ? [{ project, refusal, isDecline: false }] : []),
-          ...(decline ? [{ project, refusal: decline, isDecline: true }] : []),
+          ...(refusal ? [{ project, refusal }] : []),
+          ...(decline ? [{ project, refusal: decline, networks: decline.networks }] : []),
         ]
       }),
       lastError: errors.last,
@@ -310,7 +310,7 @@ export class UpstreamClient {
       },
       onEnd: (result, timing) => {
         errors.note(result)
-        declines.note(project, result)
+        declines.note(project, network, result)
         this.#limits.learn(project, rateLimitHeadersOf(result))
         if (result.kind === 'answered') note(timing)
         else if (upstreamErrorOf(result)) note(failureOf(result), refusalIn(result))

@@ -28,6 +28,11 @@ export default async function RejectionsPage() {
           {missing}
         </p>
       )}
+      {Object.keys(details.settings).length === 0 && (
+        <p role="status" className="mb-4 max-w-prose text-note">
+          No tunnel tells its settings now, so lines for <code>.env</code> are not shown.
+        </p>
+      )}
       {rejections?.length === 0 && missing === undefined && (
         <Empty>No rejections: every envelope was accepted. There is nothing to do.</Empty>
       )}

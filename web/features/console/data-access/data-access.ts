@@ -1,6 +1,7 @@
 /** Data of the console, for signed-in operators only. Every page and route of the console goes through this file. */
 
 import 'server-only'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProjectActivity, Receipt, Rejections } from 'contract/admin-api'
 import type { AlertTest } from 'contract/alerts'
@@ -15,7 +16,7 @@ import { READ_BYTES } from '../bounds.ts'
 import type { RangeFigures } from '../figures/figure-sums.ts'
 import type { LiveView } from '../figures/live-view.ts'
 import { type Range, WEEK } from '../figures/range.ts'
-import { SourceFolder } from '../inbox/source-folder.ts'
+import { SourceFolders } from '../inbox/source-folders.ts'
 import type { Cursor } from '../live-feed/cursor.ts'
 import { streamFeed } from '../live-feed/feed.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
@@ -61,11 +62,12 @@ export class ConsoleData {
     return isSessionOpen(this.settings, this.#session)
   }
 
-  /** Returns the folders with source maps: that of web's own scripts, and that of SOURCE_MAPS. They hold the maps in use. */
-  sourceFolders(): SourceFolder[] {
+  /** Returns the source maps of web's own scripts, and those in SOURCE_MAPS. They hold the map in use. */
+  sourceFolders(): SourceFolders {
     const { sourceMaps } = this.settings
-    const folders = [BROWSER_MAPS, ...(sourceMaps === undefined ? [] : [sourceMaps])]
-    return processSingleton('source-maps', () => folders.map((folder) => new SourceFolder(folder, Date.now)))
+    const own = existsSync(BROWSER_MAPS) ? [BROWSER_MAPS] : [] // `next dev` has none
+    const folders = sourceMaps === undefined ? own : [...own, sourceMaps]
+    return processSingleton('source-maps', () => new SourceFolders(folders, Date.now))
   }
 
   /** Returns the state of all replicas, at most `MAX_AGE_MS` old. */

@@ -1,6 +1,7 @@
 /** Search for an event by its ID, and the answer: what became of each of its envelopes. */
 
 import type { Rejections } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 import type { ReactNode } from 'react'
 import { formatBytes, formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -11,7 +12,7 @@ import { OUTCOME_STATES, outcomeLabel, type State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { INBOX } from '../inbox/inbox-query.ts'
 import { Notice } from '../notices.tsx'
-import { categoryLabel, MEANINGS } from '../outcomes.ts'
+import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { FIND, withQuery } from '../routes.ts'
 import { nameReason, remedyOf } from '../spool/entry-reason.ts'

@@ -17,7 +17,7 @@ import {
 } from './event.ts'
 import { type EventModel, modelEvent, shownSpans } from './event-model.ts'
 import { replayIdIn } from './replay/replay.ts'
-import type { SourceFolder } from './source-folder.ts'
+import type { SourceFolders } from './source-folders.ts'
 import { titleOf } from './title.ts'
 
 export type ShownItem = {
@@ -66,14 +66,14 @@ const READABLE = [...EVENTS, ...BATCHES, VIOLATION]
 const NAMING = ['replay_event', 'session']
 
 /** Shows frames of minified scripts in their source. */
-type FrameMapper = Pick<SourceFolder, 'mapFrames'>
+type FrameMapper = Pick<SourceFolders, 'mapFrames'>
 
 /** Models the beginning of an envelope of `bytes`. `from` is the offset of the raw items. */
 export async function modelEnvelope(
   stream: AsyncIterable<Uint8Array>,
   bytes: number,
   from: number,
-  maps: readonly FrameMapper[] = [],
+  maps?: FrameMapper,
 ): Promise<EnvelopeModel> {
   let left = READ_BYTES.parsed
   let openSince: number | undefined
@@ -103,7 +103,7 @@ export async function modelEnvelope(
   return modelParsed(envelope, bytes, from, { unread: unread.slice(0, ROWS.events), attachments, maps })
 }
 
-type Further = Pick<EnvelopeModel, 'unread'> & { attachments: number; maps: readonly FrameMapper[] }
+type Further = Pick<EnvelopeModel, 'unread'> & { attachments: number; maps: FrameMapper | undefined }
 
 async function modelParsed(
   envelope: ParsedEnvelope,
@@ -126,13 +126,10 @@ async function modelParsed(
     const json = jsonOf(item)
     const event = readEvent(json)
     if (!event) continue
-    let mapped = event
-    for (const folder of maps)
-      mapped = await folder.mapFrames(mapped).catch((error) => {
-        mapProblem = `Frames are not shown in their source: a folder of source maps cannot be read (${error.code ?? error.message}).`
-        return mapped
-      })
-    events.push(modelEvent(json, mapped, budget))
+    const mapped = await maps?.mapFrames(event).catch((error) => {
+      mapProblem = `Frames are not shown in their source: SOURCE_MAPS cannot be read (${error.code ?? error.message}).`
+    })
+    events.push(modelEvent(json, mapped ?? event, budget))
   }
   const violations = items
     .filter(({ type }) => type === VIOLATION)

@@ -88,7 +88,8 @@ export function LiveFeed({ hasInbox, isAnswered }: { hasInbox: boolean; isAnswer
 
 function NoEnvelopes({ state, isAnswered }: { state: StreamState; isAnswered: boolean }) {
   if (!isAnswered) return 'No tunnel responds, so it is not known which envelopes arrived.'
-  if (state !== 'open') return 'Loading …'
+  if (state === 'opening') return 'Loading …'
+  if (state !== 'open') return 'Nothing was loaded before the feed stopped.'
   return (
     <>
       No envelopes yet.{' '}

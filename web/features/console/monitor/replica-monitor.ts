@@ -1,6 +1,7 @@
 /** Polls the status of every replica. Reads figures, and counts nothing. */
 
 import type { OperatorAction, ReplicaStatus } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 import type { FiguresReading } from 'contract/situation/problems'
 import type { Situation } from 'contract/situation/situation'
 import { type UpstreamView, upstreamsOf } from 'contract/situation/upstreams'
@@ -9,7 +10,6 @@ import type { LimitInForce } from 'contract/upstream'
 import { formatQuantity } from '../../../lib/format.ts'
 import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
 import { type AskFigures, readFigures } from '../figures/read-figures.ts'
-import { categoryLabel } from '../outcomes.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
 import { situationOf } from './situation.ts'
 import { groupUpstreams, type UpstreamGroup } from './upstream-groups.ts'

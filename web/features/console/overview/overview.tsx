@@ -1,6 +1,7 @@
 /** Overview: status, current flow, charts of a time range, outcomes, rate limits, spool and recent changes. */
 'use client'
 
+import { categoryLabel } from 'contract/categories'
 import { hostOf } from 'contract/situation/upstreams'
 import type { LimitInForce } from 'contract/upstream'
 import { useNow } from '../../../lib/browser-state.ts'
@@ -15,7 +16,6 @@ import { LiveIndicator, useLive } from '../live-data.tsx'
 import type { Change } from '../monitor/replica-monitor.ts'
 import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
 import { Notices } from '../notices.tsx'
-import { categoryLabel } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'

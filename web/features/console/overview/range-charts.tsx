@@ -2,6 +2,7 @@
 'use client'
 
 import type { Outcome } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 import { useRouter } from 'next/navigation'
 import type { MouseEvent } from 'react'
 import { formatCount, formatDuration, formatNumber } from '../../../lib/format.ts'
@@ -17,7 +18,7 @@ import {
   sumByName,
 } from '../figures/figure-sums.ts'
 import { RANGES, type Range, RECENT } from '../figures/range.ts'
-import { categoryLabel, OUTCOMES } from '../outcomes.ts'
+import { OUTCOMES } from '../outcomes.ts'
 import { CONSOLE } from '../routes.ts'
 import { Chart } from './chart.tsx'
 import type { Line } from './plot.ts'

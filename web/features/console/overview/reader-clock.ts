@@ -1,7 +1,7 @@
 /** Clock of the reader, for sentences. */
 'use client'
 
-import type { Clock } from 'contract/situation/describe'
+import { type Clock, utcClock } from 'contract/situation/describe'
 import { useNow } from '../../../lib/browser-state.ts'
 import { formatWhen } from '../../../lib/format.ts'
 
@@ -9,5 +9,5 @@ import { formatWhen } from '../../../lib/format.ts'
 export function useClock(time: number): Clock {
   const now = useNow()
   if (now !== undefined) return { now, format: (each) => formatWhen(each, now) }
-  return { now: time, format: (each) => `${new Date(each).toISOString().slice(11, 16)} UTC` }
+  return utcClock(time)
 }

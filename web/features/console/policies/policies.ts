@@ -1,8 +1,8 @@
 /** Policies of all replicas together, and an example of what scrubbing would change. */
 
+import { categoryLabel } from 'contract/categories'
 import type { PolicyStatus, QuotaStatus, RuleStatus, ScrubExample, StormStatus } from 'contract/policies'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
-import { categoryLabel } from '../outcomes.ts'
 
 const MAX_STORMS = 20
 

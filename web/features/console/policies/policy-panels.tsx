@@ -20,7 +20,7 @@ import { type Example, type Found, quotaName } from './policies.ts'
 
 export function PolicyList({ policies: { scrub, storm, quota } }: { policies: PolicyStatus }) {
   return (
-    <Panel title="What is on">
+    <Panel title="Scrubbing, quotas and storms">
       <ul className="grid grid-cols-1 gap-4 wide:grid-cols-3">
         <Policy name="Scrubbing" mode={scrub?.mode} enforce="Remove observe from SCRUB">
           {scrub ? (

@@ -1,6 +1,7 @@
 /** Panel of a project: traffic by category and outcome, spool share, mirrors, limits, senders and SDK configuration. */
 
 import type { LastSeen } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 import { remedyOfStatus } from 'contract/situation/upstream-errors'
 import type { LimitInForce, ProjectRefusal } from 'contract/upstream'
 import type { ReactNode } from 'react'
@@ -10,7 +11,6 @@ import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge, OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { WideTable } from '../../../ui/table.tsx'
-import { categoryLabel } from '../outcomes.ts'
 import { SETUP, withQuery } from '../routes.ts'
 import type { Amount, MirrorView, ProjectView, SpoolShare } from './projects.ts'
 import { initSnippet, scriptTag } from './snippets.ts'

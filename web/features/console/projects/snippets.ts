@@ -58,7 +58,7 @@ export const FRAMEWORKS: readonly Framework[] = [
     name: 'Next.js',
     steps: ({ dsn, tunnelPath }) => [
       {
-        text: 'In the browser. These files stand in the root of your app, or in src.',
+        text: 'In the browser. This file and the next are beside the folder app: in src if you have that folder, else in the root.',
         label: 'instrumentation-client.ts',
         code: `${importOf('@sentry/nextjs')}${initSnippet(dsn, tunnelPath)}\n\nexport const onRouterTransitionStart = Sentry.captureRouterTransitionStart`,
       },

@@ -43,11 +43,6 @@ export function RejectionCard({ rejection, details }: Props) {
         </p>
       )}
       <Settings settings={settings} />
-      {Object.keys(details.settings).length === 0 && (
-        <p className="mt-3 text-note text-quiet">
-          No tunnel tells its settings now, so the line for <code>.env</code> is not known.
-        </p>
-      )}
       {line && (
         <div className="mt-3 text-note">
           <p className="mb-2">

@@ -17,7 +17,7 @@ export function sharedSessions(access: AdminAccess): SessionKeeper {
       return answers.length === 0 ? undefined : answers.some(Boolean)
     },
     open: async (id) => (await ask('PUT', id)).length > 0,
-    close: async (id) => void (await ask('DELETE', id)),
+    close: async (id) => (await ask('DELETE', id)).length > 0,
   }
 
   /** Asks all replicas, since they may have several spools. Returns what those that respond say. */

@@ -16,7 +16,8 @@ export type SessionKeeper = {
   isOpen: (id: string) => Promise<boolean | undefined>
   /** Returns `false` when it does not respond. */
   open: (id: string) => Promise<boolean>
-  close: (id: string) => Promise<void>
+  /** Returns `false` when it does not respond. */
+  close: (id: string) => Promise<boolean>
 }
 
 /** `isKept`: the keeper knows it, and decides. */
@@ -26,12 +27,16 @@ type Session = { ends: number; checked: number; isKept: boolean }
 export function createSessions(now: () => number, keeper: SessionKeeper) {
   const sessions = new Map<string, Session>()
   const closed = new Map<string, number>()
+  /** Closed sessions of which the keeper does not know yet. */
+  const untold = new Set<string>()
   return { open, isOpen, close }
 
   /** Opens a session and returns its ID. Beyond the bound, the oldest ends. */
   async function open(): Promise<string> {
     const id = randomBytes(32).toString('base64url')
-    put(sessions, id, { ends: now() + SESSION_MS, checked: now(), isKept: await keeper.open(id) })
+    const isKept = await keeper.open(id)
+    put(sessions, id, { ends: now() + SESSION_MS, checked: now(), isKept })
+    if (isKept) tellAll()
     return id
   }
 
@@ -46,7 +51,8 @@ export function createSessions(now: () => number, keeper: SessionKeeper) {
   async function offer(id: string, session: Session): Promise<boolean> {
     session.checked = now()
     session.isKept = await keeper.open(id)
-    if (closed.has(id)) await keeper.close(id)
+    if (closed.has(id)) await tell(id)
+    else if (session.isKept) tellAll()
     return !closed.has(id)
   }
 
@@ -55,6 +61,7 @@ export function createSessions(now: () => number, keeper: SessionKeeper) {
     const isKept = await keeper.isOpen(id)
     if (closed.has(id)) return false
     if (isKept === undefined) return known !== undefined
+    tellAll()
     if (!isKept) sessions.delete(id)
     // Its cookie has begun before, and ends earlier.
     else if (!known) put(sessions, id, { ends: now() + SESSION_MS, checked: now(), isKept })
@@ -64,7 +71,17 @@ export function createSessions(now: () => number, keeper: SessionKeeper) {
   async function close(id: string): Promise<void> {
     sessions.delete(id)
     put(closed, id, now())
-    await keeper.close(id)
+    await tell(id)
+  }
+
+  async function tell(id: string): Promise<void> {
+    if (await keeper.close(id)) untold.delete(id)
+    else if (untold.size < MAX_SESSIONS) untold.add(id)
+  }
+
+  /** Tells the keeper, which has just responded, what it does not know. */
+  function tellAll(): void {
+    for (const id of untold) void tell(id)
   }
 }
 

@@ -28,14 +28,14 @@ export function AlertsPanel({ destinations }: { destinations: string | undefined
       <p className="max-w-prose text-note wrap-anywhere">
         {destinations === '' ? (
           <>
-            No message is sent when reports no longer arrive. Set <code>ALERT_URL</code> to a webhook of
-            Slack, Discord or another server, or to a mail server.
+            The tunnels send no alerts. Set <code>ALERT_URL</code> to a webhook of Slack, Discord or another
+            server, or to a mail server.
           </>
         ) : (
           `A message is sent when the state on the page Overview changes, to: ${destinations}.`
         )}{' '}
         <a className="link" href="/console/docs/operations#alerts-without-prometheus">
-          How to
+          Set up alerts
         </a>
       </p>
       {destinations !== '' && (

@@ -1,6 +1,7 @@
 /** Table of entries that are not pending, in pages: why, how to mend it, and a button that sends them again. */
 
 import type { Rejections } from 'contract/admin-api'
+import { categoryLabel } from 'contract/categories'
 import type { ResendJob, ResendStarted, StoreEntry, StorePage } from 'contract/store'
 import { formatBytes, formatCount, formatDuration, formatQuantity, formatRate } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -8,7 +9,6 @@ import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { WideTable } from '../../../ui/table.tsx'
-import { categoryLabel } from '../outcomes.ts'
 import { findPath, withQuery } from '../routes.ts'
 import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
 import { SpoolAction } from './spool-action.tsx'

@@ -1,5 +1,6 @@
 /** Pending envelopes of one spool: its state, its projects, its entries in pages, and the actions on them. */
 
+import { categoryLabel } from 'contract/categories'
 import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolListEntry, SpoolPage, SpoolPartition, SpoolStatus } from 'contract/spool'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
@@ -9,7 +10,6 @@ import { Badge } from '../../../ui/status-badge.tsx'
 import { WideTable } from '../../../ui/table.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
 import { NoReplica } from '../notices.tsx'
-import { categoryLabel } from '../outcomes.ts'
 import { readOffset, withQuery } from '../routes.ts'
 import { ActionToast } from '../shell/toasts.tsx'
 import { SpoolAction } from './spool-action.tsx'

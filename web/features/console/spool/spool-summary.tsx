@@ -62,7 +62,7 @@ function Depth({ spool }: { spool: SpoolOverview }) {
 
 /** An envelope that is larger than the rest is refused. */
 const FULL_SHARE = 0.99
-const FULL = 'full: new reports are lost. Raise SPOOL_BYTES'
+const FULL = 'full now: reports that Sentry does not accept at once can be lost. Raise SPOOL_BYTES'
 
 /** Describes when the spool is full. Entries expire after `maxAgeMs`, so a spool that would be full later does not become full. */
 function describeFull(seconds: number | undefined, maxAgeMs: number): string {

@@ -26,7 +26,10 @@ function createKeeper() {
     isAway: false,
     isOpen: async (id: string) => (keeper.isAway ? undefined : kept.has(id)),
     open: async (id: string) => !keeper.isAway && kept.add(id).has(id),
-    close: async (id: string) => void (keeper.isAway || kept.delete(id)),
+    close: async (id: string) => {
+      if (!keeper.isAway) kept.delete(id)
+      return !keeper.isAway
+    },
   }
   return keeper
 }
@@ -69,7 +72,7 @@ describe('Session store', () => {
     expect(await startWeb().isOpen(mine)).toBe(false)
   })
 
-  it('tells the tunnels of a session that began without them, and keeps one ended that they still have', async () => {
+  it('tells the tunnels of sessions that began and ended without them', async () => {
     const sessions = startWeb()
     const closed = await sessions.open()
     keeper.isAway = true
@@ -79,6 +82,7 @@ describe('Session store', () => {
     time += 10 * SECOND
     expect([await sessions.isOpen(mine), await sessions.isOpen(closed)]).toEqual([true, false])
     expect(await startWeb().isOpen(mine)).toBe(true)
+    await expect.poll(() => startWeb().isOpen(closed)).toBe(false)
   })
 
   it('creates random IDs, and finds no session for names of Object.prototype', async () => {

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readEvent } from '../../../../../web/features/console/inbox/event.ts'
-import { MAX_MAP_BYTES, SourceFolder } from '../../../../../web/features/console/inbox/source-folder.ts'
+import { MAX_MAP_BYTES, SourceFolders } from '../../../../../web/features/console/inbox/source-folders.ts'
 import { makeFolder } from '../../../../support/temporary-folder.ts'
 
 const SOURCES = {
@@ -54,12 +54,13 @@ beforeAll(async () => {
 afterAll(() => started.disposeAsync())
 
 /** Returns the frames, most recent call first, as the folder shows them. */
-async function shown(folder: SourceFolder, script = SCRIPT, images: object[] = []) {
+async function shown(folder: SourceFolders, script = SCRIPT, images: object[] = []) {
   const json = {
     exception: {
       values: [{ stacktrace: { frames: frames.map((each) => ({ ...each, filename: script })) } }],
     },
     debug_meta: { images },
+    request: { url: 'https://shop.example/basket' },
   }
   const event = readEvent(json)
   if (!event) throw new Error('no event')
@@ -67,7 +68,7 @@ async function shown(folder: SourceFolder, script = SCRIPT, images: object[] = [
   return (mapped.exception[0]?.stacktrace?.frames ?? []).toReversed()
 }
 
-const openFolder = (path = built) => new SourceFolder(path, () => 0)
+const openFolder = (path = built) => new SourceFolders([path], () => 0)
 
 it('shows frames in their source with the lines around, and those of packages as no own ones', async () => {
   expect(frames.length).toBeGreaterThan(0)
@@ -111,6 +112,25 @@ it('takes of several maps the one whose path is nearest, and none of equal ones,
   expect(await isMapped(folder, former, [{ code_file: former, debug_id: debugId }])).toBe(true)
   const strange = [{ code_file: SCRIPT, debug_id: '11111111-0000-4000-8000-000000000000' }]
   expect(await isMapped(folder, SCRIPT, strange)).toBe(false)
+})
+
+it('takes for a script of another host only a map whose whole path is that of the script', async () => {
+  expect((await shown(openFolder(), 'https://cdn.example/assets/main.js'))[0]?.context_line).toBeDefined()
+  for (const strange of ['https://widget.example/x/main.js', 'https://widget.example/main.js'])
+    expect((await shown(openFolder(), strange))[0]?.context_line).toBeUndefined()
+  const flat = openFolder(join(built, 'assets'))
+  expect((await shown(flat, 'https://cdn.example/main.js'))[0]?.context_line).toBeUndefined()
+  expect((await shown(flat))[0]?.context_line).toBeDefined()
+})
+
+it('takes the map at the root rather than that of a former release in a folder', async () => {
+  await using releases = await makeFolder()
+  const map = await readFile(join(built, 'assets/main.js.map'), 'utf8')
+  await mkdir(join(releases.path, 'v1/assets'), { recursive: true })
+  await mkdir(join(releases.path, 'assets'))
+  await writeFile(join(releases.path, 'assets/main.js.map'), map)
+  await writeFile(join(releases.path, 'v1/assets/main.js.map'), map.replaceAll('throw new', 'throw old'))
+  expect((await shown(openFolder(releases.path)))[0]?.context_line).toBe('  throw new Error(total)')
 })
 
 it('finds a map of another name where the script names it', async () => {
