@@ -50,9 +50,10 @@ export function startServerSdk({ browser, lab, privacySignal, serverTunnel }: Co
 
 /**
  * Default integrations that are left out or replaced. Browsers report sessions; a server would count health checks, too. `NodeFetch` adds
- * its breadcrumb in the async context of the request that opened the connection, which may be another visitor's.
+ * its breadcrumb in the async context of the request that opened the connection, which may be another visitor's. `Dedupe` drops an error that
+ * equals the one before, although another request has failed.
  */
-const REPLACED = ['Http', 'NodeFetch', 'ProcessSession']
+const REPLACED = ['Dedupe', 'Http', 'NodeFetch', 'ProcessSession']
 
 /** Returns whether the code runs for a request. Each request's scope is a copy of the default one, so that must hold no breadcrumb. */
 function isInRequest(): boolean {
