@@ -26,7 +26,7 @@ describe('The page of the policies', requires('chromium', 'nginx'), () => {
     await policySite.sendMany(ERRORS, policySite.newError, 200)
     await using visitor = await policySite.operator('/policies')
     const { page } = visitor
-    const panel = (name: string) => page.getByRole('region', { name })
+    const panel = (name: string) => page.getByRole('region', { name, exact: true })
     // First, since a storm is listed for a minute.
     await expect
       .poll(() => panel('Storms now').innerText())
