@@ -33,7 +33,7 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
   let clone: Clone
   let visitor: Visitor
   let plainUrl: string
-  /** Where visitors open the site, and by which path its pages report. */
+  /** Address of the site for visitors, and the path to which its pages report. */
   let url: string
   let path = '/monitoring'
   let ofProject = '456'

@@ -1,8 +1,7 @@
 /** Start of a tunnel process with settings that it rejects. */
 
 import { describe, expect, it } from 'vitest'
-import type { Environment } from '../../../contract/settings.ts'
-import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
+import { problemsOf } from '../../support/tunnel/problems.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
@@ -54,13 +53,3 @@ describe('A tunnel with invalid settings', () => {
       )
   })
 })
-
-function problemsOf(env: Environment): string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof BadSettings) return error.problems
-    throw error
-  }
-}

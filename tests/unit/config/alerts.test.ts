@@ -1,22 +1,13 @@
 /** Destinations of alerts in the configuration of the tunnel. */
 
 import { describe, expect, it } from 'vitest'
-import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { problemsOf } from '../../support/tunnel/problems.ts'
 
 const SLACK = 'https://hooks.slack.com/services/T0/B0/hush'
 const MAIL = 'smtps://ops:hush%40@mail.example/?from=culvert@shop.example&to=a+b@shop.example,c@shop.example'
 
 const read = (env: Record<string, string>) => readConfig(env).alerts
-
-function problemsOf(env: Record<string, string>): string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof BadSettings) return error.problems
-    throw error
-  }
-}
 
 describe('ALERT_URL', () => {
   it.each([

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../../contract/admin-token.ts'
 import { formatDsn, INBOX_DSN } from '../../../contract/dsn.ts'
 import type { Environment } from '../../../contract/settings.ts'
-import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { problemsOf } from '../../support/tunnel/problems.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
 
@@ -240,13 +241,3 @@ describe('HTTPS_PROXY', () => {
     },
   )
 })
-
-function problemsOf(env: Environment): string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof BadSettings) return error.problems
-    throw error
-  }
-}

@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import { formatMirror } from '../../../contract/mirrors.ts'
 import { findLoops } from '../../../scripts/dsn-loop.ts'
-import { BadSettings, readConfig } from '../../../tunnel/src/config/config.ts'
+import { readConfig } from '../../../tunnel/src/config/config.ts'
+import { problemsOf } from '../../support/tunnel/problems.ts'
 
 const A = 'https://key@a.example/1'
 const B = 'https://key@b.example/2'
@@ -58,13 +59,3 @@ describe('MIRROR_DSN', () => {
     ])
   })
 })
-
-function problemsOf(env: Record<string, string>): string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof BadSettings) return error.problems
-    throw error
-  }
-}

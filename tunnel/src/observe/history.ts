@@ -10,6 +10,7 @@ import {
   type SnapshotRow,
   type SnapshotStore,
 } from '../pipeline/shared-state.ts'
+import { within } from '../pipeline/within.ts'
 import type { Counters } from './counters.ts'
 import { type FiguresRange, type Snapshot, type SnapshotContent, sumFigures, sumOf } from './history-sums.ts'
 
@@ -252,11 +253,4 @@ function isContent(parsed: unknown): parsed is Partial<SnapshotContent> {
     return typeof value === typeof empty && value !== null
   })
   return isOfForm && Object.values(object(parsed.upstreams)).every(isObject)
-}
-
-/** Rejects when there is no result within `ms`. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no response within ${ms / 1000} s`)), ms)
-  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
 }

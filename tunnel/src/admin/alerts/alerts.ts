@@ -3,8 +3,8 @@
 import type { AlertTarget, AlertTestResult } from 'contract/alerts'
 import type { Situation } from 'contract/situation/situation'
 import type { Logger } from 'pino'
-import { within } from '../../observe/history.ts'
 import { changeShared, type SharedState } from '../../pipeline/shared-state.ts'
+import { within } from '../../pipeline/within.ts'
 import { type Alert, createTest, describeAlert, type Omission, SendError } from './alert.ts'
 import {
   ALERTS_KEY,

@@ -6,7 +6,7 @@ import type { SpoolStatus } from 'contract/spool'
 import type { UpstreamState } from 'contract/upstream'
 import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
 
-/** What one replica knows, and the others do not. Times are in milliseconds since 1970. */
+/** State that only one replica knows. Times are in milliseconds since 1970. */
 export type ReplicaReport = {
   /** Start of the replica. */
   since: number

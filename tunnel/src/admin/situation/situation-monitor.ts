@@ -12,13 +12,14 @@ import { findSilence, type Silence } from 'contract/situation/silence'
 import { type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
-import { type History, within } from '../../observe/history.ts'
+import type { History } from '../../observe/history.ts'
 import {
   changeShared,
   type SharedEntry,
   type SharedState,
   SNAPSHOT_STEPS,
 } from '../../pipeline/shared-state.ts'
+import { within } from '../../pipeline/within.ts'
 import type { ForwardingStatus } from '../status.ts'
 import {
   type IncidentCounts,
