@@ -24,7 +24,7 @@ describe('The set-up page with destinations of alerts', requires('chromium', 'ng
   it('sends a test, and shows the result of each destination', async ({ alerting: { site, webhook } }) => {
     await using visitor = await site.operator('/setup')
     const { page } = visitor
-    const panel = page.getByRole('region', { name: '4. Hear of problems' })
+    const panel = page.getByRole('region', { name: 'Alerts' })
     await panel.getByText(`: Slack (${webhook.address}), Webhook (${webhook.address}).`).waitFor()
     await press(panel.getByRole('button', { name: 'Send a test' }))
     const results = panel.getByRole('listitem')

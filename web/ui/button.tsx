@@ -2,16 +2,18 @@
 
 import type { ComponentProps } from 'react'
 
-type Weight = 'primary' | 'quiet' | 'light' | 'final'
+type Weight = 'primary' | 'quiet' | 'light' | 'faint' | 'final'
 
 const SHAPE =
-  'inline-flex min-h-11 items-center justify-center gap-2 rounded-part border px-4 py-2 font-semibold leading-snug no-underline cursor-pointer active:translate-y-px disabled:cursor-default disabled:opacity-60 aria-disabled:cursor-default aria-disabled:opacity-60'
+  'inline-flex min-h-11 items-center justify-center gap-2 rounded-part border px-4 py-2 leading-snug no-underline cursor-pointer active:translate-y-px disabled:cursor-default disabled:opacity-60 aria-disabled:cursor-default aria-disabled:opacity-60'
 
 const WEIGHTS: Record<Weight, string> = {
-  primary: 'border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
-  quiet: 'border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
-  final: 'border-bad bg-bad text-on-accent hover:opacity-90', // for actions that cannot be undone
-  light: 'border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // for buttons of a list
+  primary:
+    'font-semibold border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
+  quiet: 'font-semibold border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
+  final: 'font-semibold border-bad bg-bad text-on-accent hover:opacity-90', // for actions that cannot be undone
+  light: 'font-semibold border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // for buttons of a list
+  faint: 'border-transparent text-quiet underline underline-offset-4 hover:text-bad', // for rare actions beside others
 }
 
 export function Button({ weight = 'primary', ...rest }: ComponentProps<'button'> & { weight?: Weight }) {

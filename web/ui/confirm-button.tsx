@@ -11,7 +11,7 @@ type Props = {
   question: string
   /** For an action that cannot be undone. */
   isFinal?: boolean
-  weight?: 'quiet' | 'light'
+  weight?: 'quiet' | 'light' | 'faint'
 }
 
 export function ConfirmButton({ action, fields = {}, label, question, isFinal, weight = 'quiet' }: Props) {

@@ -64,7 +64,7 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
           action={`${INBOX}/${id}/delete`}
           label="Delete this envelope"
           question="This cannot be undone."
-          weight="light"
+          weight="faint"
           isFinal
         />
       </div>

@@ -24,7 +24,7 @@ export function AlertsPanel({ destinations }: { destinations: string | undefined
     setTest(await runTest())
   }
   return (
-    <Panel title="4. Hear of problems">
+    <Panel title="Alerts">
       <p className="max-w-prose text-note wrap-anywhere">
         {destinations === '' ? (
           <>
