@@ -195,7 +195,7 @@ export const TUNNEL = {
     HEARTBEAT_URL: setting(
       heartbeatUrl,
       undefined,
-      'URL that one of the tunnels fetches every minute while there is no problem, for a service that raises the alarm when that stops.',
+      'URL that one of the tunnels fetches every minute, except during an outage, for a service that raises the alarm when that stops.',
       { defaultText: 'none', hasFile: true },
     ),
   }),

@@ -4,7 +4,7 @@ import { formatCount } from '../quantities.ts'
 import type { Problem } from './problems.ts'
 import type { Incident } from './situation.ts'
 
-/** Problems of incidents. The others have an absent name: an operator or Sentry decided so, or they may last for weeks. */
+/** Names of the problems that make an incident. `undefined` for others: an operator or Sentry has decided so, or they may last for weeks. */
 const NAMES: Record<Problem['kind'], string | undefined> = {
   'no-replica': undefined,
   losing: 'envelopes lost',

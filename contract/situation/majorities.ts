@@ -13,9 +13,9 @@ export type Majority = {
   result: string
 }
 
-/** Fewer say nothing. */
+/** Smallest number of reports that counts as a majority. */
 const MIN_REPORTS = 5
-/** Of results that no setting causes: strangers send broken envelopes. */
+/** The same for results that no setting causes: strangers send broken envelopes, too. */
 const MIN_BROKEN = 20
 const BY_SETTINGS = ['dsn-unknown', 'origin-foreign', 'envelope-too-large', 'item-too-large', 'host-unknown']
 const OWN_LIMITS = ['rate_limited:throttled', 'rate_limited:quota', 'rate_limited:quota-address']

@@ -405,7 +405,7 @@ describe('findProblems', () => {
 
   it('reports a project of which Sentry declines everything, besides one that is refused', () => {
     const refusal = { project: 't/1', status: 403, first: 1, last: NOW - 1, count: 3 }
-    const declined = { ...refusal, project: 't/2', is_decline: true } as const
+    const declined = { ...refusal, project: 't/2', is_decline: true, networks: 2 } as const
     const figures = { figures: figuresOf([pointAt(10, { outcomes: { declined: 9 } })]) }
     const upstreams = [{ ...closed, refusals: [refusal, declined] }]
     expect(findProblems({ ...none, upstreams, figures })).toEqual([
@@ -417,6 +417,14 @@ describe('findProblems', () => {
     ])
     const mirrors = [{ ...closed, refusals: [declined] }]
     expect(findProblems({ ...none, mirrors })).toMatchObject([{ kind: 'mirror', is_decline: true }])
+  })
+
+  it('reports declines of a quiet site for a day, and none of a single client', () => {
+    const decline = { project: 't/1', status: 403, first: 1, count: 3, is_decline: true } as const
+    const kinds = (last: number, networks: number) =>
+      findProblems({ ...none, upstreams: [{ ...closed, refusals: [{ ...decline, last, networks }] }] })
+    expect(kinds(NOW - 23 * HOUR, 2)).toMatchObject([{ kind: 'declined' }])
+    expect([...kinds(NOW - 25 * HOUR, 2), ...kinds(NOW, 1)]).toEqual([])
   })
 
   it('adds up the errors of a storm over the replicas, and reports the largest', () => {

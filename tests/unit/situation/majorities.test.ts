@@ -38,6 +38,11 @@ describe('The majority', () => {
     expect(rejected()).toBeUndefined()
   })
 
+  it('of broken envelopes is at least 20: strangers send some', () => {
+    expect(rejected(at(9, { 'rejected:not-an-envelope': 19 }))).toBeUndefined()
+    expect(rejected(at(9, { 'rejected:not-an-envelope': 20 }))).toMatchObject({ count: 20 })
+  })
+
   it('is none of losses, which are a problem of their own, but of the limits of the tunnel', () => {
     expect(rejected(at(9, { 'rejected:spool-full': 90 }))).toBeUndefined()
     expect(rejected(at(9, { 'rate_limited:throttled': 9 }))).toMatchObject({

@@ -211,6 +211,34 @@ describe('Alerts', () => {
     expect(site.messages().at(-1).text).toContain('that no message told of: 9.')
   })
 
+  it('tell of an outage also when smaller problems have used up the messages of the hour', async () => {
+    await using site = await startSite()
+    const a = site.open('a')
+    for (let n = 0; n < MAX_MESSAGES; n++) {
+      site.find(...(n % 2 === 0 ? [PAUSED] : []))
+      await site.live(2 * MINUTE, a)
+    }
+    expect(site.messages()).toHaveLength(MAX_MESSAGES)
+    site.find(LOSING)
+    await site.live(MINUTE, a)
+    expect(site.messages().slice(MAX_MESSAGES)).toMatchObject([{ state: 'outage' }])
+  })
+
+  it('tell of a problem that comes and goes within seconds, and not of a limit that holds no errors back', async () => {
+    await using site = await startSite()
+    const a = site.open('a')
+    site.find({ kind: 'rate-limited', limits: [{ category: 'replay', until: START }] })
+    await site.live(MINUTE, a)
+    expect(site.messages()).toEqual([])
+    for (let n = 0; n < 4; n++) {
+      site.find(PAUSED)
+      await site.live(10 * SECOND, a)
+      site.find()
+      await site.live(10 * SECOND, a)
+    }
+    expect(site.messages()).toMatchObject([{ state: 'degraded' }])
+  })
+
   it('are sent by each replica for itself while the shared state is away', async () => {
     await using site = await startSite()
     const [a, b] = [site.open('a'), site.open('b')]

@@ -18,6 +18,7 @@ function startSite() {
   let now = START
   let figures: Figures | Error = figuresOf()
   let isAway = false
+  let isHanging = false
   const values = new Map<string, MemoryValues>()
   const valuesOf = (key: string) => values.get(key) ?? values.set(key, new MemoryValues()).get(key)
   const get: MemoryValues['get'] = async () => ({ value: undefined, revision: 0 })
@@ -41,7 +42,10 @@ function startSite() {
     }
     const monitor = new SituationMonitor({
       ...{ state, replica, storms: () => [], silenceMs: 30 * MINUTE, now: () => now },
-      describe: async () => ({ limits: [], upstreams: [upstream], spool: { ...spool } }),
+      describe: () =>
+        isHanging
+          ? new Promise(() => {})
+          : Promise.resolve({ limits: [], upstreams: [upstream], spool: { ...spool } }),
       history: {
         read: async () => {
           if (figures instanceof Error) throw figures
@@ -84,10 +88,49 @@ function startSite() {
     loseStore() {
       isAway = true
     },
+    findStore() {
+      isAway = false
+    },
+    hang() {
+      isHanging = true
+    },
   }
 }
 
 describe('The situation', () => {
+  it('is unknown when none was found for half a minute', async () => {
+    const site = startSite()
+    const { monitor } = site.open('a')
+    await monitor.current()
+    site.hang()
+    site.pass(20)
+    expect(await monitor.current()).toMatchObject({ state: 'ok' })
+    site.pass(20)
+    expect(await monitor.current()).toBeUndefined()
+  })
+
+  it('has no gap when the clock was set back after the start', async () => {
+    const site = startSite()
+    const a = site.open('a')
+    await site.live(30, a)
+    site.pass(-300)
+    await site.live(90, a)
+    expect((await a.look()).incidents).toEqual([])
+  })
+
+  it('has no gap and no missed replica after the store was away, also for a replica that started meanwhile', async () => {
+    const site = startSite()
+    const [a, b] = [site.open('a'), site.open('b')]
+    await site.live(90, a, b)
+    site.loseStore()
+    await site.live(60, a, b)
+    const c = site.open('c')
+    await site.live(5, c)
+    site.findStore()
+    site.pass(5)
+    for (const replica of [c, a]) expect(await replica.look()).toMatchObject({ problems: [], incidents: [] })
+  })
+
   it('is an outage only when no replica reaches Sentry, and the same on each', async () => {
     const site = startSite()
     const [a, b] = [site.open('a'), site.open('b')]

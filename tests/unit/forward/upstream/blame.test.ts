@@ -167,6 +167,7 @@ describe('A project whose key Sentry declines', () => {
       refusals: [
         {
           is_decline: true,
+          networks: 2,
           status: 403,
           count: 4,
           message: 'event submission rejected with_reason: ProjectId',

@@ -39,7 +39,7 @@ const EVERY_MS = 5_000
 const STORE_MS = 1_000
 /** A replica without the shared state sends for itself after the lease of another one has ended. */
 const ALONE_MS = 30_000
-/** Shorter than the console waits for a test. */
+/** Time for one attempt, shorter than the console waits for a test. */
 const ATTEMPT_MS = 9_000
 /** Longer than the steps of a mail server that scans messages: a mail that was accepted late must not be sent again. */
 const MAIL_MS = 30_000

@@ -115,7 +115,7 @@ function continueState(
   return isWorse || now - seen > OVER_MS ? { state: found, since: now, seen: now } : { state, since, seen }
 }
 
-/** Ends the incident of before a gap, and adds the gap. The first replica that starts after it finds it. */
+/** Ends the incident that lasted when the gap began, and adds the gap. The first replica that starts after it finds it. */
 function endByGap({ alive, incidents }: IncidentRecord, started: number): RecordedIncident[] {
   if (started - alive <= GAP_MS) return incidents
   const [newest, ...others] = incidents
