@@ -103,7 +103,7 @@ async function startApp(command: 'start' | 'dev', port: number, tunnelOrigin: st
   }
 }
 
-async function startShop() {
+async function startShop(command: 'start' | 'dev') {
   await using starting = new AsyncDisposableStack()
   const { host = '', publicKey = '' } = parseDsn(DSN) ?? {}
   const sentry = starting.use(await startSentry({ tls: readCertificate(), projects: { 2: publicKey } }))
@@ -114,6 +114,9 @@ async function startShop() {
   const tunnels = [`127.0.0.1:${tunnel.port}`]
   const nginx = starting.use(await startNginx({ tunnels, web: '127.0.0.1:9', env })) // no web
   await write(`127.0.0.1:${tunnel.port}`)
+  if (command === 'start') await build()
+  starting.use(await startApp(command, appPort, nginx.innerUrl))
+  // Ends before the app: Next.js waits at its end for connections on which Chromium has not sent anything yet.
   const chromium = starting.use(await startChromium())
   const visitor = starting.use(await chromium.visitor())
   const { page } = visitor
@@ -157,18 +160,15 @@ async function startShop() {
 const SLOW = { ...requires('chromium', 'nginx'), timeout: 300_000 } // builds first
 
 it('A Next.js app with the files of docs/nextjs.md reports errors of browser and server', SLOW, async () => {
-  await using shop = await startShop()
+  await using shop = await startShop('start')
   const { nginx, appPort } = shop
-  await build()
-  await using _app = await startApp('start', appPort, nginx.innerUrl)
   await shop.reportsFrom(nginx.url)
   await shop.reportsFromServer()
   await shop.reportsFrom(`http://127.0.0.1:${appPort}`) // without nginx, the app rewrites the tunnel path
 })
 
 it('Its development server hydrates the page at localhost, and reports errors', SLOW, async () => {
-  await using shop = await startShop()
-  await using _app = await startApp('dev', shop.appPort, shop.nginx.innerUrl)
+  await using shop = await startShop('dev')
   await shop.reportsFrom(`http://localhost:${shop.nginx.port}`)
   await shop.reportsFromServer()
 })
