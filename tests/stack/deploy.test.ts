@@ -1,19 +1,15 @@
 /** Scaling, killed containers and deploys under traffic: no request fails, and no acknowledged envelope is lost. */
 
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { deriveAdminToken } from '../../contract/admin-token.ts'
-import { KEPT_DEPLOYS } from '../../scripts/deploy/images.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { BRIDGE, type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { startTraffic, type Traffic } from '../support/docker/traffic.ts'
-import { errorOf } from '../support/envelopes.ts'
 import { NODE, ROOT } from '../support/node.ts'
-import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
@@ -145,69 +141,11 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     expect(await latestOf(stack)).toEqual(await imagesOf(stack, before))
   })
 
-  it('when npm run deploy applies another path to tunnels and nginx, and starts as many tunnels as TUNNEL_REPLICAS says', async () => {
-    const before = await stack.containers('nginx')
-    const settings = { TUNNEL_PATHS: '/r7k2|/monitoring', TUNNEL_REPLICAS: '3' }
-    await deploy(stack, settings)
-    for (const url of [stack.url, second]) {
-      const body = errorOf(sentry.dsn(), { event_id: randomUUID().replaceAll('-', '') })
-      expect((await post(url, { path: '/r7k2', body })).status).toBe(200)
-    }
-    expect(await stack.containers('nginx')).toEqual(before)
-    expect(await stack.containers('tunnel')).toHaveLength(3)
-    Object.assign(stack.env, settings)
-  })
-
-  it('when npm run deploy has a setting of Compose that concerns nginx, which it then replaces', async () => {
-    await traffic.end()
-    const port = await freePort()
-    await deploy(stack, { HTTP_PORT: String(port) })
-    const url = `http://127.0.0.1:${port}`
-    expect((await post(url, { path: '/r7k2', body: errorOf(sentry.dsn(), {}) })).status).toBe(200)
-    await deploy(stack, {})
-    traffic = startTraffic([stack.url], sentry.dsn())
-  })
-
-  it('when npm run deploy moves the spool to NATS, which it starts', async () => {
-    const settings = { COMPOSE_PROFILES: 'cluster', SPOOL_URL: 'nats://nats:4222' }
-    sentry.answer({ status: 503 })
-    await traffic.more(BEFORE) // into the SQLite file
-    await deploy(stack, settings)
-    sentry.answer({})
-    await script('scripts/store.ts', stack.env, 'drain', 'file:///spool/spool.db')
-    const [status] = await askEach(stack, '/status')
-    expect(JSON.parse(status ?? '').spool).toMatchObject({
-      writable: true,
-      durability: expect.stringContaining('servers'),
-    })
-    Object.assign(stack.env, settings)
-  })
-
   it('when npm run deploy names a spool that does not accept envelopes: it keeps the old containers', async () => {
     const before = await serving(stack)
     const failed = await deploy(stack, { SPOOL_URL: 'nats://nowhere:4222' }).catch((error) => error)
     expect(failed.stderr).toContain('the spool at SPOOL_URL does not accept envelopes')
     expect(await serving(stack)).toEqual(before)
-  })
-
-  it('when a deploy is rolled back without a build; without an earlier deploy it says so', async () => {
-    const before = await serving(stack)
-    const images = await imagesOf(stack, before)
-    const { stdout } = await deploy(stack, {}, '--rollback')
-    expect(stdout).not.toContain('Building')
-    const after = await serving(stack)
-    expect(before.filter((id) => after.includes(id))).toEqual([])
-    expect(await imagesOf(stack, after)).not.toEqual(images)
-    expect(await latestOf(stack)).toEqual(await imagesOf(stack, after))
-    // Files that change in the work tree meanwhile make an image of their own for a deploy.
-    let failed = { stderr: '' }
-    for (let n = 0; n < KEPT_DEPLOYS && failed.stderr === ''; n++)
-      failed = await deploy(stack, {}, '--rollback').then(
-        () => ({ stderr: '' }),
-        (error) => error,
-      )
-    expect(failed.stderr).toContain('culvert: nothing to roll back to:')
-    expect(await revisionsOf(stack, await serving(stack))).toEqual(['']) // as startCompose built them
   })
 })
 

@@ -1,8 +1,11 @@
-/** The way of a site from its first deploy through changed settings, by the commands of the documentation: after each step an error of a real browser arrives. */
+/**
+ * The way of a site from its first deploy through changed settings to a rollback, by the commands of the documentation: after each step an
+ * error of a real browser arrives. Visitors whose requests must not fail meanwhile have traffic of their own.
+ */
 
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +13,7 @@ import { freePort } from '../../scripts/start/free-port.ts'
 import { SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
 import { type Clone, makeClone } from '../support/clone.ts'
 import { BRIDGE } from '../support/docker/compose.ts'
+import { startTraffic } from '../support/docker/traffic.ts'
 import { askDoctorIn } from '../support/doctor/doctor.ts'
 import { ROOT } from '../support/node.ts'
 import { requires } from '../support/requirements.ts'
@@ -20,6 +24,10 @@ import { signIn } from '../support/web/operator.ts'
 
 const PASSWORD = 'another password of the tests'
 const HEALTH = 'tests/support/docker/health.yml'
+const OPERATIONS = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const CERTIFICATES = join(ROOT, 'tests/fixtures/tls')
+/** Requests of the traffic before and after a step. */
+const [BEFORE, AFTER] = [20, 50]
 /** Time for a command that may build images on a busy machine, in ms. */
 const BUILD_TIMEOUT = 580_000
 
@@ -55,7 +63,8 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     })
     set({ EDGE: `10.202.${randomInt(256)}.0/24` }) // of no other project on this engine
     started.defer(removeProject)
-    const chromium = started.use(await startChromium())
+    const trusted = readFileSync(join(CERTIFICATES, 'cert.pem'), 'utf8')
+    const chromium = started.use(await startChromium({ trusted }))
     visitor = started.use(await chromium.visitor())
     visitor.allowTrouble(/./) // the errors themselves, and requests of pages that are left
     const { page } = visitor
@@ -114,6 +123,19 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     (await run(`docker compose ps --quiet ${service}`)).stdout.split('\n').filter(Boolean)
   const isUp = async () => (await fetch(`${plainUrl}/console/sign-in`).catch(() => undefined))?.status === 200
 
+  /** Expects that no request of visitors fails during `step`, and that each envelope they sent arrives. */
+  async function withoutInterruption(step: () => Promise<unknown>): Promise<void> {
+    const traffic = startTraffic([plainUrl], sentry.dsn('456'))
+    await traffic.more(BEFORE)
+    await step()
+    await traffic.more(AFTER)
+    expect(await traffic.end()).toEqual([])
+    await until(async () => {
+      const ids = new Set(sentry.requests.map(({ header }) => header.event_id))
+      return traffic.acknowledged.every((id) => ids.has(id))
+    })
+  }
+
   async function removeProject(): Promise<void> {
     await run('docker compose --profile "*" down --volumes --remove-orphans')
     await run(
@@ -132,7 +154,7 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
 
   it('another path: pages that are open use the former one', async () => {
     set({ TUNNEL_PATHS: '/r7k2|/monitoring' })
-    await deploy()
+    await withoutInterruption(deploy)
     await expectReport('from a page that was opened before the deploy')
     path = '/r7k2'
   })
@@ -146,19 +168,82 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     expect((await signIn(plainUrl, { password: 'short' })).cookie).toBeUndefined()
   })
 
-  it('another project', async () => {
-    set({ SENTRY_DSN: `${sentry.dsn('457')} ${sentry.dsn('456')}` })
-    await deploy()
+  it('another project and another number of tunnels', async () => {
+    set({ SENTRY_DSN: `${sentry.dsn('457')} ${sentry.dsn('456')}`, TUNNEL_REPLICAS: '3' })
+    await withoutInterruption(deploy)
     await expectReport('from a page that was opened before the deploy, with the former DSN')
     ofProject = '457'
-  })
-
-  it('another number of tunnels', async () => {
-    set({ TUNNEL_REPLICAS: '3' })
-    await deploy()
     expect(await containers('tunnel')).toHaveLength(3)
   })
+
+  it('HTTPS with the certificate that the hook of certbot copies, which replaces nginx', async () => {
+    const [lineage, folder] = [join(clone.path, 'lineage'), join(clone.path, 'tls')]
+    for (const name of ['archive', 'lineage']) mkdirSync(join(clone.path, name))
+    for (const [name, file] of [
+      ['fullchain', 'cert.pem'],
+      ['privkey', 'key.pem'],
+    ] as const) {
+      copyFileSync(join(CERTIFICATES, file), join(clone.path, `archive/${name}1.pem`))
+      symlinkSync(`../archive/${name}1.pem`, join(lineage, `${name}.pem`))
+    }
+    const tls = { COMPOSE_FILE: `docker-compose.yml:deploy/tls.yml:${HEALTH}` }
+    const port = await freePort()
+    set({ ...tls, TLS_FOLDER: lineage, HTTPS_PORT: String(port) })
+    await expect(deploy()).rejects.toThrow('fullchain.pem is a link that leads out of the folder')
+    const [, hook = ''] = /--deploy-hook '(.+)'/.exec(OPERATIONS) ?? []
+    await run(`RENEWED_LINEAGE=${lineage}; ${hook.replaceAll('/etc/culvert/tls', folder)}`)
+    set({ TLS_FOLDER: folder })
+    await deploy()
+    url = `https://${SITE_HOST}:${port}`
+  })
+
+  it('JetStream, to which the envelopes move that were pending in the SQLite file', async () => {
+    await withoutInterruption(async () => {
+      sentry.answer({ status: 503 })
+      await raise('stored by SQLite')
+      set({ COMPOSE_PROFILES: 'cluster', SPOOL_URL: 'nats://nats:4222' })
+      await deploy()
+      sentry.answer({})
+      await run(commandOf(/npm run store -- drain \S+/))
+      await arrived('stored by SQLite')
+    })
+  })
+
+  it('a backup, the loss of the volume, and the backup on a new one', async () => {
+    sentry.answer({ status: 503 })
+    await raise('stored by JetStream')
+    const volume = `${project}_nats`
+    const [backup = '', restore = ''] = commandOf(/^docker compose down\n[\s\S]*?(?=^```)/m).split(
+      '# on the other machine',
+    )
+    await run(`VOLUME=${volume}; ${backup}`)
+    await run(`docker volume rm ${volume}`)
+    await run(`VOLUME=${volume} #${restore}`)
+    sentry.answer({})
+    await until(isUp)
+    await arrived('stored by JetStream')
+  })
+
+  it('an upgrade and its rollback, and no rollback before the first deploy', async () => {
+    const image = async () =>
+      (await run(`docker inspect --format '{{.Image}}' $(docker compose ps --quiet tunnel) | sort -u`)).stdout
+    const before = await image()
+    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n// A later revision.\n')
+    await withoutInterruption(deploy)
+    expect(await image()).not.toBe(before)
+    const rollback = () => run(commandOf(/npm run deploy -- --rollback/))
+    await withoutInterruption(rollback)
+    expect(await image()).toBe(before)
+    await expect(rollback()).rejects.toThrow('nothing to roll back to:')
+  })
 })
+
+/** Returns the command of docs/operations.md that matches. */
+function commandOf(pattern: RegExp): string {
+  const [command] = pattern.exec(OPERATIONS) ?? []
+  if (command === undefined) throw new Error(`docs/operations.md has no ${pattern}`)
+  return command
+}
 
 /** Returns a public key of a project. */
 function key(digit: string): string {
