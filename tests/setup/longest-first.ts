@@ -22,6 +22,8 @@ const LONGEST = [
   'tests/contract/sqlite/guarantees.test.ts',
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
+  'tests/stack/journey.test.ts',
+  'tests/stack/bugsink-drills.test.ts',
   'tests/stack/deploy.test.ts',
   'tests/stack/start-docker.test.ts',
   'tests/stack/uploads.test.ts',

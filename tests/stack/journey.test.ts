@@ -78,12 +78,23 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
 
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') return
-    await visitor.page.goto(url)
+    await until(open)
     await expectReport(`after: ${task.name}`)
     const { code, text } = await askDoctorIn(clone.path, plainUrl, '--password-file')
     expect(text).not.toMatch(/^FAIL/m)
     expect(code).toBe(0)
   })
+
+  /** Opens the site. Returns `false` when Docker has added a network meanwhile, which ends the requests of Chromium. */
+  const open = () =>
+    visitor.page.goto(url).then(
+      () => true,
+      (error: Error) => {
+        if (!/ERR_NETWORK_CHANGED|interrupted by another navigation to "chrome-error/.test(error.message))
+          throw error
+        return false
+      },
+    )
 
   /** Throws in the open page. Every report is accepted at the first attempt. */
   async function raise(message: string): Promise<void> {
@@ -224,17 +235,15 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     await arrived('stored by JetStream')
   })
 
-  it('an upgrade and its rollback, and no rollback before the first deploy', async () => {
+  it('an upgrade, and its rollback', async () => {
     const image = async () =>
       (await run(`docker inspect --format '{{.Image}}' $(docker compose ps --quiet tunnel) | sort -u`)).stdout
     const before = await image()
     appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n// A later revision.\n')
     await withoutInterruption(deploy)
     expect(await image()).not.toBe(before)
-    const rollback = () => run(commandOf(/npm run deploy -- --rollback/))
-    await withoutInterruption(rollback)
+    await withoutInterruption(() => run(commandOf(/npm run deploy -- --rollback/)))
     expect(await image()).toBe(before)
-    await expect(rollback()).rejects.toThrow('nothing to roll back to:')
   })
 })
 

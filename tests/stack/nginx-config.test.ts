@@ -32,7 +32,7 @@ describe('nginx-config', requires('docker'), () => {
 
   it('renders a changed setting, which the running nginx applies on SIGHUP', async ({ stack }) => {
     const before = await startOf(stack)
-    await composeWith(stack, '/second', 'up', 'nginx-config')
+    await composeWith(stack, '/second', 'run', '--rm', 'nginx-config')
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
     await until(() => isTunnelPath(stack, '/second'))
     expect(await startOf(stack)).toBe(before)
@@ -41,9 +41,12 @@ describe('nginx-config', requires('docker'), () => {
   it('names the problem with an invalid setting and leaves the configuration unchanged', async ({
     stack,
   }) => {
-    const { stderr } = await composeWith(stack, 'wrong', 'up', 'nginx-config')
-    expect(stderr).toMatch(/nginx-config-1 +\| culvert: cannot start, 1 problem\(s\):$/m)
-    expect(stderr).toMatch(/nginx-config-1 +\| TUNNEL_PATHS: "wrong" is not a path;/m)
+    const before = await startOf(stack)
+    const failed = await composeWith(stack, 'wrong', 'run', '--rm', 'nginx-config').catch((error) => error)
+    expect(failed.code).toBe(1)
+    expect(failed.message).toMatch(/^culvert: cannot start, 1 problem\(s\):$/m)
+    expect(failed.message).toMatch(/^TUNNEL_PATHS: "wrong" is not a path;/m)
+    expect(await startOf(stack)).toBe(before)
     await stack.compose('kill', '--signal', 'HUP', 'nginx')
     expect(await isTunnelPath(stack, '/second')).toBe(true)
   })
