@@ -85,7 +85,7 @@ export const SHARED = {
     LAB: setting(
       is.onOff,
       true,
-      "Opens the error lab at `/lab`, where any visitor can trigger test errors. It also asks browsers for [reports](browser-reports.md) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
+      "Opens the error lab at `/lab`, where any visitor can trigger test errors. It also asks browsers for [reports](install.md#browser-reports) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
       { defaultText: '`on` without `SENTRY_DSN`' },
     ),
   }),

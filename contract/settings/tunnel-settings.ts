@@ -45,7 +45,7 @@ export const TUNNEL = {
     FILTERS: setting(
       is.filters,
       is.DEFAULT_FILTERS,
-      'Items and CSP reports to drop, and types of [browser reports](browser-reports.md). Words separated by spaces or commas add a [filter](filters.md), and with a hyphen remove one that is on: `web-crawlers -csp-blob`.',
+      'Items and CSP reports to drop, and types of [browser reports](install.md#browser-reports). Words separated by spaces or commas add a [filter](filters.md), and with a hyphen remove one that is on: `web-crawlers -csp-blob`.',
     ),
     FILTER_ADDRESSES: setting(
       is.networks,

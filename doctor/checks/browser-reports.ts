@@ -13,7 +13,7 @@ export const browserReports: Check = {
   verifies:
     'Reports of browsers, such as CSP violations, arrive at the URLs that the headers of the page name, or else below the tunnel path.',
   remedy:
-    'Route the tunnel path with /reports to the tunnel, forward Content-Type unmodified, and name this URL in the headers (docs/browser-reports.md).',
+    'Route the tunnel path with /reports to the tunnel, forward Content-Type unmodified, and name this URL in the headers (docs/install.md).',
   async run({ page, site, path, post }) {
     const named = page ? reportPaths(page, site) : []
     for (const each of named.length > 0 ? named : [`${path}/reports`]) {

@@ -69,11 +69,11 @@ describe('An app with the script of README', requires('chromium', 'nginx'), () =
   })
 })
 
-it('README.md and the page of Next.js show the tunnel URL that belongs to their DSN', () => {
+it('README.md and the docs/install.md show the tunnel URL that belongs to their DSN', () => {
   const dsn = parseDsn(DSN)
   const url = dsn && tunnelUrl('/monitoring', dsn)
   expect(LINES).toContain(`tunnel: '${url}'`)
-  expect(readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')).toContain(
+  expect(readFileSync(join(ROOT, 'docs/install.md'), 'utf8')).toContain(
     `tunnel: TUNNEL_ORIGIN && \`\${TUNNEL_ORIGIN}${url}\``,
   )
 })

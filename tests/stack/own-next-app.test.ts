@@ -1,4 +1,4 @@
-/** Next.js app with the files of docs/nextjs.md. */
+/** Next.js app with the files of docs/install.md. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { eventOf, hasItem } from '../support/sentry/received-request.ts'
 import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 
-const PAGE = readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 /** Examples of the page that begin with the name of their file. */
 const EXAMPLES = Object.fromEntries(
   [...PAGE.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```/gm)].map(([, file = '', text = '']) => [file, text]),
@@ -159,7 +159,7 @@ async function startShop(command: 'start' | 'dev') {
 
 const SLOW = { ...requires('chromium', 'nginx'), timeout: 300_000 } // builds first
 
-it('A Next.js app with the files of docs/nextjs.md reports errors of browser and server', SLOW, async () => {
+it('A Next.js app with the files of docs/install.md reports errors of browser and server', SLOW, async () => {
   await using shop = await startShop('start')
   const { nginx, appPort } = shop
   await shop.reportsFrom(nginx.url)

@@ -84,7 +84,7 @@ describe('nginx', requires('nginx'), () => {
   })
 
   it('adds the headers of the documentation for another server', async () => {
-    const page = readFileSync(join(ROOT, 'docs/browser-reports.md'), 'utf8')
+    const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
     const [, snippet = ''] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? []
     await using web = await startUpstream('web')
     await using other = await startNginx({

@@ -20,7 +20,7 @@ it('docs/filters.md has a row for each filter', () => {
   expect(filters.filter((name) => !rows.has(name))).toEqual([])
 })
 
-it('docs/browser-reports.md has a row for each type of report', () => {
-  const rows = rowsOf('browser-reports.md')
+it('docs/install.md has a row for each type of report', () => {
+  const rows = rowsOf('install.md')
   expect(REPORT_TYPES.filter((type) => !rows.has(type))).toEqual([])
 })

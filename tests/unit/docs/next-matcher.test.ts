@@ -1,9 +1,9 @@
-/** Recipe of docs/nextjs.md for a `proxy.ts` of Next.js. */
+/** Recipe of docs/install.md for a `proxy.ts` of Next.js. */
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 
-const PAGE = readFileSync(new URL('../../../docs/nextjs.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../../docs/install.md', import.meta.url), 'utf8')
 const TUNNEL = [
   '/monitoring',
   '/monitoring/',
@@ -16,7 +16,7 @@ const PAGES = ['/', '/about', '/monitoring-tips', '/de/monitoring', '/en/shop']
 /** Returns the text that a group of the pattern matches on the page. */
 function quoted(pattern: RegExp): string {
   const [, found] = pattern.exec(PAGE) ?? []
-  if (found === undefined) throw new Error(`docs/nextjs.md has nothing for ${pattern}`)
+  if (found === undefined) throw new Error(`docs/install.md has nothing for ${pattern}`)
   return found.replaceAll('\\\\', '\\')
 }
 

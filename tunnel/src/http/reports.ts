@@ -38,7 +38,7 @@ type Run = (post: Post, stage: Stage) => Promise<HttpResponse>
 type Post = Parts<'incoming' | 'client' | 'receipt' | 'foreignOrigin' | 'project' | 'addressBudget' | 'body'>
 
 /**
- * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/browser-reports.md): then the URL of
+ * Rejects posts of pages of other sites. Browsers post reports without an Origin or with `null` (docs/install.md): then the URL of
  * each report decides.
  */
 export function checkReportOriginStage(allowed: OriginSet): Stage<'incoming', 'foreignOrigin'> {
