@@ -142,7 +142,7 @@ function readAdmin(
   const urls = admin ?? findAdminPorts()
   if (urls.length === 0)
     throw new UsageError(
-      '--password-file and --token-file need --admin, since neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/doctor.md says where it is.',
+      '--password-file and --token-file need --admin, since neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/api.md says where it is.',
     )
   if (secret === undefined || (tokenFile && passwordFile))
     throw new UsageError('--admin needs one of --password-file and --token-file.')

@@ -21,7 +21,7 @@ const PLACEHOLDER = 'ghcr.io/OWNER/REPOSITORY'
 const USAGE = `npm run release -- --dry-run
 Builds the images for ${ARCHITECTURES.join(' and ')}, an SBOM of each, the chart and the notes into ${relative(ROOT, FOLDER)}, and publishes nothing.
 It exits with 1, and says why, if anything cannot be built here, or the workflow would refuse the tag.
-Only the workflow release.yml publishes a release, for a tag: see docs/releases.md.`
+Only the workflow release.yml publishes a release, for a tag: see CONTRIBUTING.md.`
 
 type Release = {
   version: string
@@ -45,7 +45,7 @@ async function rehearse(): Promise<void> {
   writeChecksums()
   console.log(`\n${relative(process.cwd(), FOLDER)}:`)
   for (const file of readdirSync(FOLDER).sort()) console.log(`  ${file}`)
-  console.log(`\nOnce for a repository, as docs/releases.md says:\n\n${readPreparation()}\n`)
+  console.log(`\nOnce for a repository, as CONTRIBUTING.md says:\n\n${readPreparation()}\n`)
   if (problems.length > 0)
     throw new UserError(`v${version} cannot be released from here:\n- ${problems.join('\n- ')}`)
   console.log(
@@ -170,9 +170,9 @@ function writeChecksums(): void {
 
 /** Returns what a maintainer does once, from the documentation. */
 function readPreparation(): string {
-  const page = readFileSync(join(ROOT, 'docs/releases.md'), 'utf8')
-  const [, section] = /^## Prepare the repository once\n([\s\S]*?)^## /m.exec(page) ?? []
-  if (section === undefined) throw new Error('docs/releases.md has no section "Prepare the repository once"')
+  const page = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8')
+  const [, section] = /^### Prepare the repository once\n([\s\S]*?)^### /m.exec(page) ?? []
+  if (section === undefined) throw new Error('CONTRIBUTING.md has no section "Prepare the repository once"')
   return section.trim()
 }
 

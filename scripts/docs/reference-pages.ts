@@ -77,7 +77,7 @@ ${renderTable(['code', 'status', 'problem', 'remedy'], rows)}
 Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](api.md) of the tunnel that responded returns
 the receipt for this token, for at most 10 minutes, and only while it is among the last 16 MiB of receipts.
 
-See also: [configuration](configuration.md), [doctor](doctor.md), [runbook](runbook.md).
+See also: [configuration](configuration.md), [doctor](operations.md#check-the-deployment), [runbook](runbook.md).
 `
 }
 
@@ -139,11 +139,11 @@ ${sections.join('\n')}
 | \`npm run test:stack\` | builds the images, tests the compose files, and measures what attacks cost |
 | \`npm run check\` | checks types and style |
 | \`npm run build:sdk\` | builds the SDK that the tunnel serves, and prints its sizes; \`npm start\`, \`npm test\` and the image build do it too |
-| \`npm run release-notes -- v0.1.0\` | prints the section of the changelog for a tag, see [releases](releases.md) |
+| \`npm run release-notes -- v0.1.0\` | prints the section of the changelog for a tag, see [release](../CONTRIBUTING.md#release) |
 | \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [benchmarks](benchmarks.md#failure-drills) |
 | \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
 
-See also: [operations](operations.md), [doctor](doctor.md), [contributing](../CONTRIBUTING.md).
+See also: [operations](operations.md), [contributing](../CONTRIBUTING.md).
 `
 }
 

@@ -32,7 +32,7 @@ describe('npm run release', () => {
     const { code, stdout, stderr } = await release('--dry-run')
     expect(code).toBe(1)
     expect(stderr).toContain('No image is built')
-    expect(stdout).toContain('Protect the branch') // what to do once, from docs/releases.md
+    expect(stdout).toContain('Protect the branch') // what to do once, from CONTRIBUTING.md
     const sums = readFileSync(join(FOLDER, 'SHA256SUMS'), 'utf8').trim().split('\n')
     const files = sums.map((line) => line.split('  '))
     for (const [sum, file = ''] of files)
