@@ -31,8 +31,8 @@ describe('nginx and the tunnels, with the memory limits of compose,', requires('
 
   afterAll(() => started.disposeAsync())
 
-  it('forward 64 concurrent uploads of 50 MB intact', { timeout: 400_000 }, async () => {
-    await carryAtOnce(64, 50_000_000)
+  it('forward 32 concurrent uploads of 50 MB intact', { timeout: 400_000 }, async () => {
+    await carryAtOnce(32, 50_000_000)
   })
 
   it('forward 1,200 concurrent replays of 150 KB intact while Sentry is slow', {

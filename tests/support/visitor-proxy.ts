@@ -6,8 +6,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 /** Address of 127.0.0.0/8, all of which Linux lets any process use. */
 export const VISITOR_ADDRESS = '127.0.0.9'
 
-/** Forwards connections unmodified to `port` of 127.0.0.1. `await using` stops it. */
-export async function openProxy(port: number) {
+/** Listens at `at`, or at a free port, and forwards connections unmodified to `port` of 127.0.0.1. `await using` stops it. */
+export async function openProxy(port: number, at = 0) {
   const open = new Set<Socket>()
   const server = createServer((visitor) => {
     const site = connect({ port, host: '127.0.0.1', localAddress: VISITOR_ADDRESS })
@@ -25,7 +25,7 @@ export async function openProxy(port: number) {
       from.pipe(to)
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(at, '127.0.0.1')
   await once(server, 'listening')
   const cut = () => {
     for (const socket of open) socket.destroy()

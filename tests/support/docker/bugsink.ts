@@ -47,13 +47,11 @@ export async function startBugsink(env: Record<string, string> = {}) {
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    dsn: (parts: { key?: string; project?: string } = {}) =>
-      `http://${parts.key ?? key}@127.0.0.1:${port}/${parts.project ?? 1}`,
+    dsn: (parts: { key?: string; project?: string; port?: number } = {}) =>
+      `http://${parts.key ?? key}@127.0.0.1:${parts.port ?? port}/${parts.project ?? 1}`,
     manage,
     /** Returns the IDs of the stored events, which workers store after the response. */
     events: () => listEvents(manage),
-    stop: () => compose('stop', '--timeout', '5', 'bugsink'),
-    start: () => compose('up', '--detach', '--wait', 'bugsink'),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
