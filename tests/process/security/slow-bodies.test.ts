@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts'
 
 const SLOW = 1_000
 const EVERY_MS = 4_000
-const BYTES = 4 // from each sender, while other envelopes are sent
+const BYTES = 3 // from each sender, while other envelopes are sent
 const P99_MS = 100
 const WARM_UP_MS = 2_000
 const RATE_MS = 20 // between two envelopes of the live traffic

@@ -1,21 +1,15 @@
 /**
- * Attacks on a tunnel process with the heap limit of the shipped container: expensive ones 32 at once, and uploads that stay open. All others
- * are in `tests/stack/attack-cost.test.ts`.
+ * Attacks on a tunnel process with the heap limit of the shipped container: expensive ones 32 at once, and uploads that stay open. One request
+ * of each other kind is in `tests/stack/attack-cost.test.ts`.
  */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requires } from '../../support/requirements.ts'
 import { send } from '../../support/security/attack.ts'
-import { type Attack, findEntry, HELD, PROVEN } from '../../support/security/corpus.ts'
+import { findEntry, HELD, PROVEN } from '../../support/security/corpus.ts'
 import { type CountingSentry, startCountingSentry } from '../../support/security/counting-sentry.ts'
 import { type SmallTunnel, startSmallTunnel } from '../../support/security/small-tunnel.ts'
-import {
-  attackAlone,
-  attackTogether,
-  type Cost,
-  describeCosts,
-  type Target,
-} from '../../support/security/withstand.ts'
+import { attackTogether, type Cost, describeCosts, type Target } from '../../support/security/withstand.ts'
 import { until } from '../../support/until.ts'
 
 const TOGETHER = 32
@@ -29,6 +23,7 @@ const MAX_BYTES = 104_857_600 // MAX_ENVELOPE_BYTES
 
 const WORST = [
   ...PROVEN,
+  ...HELD,
   ...[
     'event of 1 MB: distinct keys',
     'event of 1 MB: deep arrays',
@@ -58,26 +53,6 @@ describe('The tunnel process with the heap of the image', requires('proc'), () =
       expect(record(await attackTogether(targetOf(tunnel), await build(dsns()), TOGETHER))).toEqual([])
     },
   )
-
-  describe.each(HELD)('under the attack $name', ({ build }) => {
-    let tunnel: SmallTunnel
-    let attack: Attack
-
-    beforeAll(async () => {
-      tunnel = await start()
-      attack = await build(dsns())
-    })
-
-    afterAll(() => tunnel?.[Symbol.asyncDispose]())
-
-    it('answers one request within 2.5 s and 100 MiB', async () => {
-      expect(record(await attackAlone(targetOf(tunnel), attack))).toEqual([])
-    })
-
-    it('survives 32 at the same time, while valid envelopes are answered', async () => {
-      expect(record(await attackTogether(targetOf(tunnel), attack, TOGETHER))).toEqual([])
-    })
-  })
 
   it('survives 500 half-open uploads, while valid envelopes are answered', async () => {
     await using tunnel = await start()

@@ -60,7 +60,7 @@ const changes = (most: number) =>
       at: fc.nat(),
       removed: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, fc.nat(400)),
       byte: fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('\n\r"{}[]\\,:0'))),
-      inserted: fc.oneof({ weight: 5, arbitrary: fc.nat(2) }, fc.nat(2_000)),
+      inserted: fc.oneof({ weight: 5, arbitrary: fc.nat(2) }, fc.nat(3_000)),
     }),
     { maxLength: most },
   )
@@ -74,7 +74,11 @@ const jsonValue = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.jsonValue({ maxDepth: 3 }),
 )
-const members = fc.dictionary(fc.oneof(fc.constantFrom(...KEYS), fc.string()), jsonValue, { maxKeys: 5 })
+const members = fc.dictionary(
+  fc.oneof(fc.constantFrom(...KEYS), fc.string(), fc.string({ unit: 'binary' })),
+  jsonValue,
+  { maxKeys: 5 },
+)
 
 const payload = fc.oneof(
   fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),

@@ -33,8 +33,8 @@ export type Entry = { name: string; build: (dsns: Dsns) => Promise<Attack> }
 /** Header of an envelope. */
 type Header = Record<string, string>
 
-export const ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
-export type Encoding = (typeof ENCODINGS)[number]
+const ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
+type Encoding = (typeof ENCODINGS)[number]
 
 const MB = 1_000_000
 const BOMB_BYTES = 104 * MB // just below MAX_ENVELOPE_BYTES
@@ -70,16 +70,13 @@ const createLargeBrotli = () =>
 type Shape = (bytes: number, random: Random) => string
 
 /** Shapes that are expensive for a JSON parser: many values, many keys, depth, long and escaped strings. */
-export const SHAPES: Record<string, Shape> = {
+const SHAPES: Record<string, Shape> = {
   'empty objects': (bytes) => `"x":[${repeat('{}', bytes)}]`,
-  'small objects': (bytes) => `"x":[${repeat('{"a":1}', bytes)}]`,
-  'empty arrays': (bytes) => `"x":[${repeat('[]', bytes)}]`,
   numbers: (bytes) => `"x":[${repeat('0.1', bytes)}]`,
   'deep arrays': (bytes) => `"x":${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`,
   'deep objects': (bytes) => `"x":${'{"x":'.repeat(bytes / 6)}0${'}'.repeat(bytes / 6)}`,
   'a long string': (bytes) => `"x":"${'a'.repeat(bytes)}"`,
   'escaped quotes': (bytes) => `"x":"${'\\"'.repeat(bytes / 2)}"`,
-  'a run of backslashes': (bytes) => `"x":"${'\\\\'.repeat(bytes / 2)}"`,
   'unicode escapes': (bytes) => `"x":"${'\\u0001'.repeat(bytes / 6)}"`,
   'wide characters': (bytes) => `"x":"${'\u{1F600}'.repeat(bytes / 4)}"`,
   'distinct keys': (bytes, random) =>
@@ -103,11 +100,9 @@ export function findEntry(name: string): Entry {
 
 /** Attacks that have succeeded once, in that form. */
 export const PROVEN: readonly Entry[] = [
-  itemHeaders('300 item headers of empty objects, no DSN', 'empty objects', 300, none),
-  itemHeaders('1,000 item headers of empty objects, no DSN', 'empty objects', 1_000, none),
-  itemHeaders('1,000 item headers of distinct keys, no DSN', 'distinct keys', 1_000, none),
-  itemHeaders('1,000 item headers of empty objects', 'empty objects', 1_000, valid),
-  itemHeaders('1,000 item headers of distinct keys', 'distinct keys', 1_000, valid),
+  itemHeaders('1,000 item headers of empty objects, no DSN', 'empty objects', none),
+  itemHeaders('1,000 item headers of empty objects', 'empty objects', valid),
+  itemHeaders('1,000 item headers of distinct keys', 'distinct keys', valid),
   entry('zstd window of 128 MiB, foreign DSN', 'zstd', (dsns) => bomb(foreign(dsns))),
   entry('zstd window of 128 MiB', 'zstd', (dsns) => bomb(valid(dsns)), { isValid: true }),
   entry('ratio bomb with a reserved key', 'br', (dsns) => bomb({ ...valid(dsns), ...RESERVED }), {
@@ -176,23 +171,22 @@ function events(seed: number): Entry[] {
   )
 }
 
-/** 104 MB in 135 bytes to 100 KB: every encoding, each kind of DSN, with and without a reserved key. */
+/** 104 MB in 135 bytes to 100 KB: every encoding with and without a reserved key, and each kind of DSN. */
 function bombs(): Entry[] {
-  const kinds = { valid, foreign, no: none }
   const crossed = ENCODINGS.flatMap((encoding) =>
-    Object.entries(kinds).flatMap(([kind, dsnOf]) =>
-      [{}, RESERVED].map((reserved) =>
-        entry(
-          `${encoding} bomb, ${kind} DSN${reserved === RESERVED ? ', reserved key' : ''}`,
-          encoding,
-          (dsns) => bomb({ ...dsnOf(dsns), ...reserved }),
-          { isValid: kind === 'valid' },
-        ),
+    [{}, RESERVED].map((reserved) =>
+      entry(
+        `${encoding} bomb, valid DSN${reserved === RESERVED ? ', reserved key' : ''}`,
+        encoding,
+        (dsns) => bomb({ ...valid(dsns), ...reserved }),
+        { isValid: true },
       ),
     ),
   )
   return [
     ...crossed,
+    entry('br bomb, foreign DSN', 'br', (dsns) => bomb(foreign(dsns))),
+    entry('gzip bomb, no DSN', 'gzip', () => bomb(none())),
     entry('br bomb of 300 MB', 'br', (dsns) => bomb(valid(dsns), 300 * MB)),
     entry('zstd bomb of 300 MB', 'zstd', (dsns) => bomb(valid(dsns), 300 * MB)),
     entry('br bomb with a window of 1 GiB', 'br', (dsns) => bomb(valid(dsns)), {}, createLargeBrotli),
@@ -255,7 +249,7 @@ const TIGHT: Record<string, [encoding: Encoding, payload: () => Buffer, compress
 }
 
 /** Bodies that the tunnel may have to compress again, after a change or from the spool. */
-export function tight(): Entry[] {
+function tight(): Entry[] {
   const isValid = true
   const each = Object.entries(TIGHT).flatMap(([name, [encoding, payload, compressor]]) => [
     entry(name, encoding, (dsns) => attachment(valid(dsns), payload()), { isValid }, compressor),
@@ -317,9 +311,9 @@ function none(): Header {
   return {}
 }
 
-function itemHeaders(name: string, shape: string, count: number, dsnOf: (dsns: Dsns) => Header): Entry {
+function itemHeaders(name: string, shape: string, dsnOf: (dsns: Dsns) => Header): Entry {
   const members = SHAPES[shape]?.(LINE_BYTES, createRandom(1))
-  return entry(name, 'br', (dsns) => itemLines(dsnOf(dsns), `{"type":"a",${members}}`, count))
+  return entry(name, 'br', (dsns) => itemLines(dsnOf(dsns), `{"type":"a",${members}}`, 1_000))
 }
 
 function entry(
