@@ -21,7 +21,7 @@ import { ALL_PHASES, FEW_PHASES } from './scenarios.ts'
 import { bundleApp } from './subjects/files-app.ts'
 import { buildPeers } from './subjects/peers.ts'
 import type { SubjectName } from './subjects/subjects.ts'
-import { drawTables } from './table.ts'
+import { drawTable } from './table.ts'
 
 type Run = {
   options: RunOptions
@@ -55,7 +55,7 @@ async function run(): Promise<void> {
 async function measureReports({ options, arguments: given, isWanted, about }: Run): Promise<void> {
   const results = await runAll(options, isWanted)
   check(results, options.plan)
-  const tables = `${about}; rounds: ${options.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTables(results)}`
+  const tables = `${about}; rounds: ${options.plan.rounds}; SDKs: ${results.sdks.join(', ')}.\n\n${drawTable(results)}`
   await writeFound(given.folder, 'delivery', {
     tables,
     figures: { about, plan: options.plan, ...results },

@@ -8,7 +8,6 @@ import type { Scenario } from './scenarios.ts'
 import type { PageKind } from './subjects/pages.ts'
 import type { Subject, SubjectName } from './subjects/subjects.ts'
 import type { Testbed } from './testbed.ts'
-import { type PageTimes, timePages } from './visitors/page-times.ts'
 import { unsentReports } from './visitors/unsent.ts'
 import {
   countsOf,
@@ -35,7 +34,6 @@ type SdkCounts = {
 export type Sample = {
   subject: SubjectName
   bySdk: SdkCounts[]
-  page: PageTimes
   /** Messages of Chromium and `fetch` about failed posts, without duplicates. */
   failures: string[]
   /** Requests that were pending at Sentry when processes were killed or stopped. */
@@ -57,7 +55,6 @@ export async function runRound(
   for (const { project } of subjects) recorder.takeAccepted(project)
   await using _pages = await openPages(visitors, recorder, scenario.pages?.() ?? {})
   const pending = new Map<SubjectName, number>()
-  const pages = new Map<SubjectName, PageTimes>()
   const onKill = () => {
     for (const { name, project } of subjects)
       pending.set(name, (pending.get(name) ?? 0) + recorder.pendingOf(project))
@@ -65,11 +62,8 @@ export async function runRound(
 
   for (const group of scenario.inTurn ? subjects.map((subject) => [subject]) : [subjects]) {
     const there = visitors.filter(({ subject }) => group.includes(subject))
-    const times = await timePages(group, async () => {
-      await scenario.run({ testbed, plan, visitors: there, label, onKill })
-      await untilResponded(there)
-    })
-    for (const [name, figures] of times) pages.set(name, figures)
+    await scenario.run({ testbed, plan, visitors: there, label, onKill })
+    await untilResponded(there)
   }
   recorder.respondWith(HEALTHY)
   await untilDelivered(testbed, scenario.quietMs ?? QUIET_MS)
@@ -82,7 +76,6 @@ export async function runRound(
         visitors.filter((visitor) => visitor.subject === subject),
         recorder.takeAccepted(subject.project),
       ),
-      page: pages.get(subject.name) as PageTimes,
       failures: await failuresOf(visitors.filter((visitor) => visitor.subject === subject)),
       pendingAtKills: pending.get(subject.name) ?? 0,
     })),

@@ -1,4 +1,4 @@
-/** Renders the tables: share of reports that arrived, and response times of the page. */
+/** Renders the share of reports that arrived. */
 
 import { renderTable } from '../report/table.ts'
 import type { Results, ScenarioResult } from './results.ts'
@@ -6,7 +6,7 @@ import type { SubjectName } from './subjects/subjects.ts'
 import { TITLES } from './titles.ts'
 import { type Totals, totalsOf } from './totals.ts'
 
-export function drawTables({ subjects, scenarios }: Results): string {
+export function drawTable({ subjects, scenarios }: Results): string {
   const shown = scenarios.filter(({ skipped }) => skipped === undefined)
   const left = scenarios.filter(({ skipped }) => skipped !== undefined)
   const names = subjects.map((subject) => TITLES[subject])
@@ -17,13 +17,6 @@ export function drawTables({ subjects, scenarios }: Results): string {
         result.title,
         ...subjects.map((subject) => showArrived(totalsOf(result.rounds, subject))),
         showDropped(result, subjects),
-      ]),
-    ]),
-    renderTable([
-      ['response time of the start page during the test: p50 / p95, ms', ...names],
-      ...shown.map(({ title, rounds }) => [
-        title,
-        ...subjects.map((subject) => showPage(totalsOf(rounds, subject))),
       ]),
     ]),
     ...left.map(({ title, skipped }) => `Not measured: ${title} (${skipped}).`),
@@ -51,9 +44,4 @@ function showDropped({ rounds, replays }: ScenarioResult, subjects: readonly Sub
     (share) => `${(share * 100).toFixed(0)} %`,
   )
   return least === most ? `${least}` : `${least} to ${most}`
-}
-
-function showPage({ page: { p50, p95, failed } }: Totals): string {
-  const times = `${p50.toFixed(1)} / ${p95.toFixed(0)}`
-  return failed > 0 ? `${times}, ${failed} failed` : times
 }

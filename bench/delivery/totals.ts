@@ -1,6 +1,5 @@
 /** Sums the samples of one subject over all rounds of a scenario. */
 
-import { spreadOf } from '../report/statistics.ts'
 import type { Sample } from './round.ts'
 import type { SubjectName } from './subjects/subjects.ts'
 
@@ -13,8 +12,6 @@ export type Totals = {
   duplicates: number
   pendingAtKills: number
   failures: string[]
-  /** Medians of the rounds in ms, and failed page loads. */
-  page: { p50: number; p95: number; failed: number }
 }
 
 export function totalsOf(rounds: readonly (readonly Sample[])[], subject: SubjectName): Totals {
@@ -22,7 +19,6 @@ export function totalsOf(rounds: readonly (readonly Sample[])[], subject: Subjec
   const bySdk = samples.flatMap((sample) => sample.bySdk)
   const add = <T>(of: readonly T[], what: (each: T) => number) =>
     of.reduce((sum, each) => sum + what(each), 0)
-  const median = (what: (sample: Sample) => number) => spreadOf(samples.map(what)).median
   return {
     raised: add(bySdk, ({ raised }) => raised),
     captured: add(bySdk, ({ captured }) => captured),
@@ -32,10 +28,5 @@ export function totalsOf(rounds: readonly (readonly Sample[])[], subject: Subjec
     duplicates: add(bySdk, ({ duplicates }) => duplicates),
     pendingAtKills: add(samples, ({ pendingAtKills }) => pendingAtKills),
     failures: [...new Set(samples.flatMap(({ failures }) => failures))],
-    page: {
-      p50: median(({ page }) => page.p50),
-      p95: median(({ page }) => page.p95),
-      failed: add(samples, ({ page }) => page.failed),
-    },
   }
 }

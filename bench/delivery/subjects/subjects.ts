@@ -30,9 +30,8 @@ export const PROJECTS: Record<SubjectName, string> = {
 export type Subject = {
   name: SubjectName
   project: string
-  /** URL of the page for Chromium, and for other clients. */
+  /** URL of the page for Chromium. */
   url: string
-  plainUrl: string
   /** Returns the `tunnel` option of the page's SDK. */
   tunnel(page: PageKind, org: number): string | undefined
   /** Processes that forward its reports. */
@@ -173,6 +172,5 @@ function describe(name: SubjectName, port: number) {
     name,
     project: PROJECTS[name],
     url: `http://${SITE_HOST}:${port}`,
-    plainUrl: `http://127.0.0.1:${port}`,
   }
 }
