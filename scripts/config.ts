@@ -80,19 +80,15 @@ const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile && !CHOSEN_
 
 const INTRODUCTION = `# Configuration
 
-All settings are environment variables. Every process reads the same environment and takes the settings that concern it.
+All settings are environment variables, or lines of the file \`.env\`, which every command and Compose read. On Kubernetes, use the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
 A process does not start with a wrong setting, and lists every problem with a remedy.
 
 <!-- Generated from contract/settings.ts: npm run config -- --docs -->
 
-- \`npm start\` and \`npm run deploy\` check all settings before they build anything. With \`docker compose\` alone,
-  \`docker compose logs\` shows the problems.
-- \`npm run config\` prints all settings with their values, without secrets.
-- A misspelt or removed name has no effect. The commands and the processes warn of such names, and say what to do instead. With
-  \`docker compose\` alone there is no warning: it passes only the names that \`docker-compose.yml\` lists.
-- To keep a setting, write it into the file \`.env\`, which every command and Compose read. On Kubernetes, use
-  the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
-- An empty value means the default. Sizes, times and rates are whole numbers.
+- \`npm run config\` prints all settings with their values, without secrets. \`npm start\` and \`npm run deploy\` check them before they build anything. With
+  \`docker compose\` alone, \`docker compose logs\` shows the problems.
+- A misspelt or removed name has no effect. The commands and the processes warn of such names. \`docker compose\` alone does not: it passes only the names that \`docker-compose.yml\` lists.
+- An empty value means the default. Sizes and times are whole numbers.
 
 See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).
 `
@@ -100,12 +96,10 @@ See also: [operations](operations.md), [storage](storage.md), [commands](command
 const SECRETS = `## Secrets
 
 A secret can be read from a file: set ${withFiles.join(', ')} to the path of the file. Compose
-mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. In the containers, the
-tunnel and web read it as user 1000, and nginx as user 101. Make the file readable for every user (\`chmod 644\`), and put it
-into a folder that only you can open (\`chmod 700\`).
+mounts the file into the containers that need it, so that \`docker inspect\` does not show the secret. The containers read it as the users 1000 and 101:
+make the file readable for every user (\`chmod 644\`), and put it into a folder that only you can open (\`chmod 700\`).
 
-\`npm start\` generates an operator password if none is set. \`npm run deploy\` uses it; \`docker compose\` does not. This
-command writes it to \`.env\`, so that all commands use it:
+\`npm start\` generates an operator password if none is set. \`npm run deploy\` uses it; \`docker compose\` only if you write it to \`.env\`:
 
 <!-- not tested: it changes .env; run by hand -->
 \`\`\`sh

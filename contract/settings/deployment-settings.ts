@@ -15,7 +15,7 @@ export const DEPLOYMENT = {
     HTTP_PORT: setting(
       is.integer('port', 1, 65534),
       8080,
-      'Port at which the site is published. `npm start` reads it too; as plain processes, the next port of 127.0.0.1 accepts envelopes of servers on this machine.',
+      'Port at which the site is published. With `npm start -- --plain`, the next port of 127.0.0.1 accepts envelopes of servers on this machine.',
     ),
     HTTPS_PORT: setting(
       is.integer('port', 1, 65535),

@@ -10,12 +10,12 @@ export const NGINX = {
       'is not a port or an address with one; write it like 8080 or [::1]:8080, several separated by spaces or commas',
     ),
     ['8080'],
-    "Ports or addresses on which nginx listens. `8443/tls` is for HTTPS, with `TLS_FOLDER`, and `8080/redirect` sends visitors there. `[::]:8080` beside `8080` has no effect on a machine without IPv6. `127.0.0.1:8081/inner`, which is the default, accepts the error reports of web's server, or of your app's server, inside the container network or on this machine. These requests have no client address and no limits, so never publish it to others. It answers 404 on the paths of web and the app.",
+    "Ports or addresses on which nginx listens. `8443/tls` is for HTTPS, with `TLS_FOLDER`, and `8080/redirect` sends visitors there. `127.0.0.1:8081/inner`, which is the default, accepts the error reports of web's or your app's server, without client address and limits: never publish it.",
   ),
   TUNNELS: setting(
     is.authorities('tunnel:9090'),
     ['127.0.0.1:9090'],
-    'Public ports of the tunnels as `host:port`. nginx asks the name server of the system for the addresses of host names every 2 s, and uses all of them. That needs nginx 1.27.4 or newer, which then also speaks HTTP/2 over TLS, and keeps idle connections for 5 s after a reload or a stop.',
+    'Public ports of the tunnels as `host:port`. nginx resolves host names every 2 s, and uses all addresses. That needs nginx 1.27.4 or newer, which then also speaks HTTP/2 over TLS.',
   ),
   WEB: setting(
     is.authorities('web:3000'),

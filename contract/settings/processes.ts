@@ -22,12 +22,12 @@ export const PROCESS = {
     ADMIN_PORT: setting(
       is.adminPort,
       { host: undefined, port: 9091 },
-      'Admin port of the tunnel; 0 for any that is free. `tunnel-admin:9091` listens on another address than `HOST`: a host name is resolved, and the tunnel listens on the result that is an address of this machine.',
+      'Admin port of the tunnel; 0 for any that is free. `tunnel-admin:9091` listens on the address of this machine that the host name resolves to, instead of `HOST`.',
     ),
     EDGE: setting(
       is.networks,
       LOOPBACK,
-      'Networks from which nginx or another proxy connects to the tunnel. The tunnel trusts `X-Forwarded-For` only from these. In Compose it is the subnet of the network `ingest`, which only nginx and the tunnels join: `10.203.113.0/24`, and for a second stack on one engine another one. The Helm chart sets it. For a [tunnel without nginx](proxies.md), use `TRUSTED_PROXIES`.',
+      'Networks from which nginx connects to the tunnel, which trusts `X-Forwarded-For` only from these. In Compose it is the subnet of the network `ingest`, `10.203.113.0/24`; set another one for a second stack on one engine. For a [tunnel without nginx](proxies.md), use `TRUSTED_PROXIES`.',
       { defaultText: '127.0.0.0/8, ::1 and `TRUSTED_PROXIES`' },
     ),
     SPOOL_CREDENTIALS: setting(

@@ -17,7 +17,7 @@ export const SHARED = {
     SENTRY_DSN: setting(
       is.dsns,
       [],
-      "DSNs of the Sentry projects, separated by spaces or commas. Culvert's own pages use the first one. Without a DSN, Culvert stores envelopes in the inbox.",
+      "DSNs of the Sentry projects, separated by spaces or commas. Culvert's own pages use the first one. Without a DSN, envelopes go to the inbox.",
       { defaultText: 'none: inbox mode', hasFile: true },
     ),
     TUNNEL_PATHS: setting(
@@ -28,19 +28,19 @@ export const SHARED = {
     TRUSTED_PROXIES: setting(
       is.networks,
       [],
-      'Networks of the proxies in front of nginx, or of a [tunnel without nginx](proxies.md), whose `X-Forwarded-For` is trusted. If a CDN is not listed, Culvert takes its address for that of the visitors, and all visitors share one rate limit.',
+      'Networks of the proxies in front of nginx, or of a [tunnel without nginx](proxies.md), whose `X-Forwarded-For` is trusted. If a CDN is not listed, all its visitors have its address and share one rate limit.',
     ),
     MAX_ENVELOPE_BYTES: setting(
       bytes(KIB, GIB),
       100 * MIB,
-      'Maximum size of an envelope. It applies to the body as sent and to the decompressed body. Above the default, for a server of your own that accepts larger items, an item may be as large as an envelope, and filters and scrubbing read up to 16 MiB.',
+      'Maximum size of an envelope, as sent and decompressed. Above the default, which needs a server of your own, an item may be as large as an envelope, and filters and scrubbing read up to 16 MiB.',
     ),
   }),
   ...section(PROJECTS, ['nginx', 'tunnel'], {
     DERIVED_PATHS: setting(
       is.onOff,
       false,
-      'Also accepts envelopes on the path that v11 SDKs derive from the DSN with `tunnel: true`, and below any base path (`tunnel: { basePath }`). Write the DSN as the SDK has it.',
+      'Accepts envelopes also on the path that v11 SDKs derive from the DSN with `tunnel: true` or `tunnel: { basePath }`. Write the DSN as the SDK has it.',
     ),
   }),
   ...section(PROJECTS, ['tunnel'], {
@@ -55,7 +55,7 @@ export const SHARED = {
     APP_URL: setting(
       is.appUrl,
       undefined,
-      'Address of your app, like `http://127.0.0.1:5173` for `npm start -- --plain` or `http://shop:3000` for a service of Compose. nginx sends it every path except those of the tunnel, `/console` and `/lab`. The connection check moves from `/` to `/console/check`.',
+      'Address of your app, like `http://127.0.0.1:5173`, or `http://shop:3000` for a service of Compose. nginx sends it every path except those of the tunnel, `/console` and `/lab`. The connection check moves from `/` to `/console/check`.',
       { defaultText: 'none: web serves all other paths' },
     ),
   }),
@@ -77,7 +77,7 @@ export const SHARED = {
     SOURCE_MAPS: setting(
       is.text,
       undefined,
-      'Folder with the source maps of your scripts, as bundlers write them. The inbox then [shows frames of minified scripts](console.md#source-maps) in their source. Compose mounts it, and Culvert does not serve it.',
+      'Folder with the [source maps](console.md#source-maps) of your scripts, with which the inbox shows frames in their source. Compose mounts it, and Culvert does not serve it.',
       { isMounted: true },
     ),
   }),
@@ -85,7 +85,7 @@ export const SHARED = {
     LAB: setting(
       is.onOff,
       true,
-      "Opens the error lab at `/lab`, where any visitor can trigger test errors. It also asks browsers for [reports](install.md#browser-reports) about Culvert's own pages: violations of their content security policy, and with HTTPS network errors, crashes and others.",
+      "Opens the error lab at `/lab`, where any visitor can trigger test errors, and asks browsers for [reports](install.md#browser-reports) about Culvert's own pages.",
       { defaultText: '`on` without `SENTRY_DSN`' },
     ),
   }),

@@ -27,7 +27,7 @@ export const TUNNEL = {
     ALLOWED_HOSTS: setting(
       is.hosts,
       [],
-      'Host names by which requests may reach nginx, or a tunnel without nginx, against [DNS rebinding](operations.md#dns-rebinding): `shop.example`, or `*.shop.example` for subdomains. Addresses, names without a dot and names of your network, such as `*.localhost`, are always allowed.',
+      'Host names by which requests may reach nginx, or a tunnel without nginx, against [DNS rebinding](operations.md#dns-rebinding): `shop.example`, or `*.shop.example`. Addresses, names without a dot and names such as `*.localhost` are always allowed.',
       { defaultText: 'any; with `npm start -- --plain`: only those that are always allowed' },
     ),
   }),
@@ -45,7 +45,7 @@ export const TUNNEL = {
     FILTERS: setting(
       is.filters,
       is.DEFAULT_FILTERS,
-      'Items and CSP reports to drop, and types of [browser reports](install.md#browser-reports). Words separated by spaces or commas add a [filter](filters.md), and with a hyphen remove one that is on: `web-crawlers -csp-blob`.',
+      '[Filters](filters.md) of items, CSP reports and types of [browser reports](install.md#browser-reports). A word adds a filter; with a hyphen it removes one that is on: `web-crawlers -csp-blob`.',
     ),
     FILTER_ADDRESSES: setting(
       is.networks,
@@ -67,12 +67,12 @@ export const TUNNEL = {
     SCRUB: setting(
       is.scrub,
       is.NO_SCRUBBING,
-      'Removes personal data and secrets from payloads before they are stored or forwarded, see [privacy](privacy.md#scrubbing). `strict` also removes IP and MAC addresses, UUIDs and user names in paths, and items of types that Culvert does not know. Further words: `observe` changes nothing, and counts in `culvert_scrubbed_values_total` what would be removed; `drop-attachments` removes what scrubbing cannot read, such as attachments and replay recordings; with `pseudonyms`, a user who is named by an email address or the like gets a value that is the same for the same user, derived from `OPERATOR_PASSWORD` or `ADMIN_TOKEN`, instead of nothing.',
+      '[Removes personal data and secrets](privacy.md#scrubbing) from payloads before they are stored or forwarded. `strict` removes more. `observe` only counts what would be removed; `drop-attachments` removes what scrubbing cannot read, such as replay recordings; `pseudonyms` keeps users apart.',
     ),
     SCRUB_RULES: setting(
       is.text,
       undefined,
-      "File of rules in addition to those of `SCRUB`, in JSON and in the format of Relay's PII configuration. Compose mounts it; make it readable for all.",
+      'File with [rules of your own](privacy.md#rules-of-your-own) in addition to those of `SCRUB`. Compose mounts it; make it readable for all.',
       { isMounted: true },
     ),
   }),
@@ -87,19 +87,19 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: one /64; a /56 twice and a /48 four times as many), and 100 kB of bodies for each of them. Those of ten seconds may come at once. nginx allows each client address four times this rate and 50 concurrent requests. 0: no limit.',
+      'Envelopes that a tunnel accepts from one client address (IPv6: a /64; a /56 twice and a /48 four times as many), with 100 kB each. Those of ten seconds may come at once. nginx allows four times this rate and 50 concurrent requests. 0: no limit.',
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
     QUOTA: setting(
       is.text,
       undefined,
-      'Items that are forwarded in a day or an hour (UTC), by data category, for each project: `error=50000/day,error=10000/hour,replay=500/day`. `456:error=1000/day` is for project 456 alone. With the word `observe`, no item is removed, and `culvert_policy_items_total` counts what would be. See [quota](filters.md#quotas).',
+      '[Quotas](filters.md#quotas) of each project in a day or an hour (UTC), by data category: `error=50000/day,error=10000/hour`. `456:error=1000/day` is for project 456 alone. The word `observe` removes nothing, and counts what would be.',
     ),
     STORM_LIMIT: setting(
       is.stormLimit,
       is.DEFAULT_STORM_LIMIT,
-      'Identical errors a minute that a tunnel forwards for one project, see [quota](filters.md#storms). Beyond it, `100 enforce` lets 1 in 100 pass; without `enforce`, `culvert_policy_items_total` counts what that would remove. 0: any number.',
+      'Identical errors of one project in a minute, above which they are a [storm](filters.md#storms). `100 enforce` then lets 1 in 100 pass; without `enforce` all pass. 0: off.',
     ),
     MEMORY_BYTES: setting(
       bytes(MIB, 4 * GIB),
@@ -117,7 +117,7 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      'Disk space of the spool. On SQLite 3/16 of it, at most 48 MiB, are for its log and for a reserve that empties a full disk. A full SQLite spool discards less important entries; if there are none, new envelopes get 503. JetStream discards nothing and responds with 503.',
+      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool discards less important entries; without any, or on JetStream, new envelopes get 503.',
       { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(
@@ -128,12 +128,12 @@ export const TUNNEL = {
     SPOOL_RATE: setting(
       is.decimal('number of envelopes a second', 0.01, MAX_DELIVERY_RATE),
       MAX_DELIVERY_RATE,
-      'Envelopes that each replica delivers from the spool to one server at most. Below its quota, a [server with a quota by time](other-servers.md#quotas) keeps what an outage has left in the spool. By default, delivery is as fast as the server responds.',
+      'Envelopes that each replica delivers from the spool to one server at most. Set it for a [server with a quota by time](other-servers.md#quotas).',
     ),
     KEEP_HOURS: setting(
       is.integer('number of hours', 0, 24 * 30),
       undefined,
-      'Time for which envelopes with errors and feedback stay in the spool after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1. They take up to a twentieth of `SPOOL_BYTES` in addition, at least 256 MiB. The oldest give way, and one client address may use a twentieth of that.',
+      'Time for which errors and feedback [stay](storage.md#kept-envelopes) after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1. They take up to a twentieth of `SPOOL_BYTES` in addition, at least 256 MiB; the oldest give way.',
       { defaultText: '0; 168 without `SENTRY_DSN`' },
     ),
     BODY_DIR: setting(
@@ -146,17 +146,17 @@ export const TUNNEL = {
     UPSTREAM_LATE_MS: setting(
       milliseconds,
       2000,
-      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens; bodies above 1 MiB do not count. A delivery attempt ends after five times this, at least 10 s, and a second more for each MiB of the body.',
+      'Time that an SDK waits for the response of Sentry. After that, the envelope is spooled and the SDK gets 200. If over half of the responses take longer, the circuit breaker opens. A delivery attempt ends after five times this, at least 10 s, and a second more for each MiB of the body.',
     ),
     UPSTREAM_ENCODING: setting(
       is.oneOf('off', 'gzip'),
       'off',
-      'Compression of envelopes that arrive uncompressed, as browsers send them. A server that refuses it gets them uncompressed. [What it saves](benchmarks.md#compression-towards-sentry).',
+      'Compression of envelopes that arrive uncompressed, as browsers send them: [what it saves](benchmarks.md#compression-towards-sentry).',
     ),
     CSP_REPORTS: setting(
       is.oneOf('auto', 'envelope', 'endpoint'),
       'auto',
-      'How CSP reports are sent: in envelopes, or to the endpoint `/api/<project>/security/`. `auto` uses the endpoint for a server that has said that it stores errors only, such as [Bugsink](other-servers.md#csp-reports). Set `endpoint` for GlitchTip.',
+      'How [CSP reports](other-servers.md#csp-reports) are sent: in envelopes, or to the endpoint `/api/<project>/security/`. `auto` detects Bugsink. Set `endpoint` for GlitchTip.',
     ),
     HTTPS_PROXY: setting(
       is.proxy,
@@ -176,7 +176,7 @@ export const TUNNEL = {
     CA_FILE: setting(
       certificateFile,
       undefined,
-      'File with additional certificate authorities in PEM, for a Sentry, NATS server or proxy with a certificate of your own. Compose mounts it; make it readable for all.',
+      'File with additional certificate authorities in PEM, for a Sentry, NATS server or proxy of your own. Compose mounts it; make it readable for all.',
       { isMounted: true },
     ),
   }),
@@ -184,18 +184,18 @@ export const TUNNEL = {
     ALERT_URL: setting(
       alertTargets,
       [],
-      'Destinations of [alerts](operations.md#alerts-without-prometheus), separated by spaces or commas: webhooks of Slack and Discord, `slack+https://…` and `discord+https://…` for compatible servers, other URLs for JSON, and `smtps://user:password@host/?from=…&to=…` for email. `smtp://` uses port 587, and STARTTLS if the server offers it; with a password, it requires it.',
+      'Destinations of [alerts](operations.md#alerts-without-prometheus), separated by spaces or commas: webhooks of Slack and Discord, `slack+https://…` and `discord+https://…` for compatible servers, other URLs for JSON, and `smtps://user:password@host/?from=…&to=…` for email. `smtp://` uses port 587 with STARTTLS, which is optional without a password.',
       { defaultText: 'none', hasFile: true },
     ),
     SILENCE_MINUTES: setting(
       is.integer('number of minutes', 0, MAX_SILENCE),
       0,
-      'Time without a report after which the console and alerts tell of it, if pages have loaded `sdk.js` at least 20 times meanwhile. 0: never.',
+      'Time without a report after which the console and alerts warn, if pages have loaded `sdk.js` at least 20 times. 0: never.',
     ),
     HEARTBEAT_URL: setting(
       heartbeatUrl,
       undefined,
-      'URL that one of the tunnels fetches every minute, except during an outage, for a service that raises the alarm when that stops.',
+      'URL that one of the tunnels fetches every minute, except during an outage, for a service that alerts when that stops.',
       { defaultText: 'none', hasFile: true },
     ),
   }),

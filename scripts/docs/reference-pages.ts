@@ -33,7 +33,7 @@ function rejectionsPage(): string {
   return `# Rejections
 
 Culvert rejects a request that Sentry would not accept, that Culvert may not forward, or that Culvert cannot process or store at the moment.
-Each rejection has a code, a problem and a remedy. The console shows the last rejected request of each code under [Rejections](console.md).
+The console shows the last rejected request of each code under [Rejections](console.md).
 
 <!-- Generated from contract/rejections.ts: ${REGENERATE} -->
 
@@ -49,16 +49,12 @@ A rejection is JSON. \`causes\` describes the problem of this request, without i
 }
 \`\`\`
 
-\`request_id\` is also in the header \`X-Request-Id\`, in nginx's access log and in the tunnel's log. If nginx itself rejects a request to a tunnel path,
-the response has the same JSON. One case has no response: if headers take longer than 10 s, or a body
-stops arriving for 10 s, nginx closes the connection and logs 408.
+\`request_id\` is also in the header \`X-Request-Id\` and in the logs of nginx and the tunnel. If nginx itself rejects a request to a tunnel path,
+the response has the same JSON, without \`reported\`. If headers take longer than 10 s, or a body stops arriving for 10 s, nginx closes the connection without a response and logs 408.
 
 \`reported\` is \`true\` if the tunnel reports the loss to Sentry in a client report. The SDK must not report it again then.
-Responses of nginx do not have it.
 
-The transport of [\`sdk.js\`](install.md#storage-in-the-browser) keeps an envelope after 408, 5xx and \`throttled\`, and after a 429 without \`X-Sentry-Rate-Limits\`, and sends it
-again. After \`tunnel-failed\`, which the next attempt would get too, it drops it. An envelope that it keeps has the outcome \`deferred\` instead of \`rejected\`
-or \`rate_limited\`. Other SDKs drop the envelope after any of these responses.
+[\`sdk.js\`](install.md#storage-in-the-browser) keeps some rejected envelopes and sends them again; their outcome is \`deferred\`. Other SDKs drop the envelope after any of these responses.
 
 ## Codes
 
@@ -69,13 +65,12 @@ ${renderTable(['code', 'status', 'problem', 'remedy'], rows)}
 | case | status |
 | --- | --- |
 | Sentry responded | Sentry's status and body, with \`X-Sentry-Rate-Limits\` and \`Retry-After\`. A 429 without the first of them gets one that names all categories |
-| Sentry did not accept or decline the envelope in time, and it is stored in the spool | 200 \`{"id":"…"}\` with \`x-culvert-outcome: spooled\`, without \`Retry-After\`, because that would stop the SDK from sending |
+| the envelope is stored in the spool | 200 \`{"id":"…"}\` with \`x-culvert-outcome: spooled\` |
 | all items are rate-limited | 429 with \`X-Sentry-Rate-Limits\` for the categories concerned |
 | all items are [filtered](filters.md) | 200 \`{"id":"…"}\`; with \`x-culvert-outcome: spooled\` for a duplicate of a pending envelope |
 | \`{}\`, the SDK's connectivity probe | 200 |
 
-Each response to an envelope has the header \`X-Culvert-Receipt\` with a token. The [admin API](api.md) of the tunnel that responded returns
-the receipt for this token, for at most 10 minutes, and only while it is among the last 16 MiB of receipts.
+Each response to an envelope has the header \`X-Culvert-Receipt\` with a token, for which the [admin API](api.md#receipts) of the tunnel that responded returns the receipt.
 
 See also: [configuration](configuration.md), [doctor](operations.md#check-the-deployment), [runbook](runbook.md).
 `
