@@ -214,6 +214,12 @@ export const REJECTIONS = {
     sentence: 'Sentry could not be reached, and the spool is full.',
     fix: 'Raise SPOOL_BYTES, and free space on the disk or the NATS server of the spool. /status lists the pending entries.',
   },
+  'spool-share': {
+    status: 503,
+    sentence:
+      'Sentry could not be reached, and this client address or project has used its share of the spool.',
+    fix: 'Raise SPOOL_BYTES, of which each gets a share. If one address or project sends far more than the others, find out why. /status lists the pending entries.',
+  },
   'spool-unwritable': {
     status: 503,
     sentence: 'Sentry could not be reached, and the spool could not be written.',

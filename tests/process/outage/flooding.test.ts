@@ -71,7 +71,7 @@ function flooding(name: string, needs: ReturnType<typeof requires>, place: Place
       const rejections = flooded.filter(({ status }) => status === 503)
       for (const { json } of rejections)
         expect(json).toMatchObject({
-          code: 'spool-full',
+          code: 'spool-share',
           causes: ['This client address has used its share of the spool.'],
         })
       const taken = flooded.filter(({ outcome }) => outcome === 'spooled')

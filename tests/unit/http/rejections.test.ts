@@ -104,7 +104,13 @@ const PROVOCATIONS: Partial<Record<RejectionCode, (dsn: string) => Provocation>>
 }
 
 /** Codes that the tests of the spool, the inbox and the limits provoke. */
-const ELSEWHERE: RejectionCode[] = ['rate-limited', 'spool-full', 'spool-unwritable', 'tunnel-busy']
+const ELSEWHERE: RejectionCode[] = [
+  'rate-limited',
+  'spool-full',
+  'spool-share',
+  'spool-unwritable',
+  'tunnel-busy',
+]
 
 /** Codes that `sdk.test.ts` provokes. */
 const OF_SDK: RejectionCode[] = ['project-unknown', 'sdk-file-unknown', 'sdk-missing', 'sdk-store-away']

@@ -346,9 +346,9 @@ describe('Browser reports', () => {
     const large = reportOf('crash', { reason: 'x'.repeat(60_000) }) // more than an address may have in the spool
     const body = JSON.stringify([reportOf('intervention', { id: 'HeavyAd' }), large])
     const answered = await post(own.url, { path: '/monitoring/reports', headers, body })
-    expect(answered).toMatchObject({ status: 503, json: { code: 'spool-full' } })
+    expect(answered).toMatchObject({ status: 503, json: { code: 'spool-share' } })
     await own.receipt(() => own.receipts.length >= 2)
-    expect(outcomesOf(own)).toEqual(['filtered report-type', 'rejected spool-full'])
+    expect(outcomesOf(own)).toEqual(['filtered report-type', 'rejected spool-share'])
   })
 
   it.each(['/monitoring', '/monitoring/reports?p=456', '/console', '/console/live', '/healthz'])(

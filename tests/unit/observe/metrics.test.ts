@@ -151,7 +151,7 @@ describe('Metrics', () => {
       ).toBe(0)
     const rules = readFileSync(resolve(ROOT, 'deploy/prometheus/rules.yml'), 'utf8')
     const reasons = /reason=~"([a-z|-]+)"/.exec(rules)?.[1]?.split('|') ?? []
-    expect(reasons).toHaveLength(3)
+    expect(reasons).toHaveLength(4)
     for (const reason of reasons)
       for (const category of ['error', 'transaction', 'replay', 'none']) {
         const labels = `outcome="rejected",reason="${reason}",project="${project}",category="${category}"`

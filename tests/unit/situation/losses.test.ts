@@ -14,7 +14,7 @@ describe('Lost envelopes', () => {
     expect(sumLosses(losses)).toBe(9)
   })
 
-  it.each(['spool-full', 'spool-unwritable', 'tunnel-failed', 'tunnel-busy'])(
+  it.each(['spool-full', 'spool-share', 'spool-unwritable', 'tunnel-failed', 'tunnel-busy'])(
     'are those that got 503 with %s, unless their senders keep them',
     (reason) => {
       const outcomes = {
@@ -31,7 +31,10 @@ it('recentLosses are those of the last two complete minutes and of the running o
   expect(recentLosses(figuresOf(lost))).toMatchObject({ ...NO_LOSSES, vanished: 1_110 })
   expect(recentLosses(figuresOf([]))).toMatchObject(NO_LOSSES)
   const full = [8, 9, 10].map((minute) =>
-    pointAt(minute, { outcomes: { 'rejected:spool-full': 60 }, final_outcomes: { evicted: 60 } }),
+    pointAt(minute, {
+      outcomes: { 'rejected:spool-full': 60, 'rejected:spool-share': 60 },
+      final_outcomes: { evicted: 60 },
+    }),
   )
   expect(recentLosses(figuresOf(full))).toMatchObject({ full_rate: 2.4 }) // 360 in 150 s
 })

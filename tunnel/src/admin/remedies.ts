@@ -64,6 +64,7 @@ const SETTINGS: Readonly<Record<Exclude<Reason, WithoutSetting>, readonly Settin
   'report-foreign': ['ALLOWED_ORIGINS'],
   'report-type': ['FILTERS'],
   'spool-full': ['SPOOL_BYTES'],
+  'spool-share': ['SPOOL_BYTES'],
   'spool-unwritable': ['SPOOL_URL'],
   expired: ['SPOOL_HOURS'],
   evicted: ['SPOOL_BYTES'],

@@ -1,6 +1,6 @@
 /** Keeping of envelopes that Sentry has answered: accepted ones as `KEEP_HOURS` says, declined ones as dead letters. */
 
-import { Rejection } from 'contract/rejections'
+import { Rejection, type RejectionCode } from 'contract/rejections'
 import type { Bodies } from '../envelope/body/bodies.ts'
 import { OutOfMemoryBudget } from '../envelope/body/memory-budget.ts'
 import type { Range } from '../envelope/body/ranges.ts'
@@ -99,14 +99,15 @@ function endingOf({ outcome, status, body }: Outcome): Ending {
 
 type Full = Extract<PutResult, { kind: 'full' }>
 
-const FULL: Record<Full['reason'], string> = {
-  bound: 'The spool has reached its maximum size.',
-  'address-share': 'This client address has used its share of the spool.',
-  'project-share': 'This project has used its share of the spool.',
+/** Rejection code and cause. The spool still has room for others when a share is used up. */
+const FULL: Record<Full['reason'], [RejectionCode, string]> = {
+  bound: ['spool-full', 'The spool has reached its maximum size.'],
+  'address-share': ['spool-share', 'This client address has used its share of the spool.'],
+  'project-share': ['spool-share', 'This project has used its share of the spool.'],
 }
 
 export function notSpooled(result: Error | Full): Rejection {
-  if (!(result instanceof Error)) return new Rejection('spool-full', FULL[result.reason])
+  if (!(result instanceof Error)) return new Rejection(...FULL[result.reason])
   if (result instanceof Rejection) return result
   if (!(result instanceof OutOfMemoryBudget)) return new Rejection('spool-unwritable')
   return new Rejection(

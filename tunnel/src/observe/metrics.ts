@@ -41,7 +41,12 @@ export type MetricsDeps = {
 // Gauges of prom-client whose names are those of counters. The series without `_total` sum up to them.
 const MISNAMED = ['active_resources_total', 'active_handles_total', 'active_requests_total']
 /** Reasons that `deploy/prometheus/rules.yml` counts as loss. */
-const LOSS_REASONS: readonly RejectionCode[] = ['spool-full', 'spool-unwritable', 'tunnel-failed']
+const LOSS_REASONS: readonly RejectionCode[] = [
+  'spool-full',
+  'spool-share',
+  'spool-unwritable',
+  'tunnel-failed',
+]
 const CATEGORIES = new Set(Array.from(ITEM_LABELS, (type) => categoryOf([{ type, bytes: 0 }])))
 
 export class Metrics {
