@@ -125,20 +125,7 @@ All commands read the settings from the environment and from \`.env\`, see [conf
 <!-- Generated from the help texts of the commands: ${REGENERATE} -->
 
 ${sections.join('\n')}
-## For developers
-
-| command | purpose |
-| --- | --- |
-| \`npm test\` | runs all tests except those of images, compose files and attacks, and says which ones cannot run on this machine |
-| \`npm run test:unit\` | runs the tests that need no other process |
-| \`npm run test:stack\` | builds the images, tests the compose files, and measures what attacks cost |
-| \`npm run check\` | checks types and style |
-| \`npm run build:sdk\` | builds the SDK that the tunnel serves, and prints its sizes; \`npm start\`, \`npm test\` and the image build do it too |
-| \`npm run release-notes -- v0.1.0\` | prints the section of the changelog for a tag, see [release](../CONTRIBUTING.md#release) |
-| \`npm run drills\` | breaks a stack on purpose and counts what arrives, see [benchmarks](benchmarks.md#failure-drills) |
-| \`npm run bench\` and the other benchmarks | measure cost and delivery, see [benchmarks](benchmarks.md) |
-
-See also: [operations](operations.md), [contributing](../CONTRIBUTING.md).
+[Contributing](../CONTRIBUTING.md) has the commands for developers, [benchmarks](benchmarks.md#measure-your-machine) those that measure.
 `
 }
 
