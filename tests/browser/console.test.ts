@@ -144,6 +144,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await clickListed(page.getByRole('link', { name: written }))
     await page.getByRole('region', { name: 'Feedback' }).getByText(written).waitFor()
     await page.getByRole('region', { name: 'Attachments' }).waitFor()
+    await page.goto(`${consoleSite.site.url}/console/projects`)
+    for (const name of ['sentry.javascript.browser/11.12.0', 'shop@1.0.0'])
+      await page.getByText(name).first().waitFor()
   })
 
   it('does not run scripts in payloads, shows only valid images, and deletes after a confirmation', async ({

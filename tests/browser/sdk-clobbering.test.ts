@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ENGINES, requiresEngine, startEngine } from '../support/browser/engines.ts'
+import { requiresEngine, startEngine } from '../support/browser/engines.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import type { Engine, Tab, TabVisitor } from '../support/browser/tab.ts'
 import { ROOT } from '../support/node.ts'
@@ -32,66 +32,61 @@ const PROPERTIES = `(() => {
   return found
 })()`
 
-for (const engine of ENGINES)
-  describe(
-    `A page with sdk.js in ${engine}, in which elements have the names of globals,`,
-    requiresEngine(engine),
-    () => {
-      const started = new AsyncDisposableStack()
-      let site: SdkSite
-      let browser: Engine
-      /** Words of the served files that `window` does not have, and the properties of `document`. */
-      let names: string[]
-      let visitor: TabVisitor
-      let tab: Tab
+describe('A page with sdk.js in which elements have the names of globals', requiresEngine('chromium'), () => {
+  const started = new AsyncDisposableStack()
+  let site: SdkSite
+  let browser: Engine
+  /** Words of the served files that `window` does not have, and the properties of `document`. */
+  let names: string[]
+  let visitor: TabVisitor
+  let tab: Tab
 
-      beforeAll(async () => {
-        site = started.use(await startSdkSite({ REACH_SAMPLE_RATE: '1' }))
-        site.sentry.allowUnexpected() // the reach test posts to Sentry itself
-        browser = started.use(await startEngine(engine))
-        const words = [await site.loader(), ...readBundles()].flatMap(
-          (text) => text.match(/[a-z_]\w{2,}/gi) ?? [],
-        )
-        await using other = await browser.visitor()
-        const page = await other.newTab()
-        await page.open(site.publish('<body>'))
-        const list = JSON.stringify([...new Set(words)])
-        const globals = (await page.evaluate(`${list}.filter((name) => !(name in window))`)) as string[]
-        const properties = (await page.evaluate(PROPERTIES)) as string[]
-        expect(globals).toEqual(
-          expect.arrayContaining(['Sentry', 'sentryOnLoad', '__SENTRY__', 'SENTRY_RELEASE']),
-        )
-        expect(properties).toEqual(expect.arrayContaining(['currentScript', 'createElement', 'readyState']))
-        names = [...globals, ...properties]
-      })
-      afterAll(() => started.disposeAsync())
+  beforeAll(async () => {
+    site = started.use(await startSdkSite({ REACH_SAMPLE_RATE: '1' }))
+    site.sentry.allowUnexpected() // the reach test posts to Sentry itself
+    browser = started.use(await startEngine('chromium'))
+    const words = [await site.loader(), ...readBundles()].flatMap(
+      (text) => text.match(/[a-z_]\w{2,}/gi) ?? [],
+    )
+    await using other = await browser.visitor()
+    const page = await other.newTab()
+    await page.open(site.publish('<body>'))
+    const list = JSON.stringify([...new Set(words)])
+    const globals = (await page.evaluate(`${list}.filter((name) => !(name in window))`)) as string[]
+    const properties = (await page.evaluate(PROPERTIES)) as string[]
+    expect(globals).toEqual(
+      expect.arrayContaining(['Sentry', 'sentryOnLoad', '__SENTRY__', 'SENTRY_RELEASE']),
+    )
+    expect(properties).toEqual(expect.arrayContaining(['currentScript', 'createElement', 'readyState']))
+    names = [...globals, ...properties]
+  })
+  afterAll(() => started.disposeAsync())
 
-      beforeEach(async () => {
-        visitor = await browser.visitor()
-        tab = await visitor.newTab()
-        return () => visitor[Symbol.asyncDispose]()
-      })
+  beforeEach(async () => {
+    visitor = await browser.visitor()
+    tab = await visitor.newTab()
+    return () => visitor[Symbol.asyncDispose]()
+  })
 
-      it.each(Object.keys(ELEMENTS))(
-        'reports errors, opens its dialog, and loads nothing from elsewhere, with %s',
-        async (kind) => {
-          const chosen = kind === 'frames' ? FRAMES.split(' ') : names
-          const elements = chosen.map((name) => ELEMENTS[kind]?.(name))
-          const text = `among ${kind}`
-          const code = `<script>throw new Error('${text}')</script>`
-          await tab.open(site.publish(`<body>${elements.join('')}${TAG}${code}`))
-          const event = await site.event(text)
-          expect(event.release).toBeUndefined()
-          const dialog =
-            "new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError })).then(() => 'open')"
-          expect(await tab.evaluate(dialog)).toBe('open')
-          await until(async () => visitor.requests.some((url) => url.endsWith(`/reach${site.query}`)))
-          const ofSdk = visitor.requests.filter((url) => url.includes('/sdk'))
-          expect([...new Set(ofSdk.map((url) => new URL(url).origin))]).toEqual([site.url])
-        },
-      )
+  it.each(Object.keys(ELEMENTS))(
+    'reports errors, opens its dialog, and loads nothing from elsewhere, with %s',
+    async (kind) => {
+      const chosen = kind === 'frames' ? FRAMES.split(' ') : names
+      const elements = chosen.map((name) => ELEMENTS[kind]?.(name))
+      const text = `among ${kind}`
+      const code = `<script>throw new Error('${text}')</script>`
+      await tab.open(site.publish(`<body>${elements.join('')}${TAG}${code}`))
+      const event = await site.event(text)
+      expect(event.release).toBeUndefined()
+      const dialog =
+        "new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError })).then(() => 'open')"
+      expect(await tab.evaluate(dialog)).toBe('open')
+      await until(async () => visitor.requests.some((url) => url.endsWith(`/reach${site.query}`)))
+      const ofSdk = visitor.requests.filter((url) => url.includes('/sdk'))
+      expect([...new Set(ofSdk.map((url) => new URL(url).origin))]).toEqual([site.url])
     },
   )
+})
 
 function readBundles(): string[] {
   const folder = join(ROOT, 'tunnel/.sdk')

@@ -24,27 +24,23 @@ for (const name of ENGINES) {
       expect([...origins]).toEqual([site.url])
     })
 
-    it('reports an error of the first script, before the SDK is there', async ({ site, open }) => {
-      await open("throw new Error('first script')")
+    it('reports errors and rejections, from before the SDK is there and from later', async ({
+      site,
+      tab,
+      open,
+    }) => {
+      await open("Promise.reject(new Error('rejected early')); throw new Error('first script')")
+      await site.event('rejected early')
       expect(await site.event('first script')).toMatchObject({
         exception: {
           values: [{ mechanism: { handled: false, type: 'auto.browser.global_handlers.onerror' } }],
         },
       })
       expect(site.countEvents('first script')).toBe(1)
-    })
-
-    it('reports an error and a rejection after it has loaded', async ({ site, tab, open }) => {
-      await open()
       await tab.evaluate(`void setTimeout(() => { throw new Error('later') })`)
       await site.event('later')
       await tab.evaluate(`void setTimeout(() => { Promise.reject(new Error('rejected')) })`)
       await site.event('rejected')
-    })
-
-    it('reports a rejection from before the SDK is there', async ({ site, open }) => {
-      await open("Promise.reject(new Error('rejected early'))")
-      await site.event('rejected early')
     })
 
     it('sends what was raised offline when the visitor is online again', async ({
@@ -120,12 +116,10 @@ for (const name of ENGINES) {
       })
     })
 
-    it.for([
-      "require-trusted-types-for 'script'",
-      "require-trusted-types-for 'script'; trusted-types culvert",
-    ])('reports, and opens its dialog, with the policy %s', async (policy, { site, tab }) => {
+    it('reports, and opens its dialog, with a policy of trusted types', async ({ site, tab }) => {
       const html = `<body>${TAG}<script>Sentry.captureMessage('with trusted types')</script>`
       const others = "script-src 'self' 'unsafe-inline'; connect-src 'self'"
+      const policy = "require-trusted-types-for 'script'; trusted-types culvert"
       await tab.open(site.publish(html, `${others}; ${policy}`))
       await site.event('with trusted types')
       await tab.evaluate(`new Promise((onLoad, onError) => Sentry.showReportDialog({ onLoad, onError }))`)

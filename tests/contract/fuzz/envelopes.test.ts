@@ -12,7 +12,7 @@ import { faultOf } from '../../support/security/attack.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 /** Numbers of envelopes and of the series: npm test -- --runs 1000000 --seed 7 */
-const RUNS = Number(process.env.FUZZ_RUNS ?? 20_000)
+const RUNS = Number(process.env.FUZZ_RUNS ?? 10_000)
 const SEED = Number(process.env.FUZZ_SEED ?? 1)
 const TOGETHER = 25
 const MAX_SECONDS = 1
@@ -51,7 +51,7 @@ describe('The tunnel', () => {
     await fc.assert(answered, {
       numRuns: Math.ceil(RUNS / TOGETHER),
       seed: SEED,
-      endOnFailure: RUNS > 20_000,
+      endOnFailure: RUNS > 10_000,
     })
     expect(upstream.count()).toBeGreaterThan(RUNS / 20) // enough are accepted for their bytes to be compared
     expect(tunnel.logs).toEqual([])

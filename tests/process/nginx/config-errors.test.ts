@@ -13,52 +13,12 @@ import { readConfig as readWebConfig } from '../../../web/lib/config.ts'
 import { NODE, ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
+/** One of each setting: `tests/unit/config/settings.test.ts` has the others. */
 const BAD: Record<string, string>[] = [
-  { TUNNEL_PATHS: 'monitoring' },
-  { TUNNEL_PATHS: '/' },
-  { TUNNEL_PATHS: '/monitoring/' },
-  { TUNNEL_PATHS: '/a||/b' },
-  { TUNNEL_PATHS: '|/a|' },
-  { TUNNEL_PATHS: '/a | /b' },
-  { TUNNEL_PATHS: '/a//b' },
   { TUNNEL_PATHS: '/a\n/b' },
-  { TUNNEL_PATHS: '/.*' },
-  { TUNNEL_PATHS: '/a;return' },
-  { TUNNEL_PATHS: '/a"b\'c' },
-  { TUNNEL_PATHS: '/*' },
-  { TUNNEL_PATHS: '/$HOME & \\1 @LISTEN@' },
-  { TUNNEL_PATHS: '/überwachung' },
-  { TUNNEL_PATHS: '/console' },
-  { TUNNEL_PATHS: '/ok|/_next/static|/lab' },
-  { TUNNEL_PATHS: 'DERIVED' },
-  { TRUSTED_PROXIES: 'localhost' },
-  { TRUSTED_PROXIES: '10.0.0.0/33' },
-  { TRUSTED_PROXIES: '10.0.0.0/' },
   { TRUSTED_PROXIES: '10.0.0.0/08, 10.0.0.0/8/8' },
-  { TRUSTED_PROXIES: '10.0.0.256 010.0.0.1 10.0.0 1.2.3.4.5' },
-  { TRUSTED_PROXIES: '::1/129 1:2:3:4:5:6:7:8:9 1::2::3 :::1 :1 1: 12345::' },
-  { TRUSTED_PROXIES: '::1.2.3.256 ::1.2.3.4:5 1:2:3:4:5:6:7:1.2.3.4' },
-  { TRUSTED_PROXIES: 'fe80::1%eth0 [::1] ::g /8' },
-  { TRUSTED_PROXIES: '10.0.0.0/8;' },
   { MAX_ENVELOPE_BYTES: '1023' },
-  { MAX_ENVELOPE_BYTES: '1073741825' },
-  { MAX_ENVELOPE_BYTES: '100m' },
-  { MAX_ENVELOPE_BYTES: '1e6' },
-  { MAX_ENVELOPE_BYTES: '-2000' },
-  { MAX_ENVELOPE_BYTES: '02000' },
-  { MAX_ENVELOPE_BYTES: '2000.0' },
-  { MAX_ENVELOPE_BYTES: '0x1000' },
-  { MAX_ENVELOPE_BYTES: '99999999999999999999' },
-  { MAX_ENVELOPE_BYTES: '2000 3000' },
-  { SENTRY_DSN: 'nonsense' },
-  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/' },
-  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/2?x=/y' },
-  { SENTRY_DSN: 'https://key@o1.ingest.sentry.io/two, https://@o1.ingest.sentry.io/2' },
-  { SENTRY_DSN: 'ftp://key:secret@o1.ingest.sentry.io/2' },
   { SENTRY_DSN: 'https://key:s:/ecret@o1.ingest.sentry.io/2 https://key:@o1.ingest.sentry.io/x' },
-  { SENTRY_DSN: 'https://key@host:65536/1 https://key@host:123456/1 https://key@host:80@x/1' },
-  { SENTRY_DSN: 'https://key@host/../1 https://key@host/a/./1 https://key@host//1' },
-  { SENTRY_DSN: 'https://key@host/123456789012345678901' },
   {
     SENTRY_DSN: 'https://key@host/',
     TUNNEL_PATHS: '/lab/x|x',
@@ -68,12 +28,7 @@ const BAD: Record<string, string>[] = [
 ]
 
 /** Settings that nginx and the tunnel share, and web does not have. */
-const BAD_LIMITS: Record<string, string>[] = [
-  { ADDRESS_RATE: 'fast' },
-  { ADDRESS_RATE: '-1' },
-  { ADDRESS_RATE: '1000001' },
-  { ADDRESS_RATE: '1.5' },
-]
+const BAD_LIMITS: Record<string, string>[] = [{ ADDRESS_RATE: 'fast' }, { ADDRESS_RATE: '1000001' }]
 
 /** Problems that each process should report, in the order of the tunnel. */
 function expectedLines(env: Environment): string[] {

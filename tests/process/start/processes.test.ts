@@ -138,11 +138,17 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
 
     it('runs beside another instance of the same work tree, and restarts its own nginx only', async () => {
       const [firstPort, firstNginx] = [port, pidOf(/^nginx: master/)]
-      await using _second = await startedUp()
+      await using second = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
       process.kill(firstNginx, 'SIGKILL')
       await site.says(/nginx ended \(killed by SIGKILL\) and is started again in 1 s/) // second end of the process
       port = firstPort
       await until(async () => (await status('/')) === 200, 'the first site answers again')
+      const remaining = processesIn(clone.path).length
+      expect(second.output()).not.toContain('assword') // prints only one that it has created
+      second.interrupt()
+      expect(await second.exited).toBe(0)
+      expect(second.output()).toMatch(/Stopped\.\n$/)
+      expect(processesIn(clone.path).length).toBeLessThan(remaining)
     })
   })
 
@@ -150,7 +156,10 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
     // The command alone has ended each process: none may remain.
     afterEach(() => expect(processesIn(clone.path)).toEqual([]))
 
-    it('puts nginx in front of the app at APP_URL, and prints the origin of the tunnel for servers', async () => {
+    it('puts nginx in front of the app at APP_URL, prints the origin of the tunnel for servers, and ends its processes when it is killed', {
+      skip: parentDeathPrefix().length === 0,
+      meta: { skipReason: 'no setpriv' },
+    }, async () => {
       await using app = await startUpstream('app')
       await using site = await startedUp({ APP_URL: `http://${app.address}` })
       const read = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
@@ -162,6 +171,9 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       const [, origin] = /TUNNEL_ORIGIN=(\S+)/.exec(site.output()) ?? []
       expect(origin).toBe(`http://127.0.0.1:${port + 1}`)
       expect((await fetch(`${origin}/monitoring`, { method: 'POST', body: '{}' })).status).toBe(200)
+      process.kill(pidOf(/^\S+ \S+\/scripts\/start\.ts/), 'SIGKILL')
+      await site.exited
+      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })
 
     it('says at the start that the app at APP_URL does not respond, and ends all processes when it is terminated', async () => {
@@ -171,25 +183,6 @@ describe('npm start as plain processes', requires('nginx', 'proc'), () => {
       const sentence = `Your app does not respond at http://${app} (APP_URL). Start it there, or correct APP_URL in .env.`
       expect(site.output().split(sentence)).toHaveLength(2)
       process.kill(site.pid, 'SIGTERM')
-      await site.exited
-      await until(() => processesIn(clone.path).length === 0, 'every process has ended')
-    })
-
-    it('prints no password that was set, ends all processes on Ctrl-C, and exits with 0', async () => {
-      await using site = await startedUp({ OPERATOR_PASSWORD: 'one of their own' })
-      expect(site.output()).not.toContain('assword')
-      site.interrupt()
-      expect(await site.exited).toBe(0)
-      expect(site.output()).toMatch(/Stopped\.\n$/)
-      expect(processesIn(clone.path)).toEqual([])
-    })
-
-    it('ends its processes when it is killed', {
-      skip: parentDeathPrefix().length === 0,
-      meta: { skipReason: 'no setpriv' },
-    }, async () => {
-      await using site = await startedUp()
-      process.kill(pidOf(/^\S+ \S+\/scripts\/start\.ts/), 'SIGKILL')
       await site.exited
       await until(() => processesIn(clone.path).length === 0, 'every process has ended')
     })

@@ -31,13 +31,17 @@ const sayReceipt = (replica: string, number: number, time = number) =>
   `event: receipt\ndata: ${JSON.stringify(receiptOf(`${replica}-${number}`, time))}\nid: ${replica}:${number}\n\n`
 
 /** Yields the events of the feed from a cursor on. */
-async function* read(after: string, origins: () => string[]): AsyncGenerator<FeedEvent & { cursor: string }> {
+async function* read(
+  after: string,
+  origins: () => string[],
+  isSignedIn = () => true,
+): AsyncGenerator<FeedEvent & { cursor: string }> {
   const stream = streamFeed(
     {
       origins: async () => origins(),
       nameOf: async (origin) => (await (await fetch(`${origin}/status`)).json()).replica,
       ask: fetch,
-      isSignedIn: async () => true,
+      isSignedIn: async () => isSignedIn(),
       now: Date.now,
     },
     readCursor(after),
@@ -123,6 +127,28 @@ describe('The merged live feed', () => {
     expect(urls).toEqual([`/receipts?newest=${MAX_ROWS} `, '/receipts live:2'])
     expect(cursors).toContain('') // no reader connects to a replica that counts as stopped
     expect(cursors.at(-1)).toBe('live:3')
+  })
+
+  it('ends after sign-out, without another event', async () => {
+    await using live = await startFakeTunnel('live', {
+      'GET /receipts': (request, response) => {
+        streams(sayReceipt('live', 1))(request, response)
+        response.once('close', () => clearInterval(more))
+        const more = setInterval(() => response.write(sayReceipt('live', 2)), 50)
+      },
+    })
+    let isSignedIn = true
+    let many = 0
+    for await (const { receipts } of read(
+      '',
+      () => [live.adminUrl],
+      () => isSignedIn,
+    )) {
+      many += receipts.length
+      expect(isSignedIn).toBe(true)
+      isSignedIn = many === 0
+    }
+    expect(many).toBeGreaterThan(0)
   })
 
   it('dates a gap by the receipt after it, and places it below that receipt', async () => {

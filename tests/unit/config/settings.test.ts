@@ -48,6 +48,10 @@ describe('The shared settings', () => {
     ['TUNNEL_PATHS', '/./a', 'is not a path'],
     ['TUNNEL_PATHS', '/a;b', 'is not a path'],
     ['TUNNEL_PATHS', '/%61', 'is not a path'],
+    ['TUNNEL_PATHS', '/a\n/b', 'is not a path'],
+    ['TUNNEL_PATHS', '/.*', 'is not a path'],
+    ['TUNNEL_PATHS', '/a"b\'c', 'is not a path'],
+    ['TUNNEL_PATHS', '/$HOME & \\1 @LISTEN@', 'is not a path'],
     ['TUNNEL_PATHS', '/ä', 'is not a path'],
     ['TUNNEL_PATHS', '/_next', 'is served by the web app; choose one outside'],
     ['TUNNEL_PATHS', '/console/x', 'is served by the web app'],
@@ -62,6 +66,12 @@ describe('The shared settings', () => {
     ['TRUSTED_PROXIES', 'fe80::1%eth0', 'is not a network'],
     ['TRUSTED_PROXIES', '10.0.0.0/8/8', 'is not a network'],
     ['TRUSTED_PROXIES', '10.0.0.0/8;', 'is not a network'],
+    ...['10.0.0.256', '010.0.0.1', '1.2.3.4.5', '/8', '[::1]', '::g', '::1.2.3.256', '::1.2.3.4:5'].map(
+      (value): [string, string, string] => ['TRUSTED_PROXIES', value, 'is not a network'],
+    ),
+    ...['1:2:3:4:5:6:7:8:9', '1::2::3', ':::1', ':1', '1:', '12345::', '1:2:3:4:5:6:7:1.2.3.4'].map(
+      (value): [string, string, string] => ['TRUSTED_PROXIES', value, 'is not a network'],
+    ),
     ['MAX_ENVELOPE_BYTES', '100m', 'is not a number of bytes; write a whole number from 1024 to 1073741824'],
     ['MAX_ENVELOPE_BYTES', '1e6', 'is not a number of bytes'],
     ['MAX_ENVELOPE_BYTES', '0x400', 'is not a number of bytes'],
