@@ -81,7 +81,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
       await expect.poll(async () => (await cells()).slice(-3)).toEqual(['100 ms', '500 ms', '1 s'])
     }
     for (const minutes of [310, 270, 200, 130]) expect(await rowOf(times, minutes).count()).toBe(0)
-    await page.getByRole('region', { name: 'Results' }).getByText('last 24 hours').waitFor()
+    await page.locator('summary', { hasText: 'Results' }).getByText('last 24 hours').waitFor()
   })
 
   it('open the live feed of the span that is dragged over, which says where it begins', async ({

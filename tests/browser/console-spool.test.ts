@@ -85,6 +85,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await press(page.getByRole('button', { name: 'Yes, resume all' }))
     await page.getByText(/^Delivery from the spool is resumed\./).waitFor()
     await page.goto(`${consoleSite.site.url}/console`)
+    await page.locator('summary', { hasText: 'Results' }).click()
     const ends = page.getByRole('table', { name: 'Envelopes by result' })
     await ends.getByRole('row', { name: 'delivered after spooling 3' }).waitFor()
     await ends.getByRole('row', { name: 'purged 1' }).waitFor()
@@ -280,7 +281,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await expect.poll(async () => (await consoleSite.send(replay)).status).toBe(429) // 200 while the breaker is open
     await using visitor = await consoleSite.operator()
     const { page } = visitor
-    const held = page.getByRole('region', { name: 'Rate limits and circuit breakers' })
+    const held = page.locator('#limits')
     const limit = held.getByRole('listitem').filter({ hasText: 'rate-limited' })
     await limit.filter({ hasText: /replay of 127\.0\.0\.1:\d+\/\d+, ends in \d+ min/ }).waitFor()
     await page.getByRole('link', { name: '1 category rate-limited' }).waitFor()

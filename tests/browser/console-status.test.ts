@@ -64,6 +64,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
 
     await consoleSite.sentry.back()
     await banner.getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\./).waitFor()
+    await page.locator('summary', { hasText: 'Results' }).click()
     const results = page.getByRole('table', { name: 'Envelopes by result' })
     await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor()
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')

@@ -33,6 +33,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     await page.getByRole('status').filter({ hasText: 'live' }).waitFor()
     const replicas = page.getByRole('listitem').filter({ hasText: '3 replicas' })
     await replicas.filter({ hasNotText: 'not responding' }).first().waitFor() // the charts begin with the first response
+    await page.locator('summary', { hasText: 'Results' }).click()
+    await page.locator('summary', { hasText: 'Items by type' }).click()
     await consoleSite.sendMany(20, consoleSite.newError, 200)
     await consoleSite.sendMany(4, () => consoleSite.newError('https://abc@elsewhere.example/9'), 403)
     await consoleSite.sendMany(3, () => Buffer.from('not an envelope'), 400)
@@ -51,7 +53,6 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await shown(page, 'all envelopes')).toBe(29)
 
     await expect.poll(() => sumsOf(page, 'Envelopes by outcome')).toEqual(sent)
-    await expect.poll(() => sumsOf(page, 'Envelopes by category')).toEqual({ error: 22, 'no category': 7 }) // an envelope of an unknown project is rejected before its items are read
     const types = page.getByRole('table', { name: 'Items by type' })
     await types.getByRole('row', { name: /^event .* 22$/ }).waitFor()
     await page

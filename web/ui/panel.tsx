@@ -26,6 +26,20 @@ export function Panel({ title, note, id: place, children }: Props) {
   )
 }
 
+type FoldProps = Props & { isOpen?: true }
+
+/** Section that is folded until a reader opens it, or while `isOpen`. */
+export function Fold({ title, note, id, isOpen, children }: FoldProps) {
+  return (
+    <details {...(id && { id })} open={isOpen} className="panel mt-0">
+      <summary className="min-h-6 font-semibold">
+        {title} {note && <span className="ml-2 text-note font-normal text-quiet">{note}</span>}
+      </summary>
+      <div className="mt-3">{children}</div>
+    </details>
+  )
+}
+
 /** Empty state of a list, with a hint. */
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="max-w-prose text-note text-quiet">{children}</p>

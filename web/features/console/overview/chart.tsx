@@ -73,7 +73,7 @@ export function Chart(props: Props) {
           onKeyDown={moveCursor}
           onClick={() => matchMedia('(hover: hover)').matches && openFeed()} // a touch only shows the values
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
-          className="min-h-42 cursor-pointer"
+          className="min-h-32 cursor-pointer"
         />
         {(hasFailed || isEmpty) && (
           <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">

@@ -1,7 +1,7 @@
 /** Table of item types, most frequent first, with their rates. */
 
 import { formatCount, formatNumber, rateUnit } from '../../../lib/format.ts'
-import { Empty, Panel } from '../../../ui/panel.tsx'
+import { Empty, Fold } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/table.tsx'
 import {
   type RangeFigures,
@@ -56,7 +56,7 @@ export function ItemTypes({ figures, now, range }: Props) {
     ],
   }))
   return (
-    <Panel title="Items by type" note={`last ${range.words}`}>
+    <Fold title="Items by type" note={`last ${range.words}`}>
       {rows.length === 0 ? (
         <Empty>
           No items in the last {range.words}. To see some,{' '}
@@ -68,7 +68,7 @@ export function ItemTypes({ figures, now, range }: Props) {
       ) : (
         <Table label="Items by type" columns={COLUMNS} rows={rows} />
       )}
-    </Panel>
+    </Fold>
   )
 }
 

@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { formatCount, formatPercent, formatQuantity } from '../../../lib/format.ts'
-import { Panel } from '../../../ui/panel.tsx'
+import { Fold } from '../../../ui/panel.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
 import { OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
@@ -71,7 +71,7 @@ export function OutcomesTable({ figures, note }: Props) {
   })
   const isSomeUnknown = results.some(({ name }) => name === 'unknown')
   return (
-    <Panel title="Results" note={note}>
+    <Fold title="Results" note={note}>
       <Table
         hideHead
         label="Envelopes by result"
@@ -92,6 +92,6 @@ export function OutcomesTable({ figures, note }: Props) {
         </p>
       )}
       {isSomeUnknown && <p className="mt-2 text-note text-quiet">Outcome unknown: {ROWS.unknown.meaning}</p>}
-    </Panel>
+    </Fold>
   )
 }

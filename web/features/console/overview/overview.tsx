@@ -1,12 +1,12 @@
-/** Overview: status, current flow, charts of a time range, outcomes, rate limits, spool and recent changes. */
+/** Overview: status, current flow and charts of a time range; folded below: outcomes, item types, spool, rate limits and recent changes. */
 'use client'
 
 import { categoryLabel } from 'contract/categories'
 import { hostOf } from 'contract/situation/upstreams'
 import type { LimitInForce } from 'contract/upstream'
 import { useNow } from '../../../lib/browser-state.ts'
-import { formatQuantity, formatTime } from '../../../lib/format.ts'
-import { Empty, Panel, Tools } from '../../../ui/panel.tsx'
+import { formatCount, formatQuantity, formatTime } from '../../../lib/format.ts'
+import { Empty, Fold, Panel, Tools } from '../../../ui/panel.tsx'
 import { Ago, In } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
@@ -40,7 +40,6 @@ export function Overview({ first, reachTest }: Props) {
   const { spools, upstreams, changes, week, flow } = overview
   const hasSpool = spools.length > 0
   const hasPending = hasSpool || figures?.points.some(({ pending }) => pending > 0) === true
-  const items = figures && <ItemTypes figures={figures} now={flow?.now} range={range} />
   return (
     <div className="grid grid-cols-1 gap-4">
       <StatusBanner overview={overview} stream={state} />
@@ -50,28 +49,23 @@ export function Overview({ first, reachTest }: Props) {
       <Notices {...overview} />
       {isUnused(overview) && <FirstStep />}
       <FlowDiagram overview={overview} />
-      <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] desk:items-start">
-        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          <RangeCharts {...{ range, figures, missing, hasPending }} />
-          {hasSpool && <div className="order-last desk:order-none">{items}</div>}
-        </div>
-        <div className="contents desk:grid desk:grid-cols-1 desk:gap-4">
-          {figures && (
-            <OutcomesTable
-              figures={figures}
-              note={missing === undefined ? `last ${range.words}` : `last ${range.words}, incomplete`}
-            />
-          )}
-          {reachTest === 'on' && week.reach && (
-            <ReachPanel reach={estimateReach(week.reach, week.browser_errors ?? 0)} />
-          )}
-          {upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
-          {hasSpool && <Spools spools={spools} />}
-          <Incidents incidents={overview.situation.incidents} time={overview.time} />
-          <Changes changes={changes} />
-          {reachTest === 'off' && <ReachOff />}
-          {!hasSpool && items}
-        </div>
+      <RangeCharts {...{ range, figures, missing, hasPending }} />
+      <div className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
+        {figures && (
+          <OutcomesTable
+            figures={figures}
+            note={missing === undefined ? `last ${range.words}` : `last ${range.words}, incomplete`}
+          />
+        )}
+        {figures && <ItemTypes figures={figures} now={flow?.now} range={range} />}
+        {hasSpool && <Spools spools={spools} />}
+        {upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
+        <Incidents incidents={overview.situation.incidents} time={overview.time} />
+        <Changes changes={changes} />
+        {reachTest === 'on' && week.reach && (
+          <ReachPanel reach={estimateReach(week.reach, week.browser_errors ?? 0)} />
+        )}
+        {reachTest === 'off' && <ReachOff />}
       </div>
     </div>
   )
@@ -97,26 +91,27 @@ function FirstStep() {
 
 function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
   return (
-    <Panel
-      title="Spool"
-      note={
-        <a href="/console/spool" className="link inline-flex min-h-6 items-center">
-          Pending envelopes
-        </a>
-      }
-    >
+    <Fold title="Spool">
       <div className="grid gap-4 divide-y divide-line *:not-last:pb-4">
         {spools.map((spool) => (
           <SpoolSummary key={spool.id} spool={spool} />
         ))}
       </div>
-    </Panel>
+      <a href="/console/spool" className="link-block mt-2 text-note">
+        Pending envelopes
+      </a>
+    </Fold>
   )
 }
 
 function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: OverviewSnapshot }) {
+  const held = limits.total + openBreakers.total
   return (
-    <Panel title="Rate limits and circuit breakers" id="limits">
+    <Fold
+      title="Rate limits and circuit breakers"
+      id="limits"
+      {...(held > 0 && { isOpen: true, note: formatCount(held) })}
+    >
       {limits.total === 0 && openBreakers.total === 0 && (
         <Empty>No rate limits, and all circuit breakers are closed.</Empty>
       )}
@@ -130,7 +125,7 @@ function LimitsAndBreakers({ overview: { limits, openBreakers } }: { overview: O
         ))}
         <More of={limits} one="rate limit" href="/console/projects" />
       </ul>
-    </Panel>
+    </Fold>
   )
 }
 
@@ -196,7 +191,7 @@ function LimitLine({ limit: { project, category, until, standing } }: { limit: L
 function Changes({ changes }: { changes: Change[] }) {
   const isInBrowser = useNow() !== undefined // the server does not know the reader's time zone
   return (
-    <Panel title="Recent changes">
+    <Fold title="Recent changes" note={formatCount(changes.length)}>
       {changes.length === 0 && (
         <Empty>No changes yet. Outages, restarts of replicas and actions of operators appear here.</Empty>
       )}
@@ -215,6 +210,6 @@ function Changes({ changes }: { changes: Change[] }) {
           </li>
         ))}
       </ol>
-    </Panel>
+    </Fold>
   )
 }

@@ -27,19 +27,24 @@ export const TONE_CLASSES: Record<Tone, string> = {
   quiet: 'text-quiet',
 }
 
-export const PLOT_HEIGHT = 168
+export const PLOT_HEIGHT = 128
 const DAY_MS = 86_400_000
 /** Seconds between the ticks of the time axis. */
 const TIME_STEPS = [
   ...[60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200],
   ...[86_400, 172_800, 345_600],
 ]
-const TICK_STEPS = Array.from({ length: 12 }, (_, power) =>
-  [1, 2, 5].map((step) => step * 10 ** (power - 1)),
+const TICK_STEPS = Array.from({ length: 11 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
 ).flat()
+const LOGARITHMIC = 3 // uPlot's number of this distribution
+const SHARED_CURSOR = {
+  key: 'time',
+  filters: { pub: (type: string) => type === 'mousemove', sub: () => true },
+}
 
-/** `counts`: whole numbers, each of the time before it. `values`: measured at their time. */
-export type PlotKind = 'counts' | 'values'
+/** `counts`: whole numbers, each of the time before it. `durations`: measured at their time, on a logarithmic axis, so that one peak does not flatten the others. */
+export type PlotKind = 'counts' | 'durations'
 
 type PlotSettings = {
   kind: PlotKind
@@ -60,13 +65,19 @@ export function plotOptions(
 ): uPlot.Options {
   const colour = colourOf(element, 'text-quiet')
   const paths = kind === 'counts' ? drawings.stepped?.({ align: -1, alignGaps: -1 }) : undefined
+  const filter = kind === 'counts' ? justZero : justDecades
   const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
   return {
     width: element.clientWidth,
     height: PLOT_HEIGHT,
     padding: [null, range.ms >= DAY_MS ? 30 : null, null, null], // for a date at the end of the axis
     legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false, dist: 5 } },
+    cursor: {
+      sync: SHARED_CURSOR,
+      y: false,
+      points: { size: 6 },
+      drag: { x: true, y: false, setScale: false, dist: 5 },
+    },
     hooks: {
       setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
       setSelect: [
@@ -79,7 +90,10 @@ export function plotOptions(
     },
     scales: {
       x: { range: (plot) => rangeOf(plot, range) },
-      y: { range: (_, __, max) => [0, max > 0 ? max * 1.12 : 1] },
+      y:
+        kind === 'counts'
+          ? { range: (_, __, max) => [0, max > 0 ? max * 1.12 : 1] }
+          : { distr: LOGARITHMIC, range: (_, min, max) => decadesOf(min, max) },
     },
     axes: [
       {
@@ -93,11 +107,11 @@ export function plotOptions(
       {
         ...axis,
         size: 44,
-        incrs: kind === 'counts' ? TICK_STEPS.filter(Number.isInteger) : TICK_STEPS,
+        incrs: TICK_STEPS,
         values: (_, splits: readonly (number | null)[]) =>
           splits.map((value) => (value === null ? null : formatTick(value))), // `filter` leaves ticks out
-        filter: justZero,
-        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter: justZero },
+        filter,
+        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter },
       },
     ],
     series: [
@@ -125,6 +139,16 @@ function rangeOf({ data: [times] }: uPlot, { ms }: Range): [number, number] {
   const last = times.at(-1) ?? 0
   const first = Math.min(times[0] ?? last, last - ms / 1000)
   return [first, last + (last - first) / 100]
+}
+
+/** Returns the powers of ten around the values; `null` while there are none. */
+function decadesOf(min: number | null, max: number | null): [number, number] {
+  const low = Math.floor(Math.log10(min || 1))
+  return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max || 1)))]
+}
+
+function justDecades(_: uPlot, splits: number[]): (number | null)[] {
+  return splits.map((at) => (Number.isInteger(Math.log10(at)) ? at : null))
 }
 
 /** Keeps only the zero of a scale when all values are zero. */

@@ -1,11 +1,10 @@
-/** Charts of the chosen time range: outcomes, categories, response times and pending envelopes. */
+/** Charts of the chosen time range on one time axis: outcomes, response times and pending envelopes. */
 'use client'
 
 import type { Outcome } from 'contract/admin-api'
-import { categoryLabel } from 'contract/categories'
 import { useRouter } from 'next/navigation'
 import type { MouseEvent } from 'react'
-import { formatCount, formatDuration, formatNumber } from '../../../lib/format.ts'
+import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { TimeZone } from '../../../ui/relative-time.tsx'
 import { outcomeLabel } from '../../../ui/states.ts'
@@ -50,16 +49,9 @@ export function RangeCharts({ range, figures, missing, hasPending }: RangeProps)
         </p>
       )}
       {figures && (
-        <div className="grid grid-cols-1 gap-x-8 gap-y-5 wide:grid-cols-2">
-          <div className="min-w-0 wide:col-span-2">
-            <OutcomeChart {...{ figures, range }} />
-          </div>
-          <div className="min-w-0 wide:col-span-2">
-            <CategoryChart {...{ figures, range }} />
-          </div>
-          <div className={hasPending ? 'min-w-0' : 'min-w-0 wide:col-span-2'}>
-            <DurationChart {...{ figures, range }} />
-          </div>
+        <div className="grid grid-cols-1 gap-y-4">
+          <OutcomeChart {...{ figures, range }} />
+          <DurationChart {...{ figures, range }} />
           {hasPending && <PendingChart {...{ figures, range }} />}
         </div>
       )}
@@ -88,46 +80,6 @@ function OutcomeChart({ figures, range }: Props) {
     ...{ label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
     countIn: ({ outcomes }: RangePoint) => sumByName(outcomes)[outcome] ?? 0,
   })).filter(({ countIn }, index) => index === 0 || figures.points.some((point) => countIn(point) > 0))
-  return <CountChart title="Envelopes by outcome" {...{ figures, range, kinds }} />
-}
-
-/** Styles of lines that are no outcomes: colours stand for outcomes. */
-const NEUTRAL_STYLES: Style[] = [
-  { tone: 'ink' },
-  { tone: 'quiet' },
-  { tone: 'ink', dash: [8, 4] },
-  { tone: 'quiet', dash: [8, 4] },
-  { tone: 'ink', dash: [2, 3] },
-]
-
-/** Counts of the busiest data categories, and of all others together. */
-function CategoryChart({ figures, range }: Props) {
-  const countOf = (names: readonly string[], { categories }: RangePoint) =>
-    names.reduce((sum, name) => sum + (categories[name] ?? 0), 0)
-  const all = [...new Set(figures.points.flatMap(({ categories }) => Object.keys(categories)))]
-    .map((name) => ({ name, count: figures.points.reduce((sum, point) => sum + countOf([name], point), 0) }))
-    .sort((a, b) => b.count - a.count)
-    .map(({ name }) => name)
-  const others = all.length > NEUTRAL_STYLES.length ? all.splice(NEUTRAL_STYLES.length - 1) : []
-  const groups = [
-    ...all.map((name) => ({ label: categoryLabel(name), names: [name] })),
-    ...(others.length > 0 ? [{ label: 'others', names: others }] : []),
-  ]
-  const kinds = groups.map(({ label, names }, index) => ({
-    label,
-    ...(NEUTRAL_STYLES[index] ?? { tone: 'quiet' as const }),
-    countIn: (point: RangePoint) => countOf(names, point),
-  }))
-  return <CountChart title="Envelopes by category" {...{ figures, range, kinds }} />
-}
-
-type CountChartProps = Props & {
-  title: string
-  kinds: (Omit<Line, 'values'> & { countIn: (point: RangePoint) => number })[]
-}
-
-/** Count of each kind of envelope in each span. */
-function CountChart({ title, figures, range, kinds }: CountChartProps) {
   const spans = spansOf(figures)
   const lines = kinds.map(({ countIn, ...line }) => ({
     ...line,
@@ -136,7 +88,7 @@ function CountChart({ title, figures, range, kinds }: CountChartProps) {
   }))
   return (
     <Chart
-      title={title}
+      title="Envelopes by outcome"
       kind="counts"
       unit={`per ${range.step}`}
       format={formatCount}
@@ -155,21 +107,18 @@ const PERCENTILES: (Omit<Line, 'values'> & { label: 'p50' | 'p95' | 'p99' })[] =
 
 function DurationChart({ figures, range }: Props) {
   const spans = spansOf(figures)
-  const seconds = spans.map(({ point }) => percentilesOf(point?.durations ?? {}))
-  const isLong = seconds.some(({ p99 = 0 }) => p99 >= 1)
+  const durations = spans.map(({ point }) => percentilesOf(point?.durations ?? {}))
   const lines = PERCENTILES.map((line) => ({
     ...line,
-    values: seconds.map(({ [line.label]: value }) =>
-      value === undefined ? null : isLong ? value : value * 1000,
-    ),
+    values: durations.map(({ [line.label]: seconds }) => (seconds === undefined ? null : seconds * 1000)),
   }))
   return (
     <Chart
       title="Response time"
-      kind="values"
-      unit={isLong ? 'in seconds' : 'in milliseconds'}
-      format={(value) => formatDuration(isLong ? value * 1000 : value)}
-      formatTick={formatNumber}
+      kind="durations"
+      unit="on a logarithmic axis"
+      format={formatDuration}
+      formatTick={formatDuration}
       emptyText={`No responses in the last ${range.words}.`}
       {...{ range, spans, lines }}
     />

@@ -2,13 +2,13 @@
 
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { Empty, Panel } from '../../../ui/panel.tsx'
+import { Empty, Fold } from '../../../ui/panel.tsx'
 import { isUncertain, type Reach } from './results.ts'
 
 export function ReachPanel({ reach }: { reach: Reach }) {
   const { tests, inconclusive, blocked, lostErrors } = reach
   return (
-    <Panel title="Reach" note="last 7 days">
+    <Fold title="Reach" note="last 7 days">
       {blocked ? (
         <>
           <p>
@@ -36,14 +36,14 @@ export function ReachPanel({ reach }: { reach: Reach }) {
           test, or Culvert itself had no response from Sentry at that time.
         </p>
       )}
-    </Panel>
+    </Fold>
   )
 }
 
 /** Shown while the test is off: what it would show, and how to turn it on. */
 export function ReachOff() {
   return (
-    <Panel title="Reach">
+    <Fold title="Reach">
       <Empty>
         The reach test is off. It shows how many visitors block Sentry, from a sample of page loads. To test
         one page load in a hundred, put this line into <code>.env</code> and start Culvert again:
@@ -51,7 +51,7 @@ export function ReachOff() {
       <div className="mt-3 text-note">
         <CodeBlock label="Line for .env" text="REACH_SAMPLE_RATE=0.01" copy="Copy the line" />
       </div>
-    </Panel>
+    </Fold>
   )
 }
 
