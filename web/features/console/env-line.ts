@@ -3,7 +3,7 @@
 import type { RejectionSample, SettingInForce } from 'contract/admin-api'
 import { isOriginEntry } from 'contract/origins'
 
-type Rejected = {
+export type Rejected = {
   reason: string
   sample: RejectionSample | undefined
   /** Settings concerned, with their values. */

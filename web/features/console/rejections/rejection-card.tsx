@@ -4,16 +4,16 @@ import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'c
 import { parseDsn } from 'contract/dsn'
 import { Fragment } from 'react'
 import { formatQuantity } from '../../../lib/format.ts'
-import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Fact, Facts } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { OutcomeBadge } from '../../../ui/status-badge.tsx'
 import { cutText, TEXT } from '../bounds.ts'
-import { envLine, headerOf } from '../env-line.ts'
+import { headerOf } from '../env-line.ts'
 import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { withQuery } from '../routes.ts'
 import { isEnded, SPOOL } from '../spool/spool-query.ts'
+import { RejectionRemedy } from './rejection-remedy.tsx'
 import { causeKey, type RejectionCount } from './rejections.ts'
 
 type Props = { rejection: RejectionCount; details: Rejections }
@@ -25,8 +25,6 @@ export function RejectionCard({ rejection, details }: Props) {
   const isRejected = outcome === 'rejected' || outcome === 'deferred'
   const sample = isRejected ? details.rejections.find(({ code }) => code === reason) : undefined
   const settings = details.settings[reason || outcome] ?? []
-  const line = envLine({ reason, sample, settings })
-  const file = settings.find((setting) => setting.file_variable)?.file_variable
   return (
     <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
@@ -43,24 +41,7 @@ export function RejectionCard({ rejection, details }: Props) {
         </p>
       )}
       <Settings settings={settings} />
-      {line && (
-        <div className="mt-3 text-note">
-          <p className="mb-2">
-            To accept such envelopes, put this{' '}
-            {file ? (
-              <>
-                into the file that <code>{file}</code> names
-              </>
-            ) : (
-              <>
-                line into <code>.env</code>
-              </>
-            )}{' '}
-            and start Culvert again{NEEDS_TRUST[reason]}:
-          </p>
-          <CodeBlock label={`Line for ${file ?? '.env'}: ${reason}`} text={line} copy="Copy the line" />
-        </div>
-      )}
+      <RejectionRemedy {...{ reason, sample, settings }} />
       <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />
       {sample && <Sample sample={sample} />}
       <a
@@ -76,12 +57,6 @@ export function RejectionCard({ rejection, details }: Props) {
       )}
     </li>
   )
-}
-
-/** Conditions of settings that let others send envelopes, or choose a host that receives them. */
-const NEEDS_TRUST: Readonly<Record<string, string>> = {
-  'dsn-unknown': ', if this DSN is yours',
-  'origin-foreign': ', if this origin is yours',
 }
 
 /** First and last time; unknown for counts of a replica that stopped before it reported them. */

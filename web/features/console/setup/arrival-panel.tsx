@@ -8,13 +8,13 @@ import { useRouter } from 'next/navigation'
 import { useEffect, useState } from 'react'
 import { formatTime } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
-import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
-import { envLine, headerOf } from '../env-line.ts'
+import { headerOf } from '../env-line.ts'
 import { useEventStream } from '../live-data.tsx'
 import type { FeedEvent } from '../live-feed/feed-rows.ts'
 import { explain } from '../reasons.ts'
+import { RejectionRemedy } from '../rejections/rejection-remedy.tsx'
 import { withQuery } from '../routes.ts'
 import { describeReceiptError } from '../upstream-errors.ts'
 import { type Arrival, addFinalOutcomes, addReceipt, arrivalOf, readSite } from './first-envelope.ts'
@@ -103,16 +103,7 @@ function Remedy({ receipt, rejections: { rejections, settings } }: RemedyProps) 
   useEffect(() => {
     if (isNew) router.refresh()
   }, [router, isNew])
-  const line = sample && envLine({ reason, sample, settings: settings[reason] ?? [] })
-  if (!line) return null
-  return (
-    <div className="mt-3 text-note">
-      <p className="mb-2">
-        To accept it, put this line into <code>.env</code>, and start Culvert again:
-      </p>
-      <CodeBlock label={`Line for .env: ${reason}`} text={line} copy="Copy the line" />
-    </div>
-  )
+  return sample && <RejectionRemedy {...{ reason, sample }} settings={settings[reason] ?? []} />
 }
 
 function Hint() {
