@@ -219,7 +219,7 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
       return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
     case 'silence':
-      return `No report for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
+      return `No report accepted for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
     case 'storm': {
       const { storm, others } = problem
       const more = others > 0 ? `, and ${formatQuantity(others, 'more storm')}` : ''
