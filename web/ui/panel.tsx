@@ -19,7 +19,7 @@ export function Panel({ title, note, id: place, children }: Props) {
         <h2 id={id} className="text-body font-semibold">
           {title}
         </h2>
-        {note && <p className="text-note text-quiet">{note}</p>}
+        {note && <div className="text-note text-quiet">{note}</div>}
       </div>
       {children}
     </section>

@@ -73,11 +73,11 @@ export function Chart(props: Props) {
           onKeyDown={moveCursor}
           onClick={() => matchMedia('(hover: hover)').matches && openFeed()} // a touch only shows the values
           onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
-          className="min-h-32 cursor-pointer"
+          className={`min-h-28 cursor-pointer ${isEmpty ? 'hidden' : ''}`}
         />
         {(hasFailed || isEmpty) && (
-          <p className="pointer-events-none absolute inset-x-0 top-1/3 pl-10 text-center text-note text-quiet">
-            {hasFailed ? 'The chart could not be loaded. Reload the page, or use the table.' : emptyText}
+          <p className="text-note text-quiet">
+            {isEmpty ? emptyText : 'The chart could not be loaded. Reload the page, or use the table.'}
           </p>
         )}
       </div>
@@ -132,7 +132,7 @@ function usePlot({ kind, range, unit, spans, lines, formatTick }: Props) {
       plot.current?.destroy()
       const options = plotOptions(library, element, {
         ...{ kind, range, lines, formatTick },
-        onPoint: (index) => setPointed(index === undefined ? index : Math.max(0, index - leadOf(kind))),
+        onPoint: (index) => setPointed(index === undefined ? index : Math.max(0, index - 1)),
         onSelect: (from, to) => location.assign(feedOf(from, to)),
       })
       plot.current = new library(options, newest.current, element)
@@ -170,18 +170,13 @@ const KEYS: Record<string, (index: number, last: number) => number> = {
   End: (_, last) => last,
 }
 
-/** Returns the value of each span at its end. Counts are drawn as steps, so that the first span needs a start. */
+/** Returns the value of each span at its end. Counts are drawn as steps, so that the first span needs a start, and charts share one time axis. */
 function plotData(kind: PlotKind, spans: readonly Span[], lines: readonly Line[]): uPlot.AlignedData {
-  const lead = leadOf(kind)
+  const lead = ({ values: [first = null] }: Line) => (kind === 'counts' ? first : null)
   return [
-    [...spans.slice(0, lead).map(({ time }) => time), ...spans.map(({ end }) => end)].map((ms) => ms / 1000),
-    ...lines.map(({ values }) => [...values.slice(0, lead), ...values]),
+    [...spans.slice(0, 1).map(({ time }) => time), ...spans.map(({ end }) => end)].map((ms) => ms / 1000),
+    ...lines.map((line) => [...line.values.slice(0, 1).map(() => lead(line)), ...line.values]),
   ]
-}
-
-/** Returns how many points of a plot come before those of the spans. */
-function leadOf(kind: PlotKind): 0 | 1 {
-  return kind === 'counts' ? 1 : 0
 }
 
 function formatOrDash(value: number | null | undefined, format: Props['format']): string {

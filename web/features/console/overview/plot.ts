@@ -27,7 +27,7 @@ export const TONE_CLASSES: Record<Tone, string> = {
   quiet: 'text-quiet',
 }
 
-export const PLOT_HEIGHT = 128
+export const PLOT_HEIGHT = 112
 const DAY_MS = 86_400_000
 /** Seconds between the ticks of the time axis. */
 const TIME_STEPS = [
@@ -106,7 +106,7 @@ export function plotOptions(
       },
       {
         ...axis,
-        size: 44,
+        size: 52,
         incrs: TICK_STEPS,
         values: (_, splits: readonly (number | null)[]) =>
           splits.map((value) => (value === null ? null : formatTick(value))), // `filter` leaves ticks out

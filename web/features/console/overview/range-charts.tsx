@@ -34,15 +34,15 @@ type RangeProps = {
 
 export function RangeCharts({ range, figures, missing, hasPending }: RangeProps) {
   return (
-    <Panel title={`Last ${range.words}`} note={<TimeZone />}>
-      <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
-        <RangePicker range={range} />
-        {figures && (
-          <p className="hidden text-note text-quiet wide:block">
-            Click or drag on a chart to list its envelopes in the live feed.
-          </p>
-        )}
-      </div>
+    <Panel
+      title={`Last ${range.words}`}
+      note={
+        <span className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <TimeZone />
+          <RangePicker range={range} />
+        </span>
+      }
+    >
       {missing !== undefined && (
         <p role="status" className="mb-4 max-w-prose text-note wrap-anywhere">
           {missing}
