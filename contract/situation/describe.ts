@@ -5,7 +5,7 @@ import { formatCount, formatQuantity } from '../quantities.ts'
 import { describeIncident } from './incidents.ts'
 import { type LossCounts, type RecentLosses, sumLosses } from './losses.ts'
 import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
-import type { Situation, SituationState } from './situation.ts'
+import type { Deployment, Situation, SituationState } from './situation.ts'
 import { NOT_SENTRY, nameUpstreamError, remedyOfDecline, remedyOfStatus } from './upstream-errors.ts'
 import { hostOf } from './upstreams.ts'
 
@@ -276,7 +276,27 @@ function describeUpstream(problem: UpstreamProblem, format: Clock['format']): st
   return `${name} unreachable${where}${start} (${nameUpstreamError(error)}).`
 }
 
-const DEPLOY = 'in .env, and run npm run deploy'
+/** How to apply a setting, and how to look at the tunnels. */
+const COMMANDS: Record<Deployment, { apply: string; inspect: string }> = {
+  plain: {
+    apply: 'in .env, and start Culvert again with npm start',
+    inspect: 'the output of npm start tells whether they run',
+  },
+  compose: {
+    apply: 'in .env, and run npm run deploy',
+    inspect: 'run docker compose ps tunnel, then docker compose logs tunnel',
+  },
+  chart: {
+    apply: 'in settings of the values of the chart, and run helm upgrade',
+    inspect:
+      'run kubectl get pods --selector app.kubernetes.io/component=tunnel in the namespace of Culvert, and read their logs',
+  },
+}
+
+function commandsOf({ deployment = 'compose' }: Situation): (typeof COMMANDS)[Deployment] {
+  return COMMANDS[deployment]
+}
+
 const SEND_AGAIN = 'What it declined is kept for a week: send it again on the page Spool.'
 
 /** Reasons for which the page Rejections has a line for `.env`. */
@@ -308,10 +328,10 @@ const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['cl
 function findAction(problem: Problem, situation: Situation, clock: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
-      return 'Act now: check that the tunnels run, and their logs.'
+      return `Act now: ${commandsOf(situation).inspect}.`
     case 'losing': {
       const cause = findSpoolProblem(situation.problems)
-      return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses)}`
+      return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses, situation)}`
     }
     case 'spool-failing':
       return 'Act now: check the disk or the NATS server of SPOOL_URL.'
@@ -332,7 +352,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'figures-missing':
       return 'Act if it lasts: check the disk or the NATS server of SPOOL_URL.'
     case 'replicas-away':
-      return 'Act: check that all tunnels run, and their logs.'
+      return `Act: the page Replicas shows each. Then ${commandsOf(situation).inspect}.`
     case 'paused': {
       const expiry = firstExpiry(situation)
       const until = expiry === undefined ? '' : ` before ${clock.format(expiry)}`
@@ -373,11 +393,15 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
 }
 
 /** Returns what ends the most frequent kind of these losses. */
-function remedyOf({ expired, evicted, unavailable, vanished, full_rate }: RecentLosses): string {
+function remedyOf(
+  { expired, evicted, unavailable, vanished, full_rate }: RecentLosses,
+  situation: Situation,
+): string {
+  const { apply } = commandsOf(situation)
   const most = Math.max(expired, evicted, unavailable, vanished)
   if (most === unavailable && full_rate === 0) return 'see Rejections.'
-  if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${DEPLOY}.`
-  return most === expired ? `raise SPOOL_HOURS ${DEPLOY}.` : 'see CulvertSpoolLost in the runbook.'
+  if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${apply}.`
+  return most === expired ? `raise SPOOL_HOURS ${apply}.` : 'see CulvertSpoolLost in the runbook.'
 }
 
 function findUpstreamAction(
@@ -390,10 +414,10 @@ function findUpstreamAction(
   const expiry = firstExpiry(situation)
   const full = firstFull(situation, clock.now)
   if (full !== undefined && (expiry === undefined || full < expiry))
-    return `Act before ${clock.format(full)}, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES ${DEPLOY}.`
+    return `Act before ${clock.format(full)}, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES ${commandsOf(situation).apply}.`
   const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
   if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
-    return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${DEPLOY}.`
+    return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${commandsOf(situation).apply}.`
   return has_responded
     ? 'No action needed.'
     : 'Act: it has not responded since the tunnels started. Check host and port in SENTRY_DSN, and whether this machine may connect to it.'

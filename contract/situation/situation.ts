@@ -10,6 +10,10 @@ export type SituationState = 'ok' | 'degraded' | 'outage'
 /** In the order of their severity. */
 export const SITUATION_STATES: readonly SituationState[] = ['ok', 'degraded', 'outage']
 
+/** How this Culvert was started, which decides the command of an advice. */
+export const DEPLOYMENTS = ['plain', 'compose', 'chart'] as const
+export type Deployment = (typeof DEPLOYMENTS)[number]
+
 export type Situation = {
   state: SituationState
   /** Since when it is in this state, as far as known. */
@@ -21,6 +25,7 @@ export type Situation = {
   spools: Pick<SpoolStatus, 'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'>[]
   /** The last ones, newest first. */
   incidents: Incident[]
+  deployment?: Deployment
 }
 
 /** Time in which something was wrong that no operator decided. */

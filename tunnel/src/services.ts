@@ -240,6 +240,7 @@ function createSituation({
   const { config, sentry } = deps
   return new SituationMonitor({
     ...{ ...deps, state: sentry.spool.store.state, silenceMs: config.silenceMs },
+    deployment: config.deployment,
     storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
     describe: () => describeForwarding(deps),
   })

@@ -12,6 +12,7 @@ import type { Environment } from 'contract/settings'
 import { LOOPBACK } from 'contract/settings/processes'
 import { SHARED } from 'contract/settings/shared-settings'
 import { readSharedSettings, SettingsReader } from 'contract/settings-reader'
+import type { Deployment } from 'contract/situation/situation'
 import { DEFAULT_KEPT_BYTES } from '../envelope/reader.ts'
 import type { ProxySettings } from '../forward/upstream/upstream-client.ts'
 import type { Keeping } from '../pipeline/spool.ts'
@@ -102,6 +103,7 @@ export function readConfig(env: Environment) {
     logLevel: settings.read('LOG_LEVEL'),
     /** Revision of the sources that the image was built from, which names it. */
     revision: env.REVISION || 'unknown',
+    deployment: deploymentOf(env),
     /** Settings in force, without secrets. */
     shown: settings.shown,
     /** Settings that were read from the file that `NAME_FILE` names. */
@@ -288,4 +290,10 @@ function readProxies(settings: SettingsReader): ProxySettings | undefined {
   const httpsProxy = settings.read('HTTPS_PROXY')
   const noProxy = settings.read('NO_PROXY')
   return httpProxy || httpsProxy ? { httpProxy, httpsProxy, noProxy } : undefined
+}
+
+/** Kubernetes sets an address of its API in each container, and our images set REVISION. */
+function deploymentOf({ KUBERNETES_SERVICE_HOST: api, REVISION: revision }: Environment): Deployment {
+  if (api !== undefined) return 'chart'
+  return revision === undefined ? 'plain' : 'compose'
 }

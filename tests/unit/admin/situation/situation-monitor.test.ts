@@ -41,7 +41,7 @@ function startSite() {
       breaker: { open: false, since: 0 },
     }
     const monitor = new SituationMonitor({
-      ...{ state, replica, storms: () => [], silenceMs: 30 * MINUTE, now: () => now },
+      ...{ state, replica, storms: () => [], silenceMs: 30 * MINUTE, deployment: 'plain', now: () => now },
       describe: () =>
         isHanging
           ? new Promise(() => {})

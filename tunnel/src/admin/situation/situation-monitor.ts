@@ -9,7 +9,7 @@ import {
   type Problem,
 } from 'contract/situation/problems'
 import { findSilence, type Silence } from 'contract/situation/silence'
-import { type Situation, stateOf } from 'contract/situation/situation'
+import { type Deployment, type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import type { History } from '../../observe/history.ts'
@@ -41,6 +41,7 @@ export type SituationDeps = {
   history: Pick<History, 'read'>
   /** Time without a report that is a problem; 0 for none. */
   silenceMs: number
+  deployment: Deployment
   /** Milliseconds since 1970. */
   now: () => number
 }
@@ -175,7 +176,11 @@ export class SituationMonitor {
       ...(full_in_seconds !== undefined && { full_in_seconds }),
     }
     const incidents = this.#recorded?.incidents ?? []
-    return { state, since, problems, week, spools: [depth], incidents: incidents.map(showIncident) }
+    const { deployment } = this.#deps
+    return {
+      ...{ state, since, problems, week, spools: [depth], deployment },
+      incidents: incidents.map(showIncident),
+    }
   }
 
   /** Records what was found, once for all replicas. */

@@ -29,6 +29,7 @@ function findAbsence(replicas: readonly ReplicaView[], last: Situation | undefin
   return {
     ...{ state: 'outage', ...since, problems: [{ kind: 'no-replica', ...since }] },
     ...{ week: {}, spools: [], incidents: last?.incidents ?? [] },
+    ...(last?.deployment && { deployment: last.deployment }),
   }
 }
 
