@@ -12,6 +12,7 @@ import {
 import { readTheme, THEMES, type Theme, themeCookie } from '../../../lib/theme.ts'
 import { Button } from '../../../ui/button.tsx'
 import { PLACE_GROUPS, PLACES, type Place } from '../routes.ts'
+import type { PageBadge } from './badges.ts'
 
 /** Second key of each page, after g. */
 const KEYS: Record<Place, string> = {
@@ -169,6 +170,7 @@ function readStored(): string | null {
 export function ConsoleNav({ at }: { at: Place }) {
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
+  const badges = useBadges()
 
   function closeOnEscape(event: ReactKeyboardEvent): void {
     if (event.key !== 'Escape' || !isOpen) return
@@ -211,9 +213,10 @@ export function ConsoleNav({ at }: { at: Place }) {
                 key={place}
                 href={href}
                 aria-current={at === place ? 'page' : undefined}
-                className="inline-flex min-h-11 shrink-0 items-center rounded-part text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8 desk:min-h-10 desk:px-2"
+                className="relative inline-flex min-h-11 shrink-0 items-center rounded-part text-note text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:underline aria-[current]:decoration-accent aria-[current]:decoration-2 aria-[current]:underline-offset-8 desk:min-h-10 desk:px-2"
               >
                 {name}
+                <NavBadge badge={badges.find((each) => each.place === place)} />
               </a>
             ))}
           </div>
@@ -221,6 +224,41 @@ export function ConsoleNav({ at }: { at: Place }) {
       </nav>
     </>
   )
+}
+
+/** On a wide screen it takes no room, so that links keep their places. */
+function NavBadge({ badge }: { badge: PageBadge | undefined }) {
+  if (!badge) return null
+  const { place, count, words } = badge
+  return (
+    <>
+      <span
+        aria-hidden="true"
+        className={`ml-1.5 rounded-full px-1.5 text-[0.6875rem] leading-4 font-semibold text-surface tabular-nums desk:absolute desk:top-0 desk:right-0 desk:translate-x-1/3 ${place === 'spool' ? 'bg-wait' : 'bg-bad'}`}
+      >
+        {count > 99 ? '99+' : count}
+      </span>
+      <span className="sr-only"> {words}</span>
+    </>
+  )
+}
+
+const BADGES_MS = 10_000
+
+/** Returns the badges, or the last known ones. A hidden tab asks for none. */
+function useBadges(): PageBadge[] {
+  const [badges, setBadges] = useState<PageBadge[]>([])
+  useEffect(() => {
+    async function read(): Promise<void> {
+      if (document.visibilityState === 'hidden') return
+      const response = await fetch('/console/badges', { cache: 'no-store' }).catch(() => undefined)
+      if (response?.ok) setBadges(await response.json())
+    }
+    void read()
+    const timer = setInterval(read, BADGES_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return badges
 }
 
 const SIGNED_OUT = 'culvert-signed-out'

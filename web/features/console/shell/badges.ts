@@ -1,0 +1,38 @@
+/** Numbers beside the links to pages: what an operator should look at now. */
+
+import { sumFigures } from 'contract/figures'
+import { lossesOf, sumLosses } from 'contract/situation/losses'
+import { isNote } from 'contract/situation/situation'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { sumByName } from '../figures/figure-sums.ts'
+import { RECENT } from '../figures/range.ts'
+import type { Snapshot } from '../monitor/replica-monitor.ts'
+import { summariseSpool } from '../monitor/snapshot.ts'
+import type { Place } from '../routes.ts'
+
+/** `words` stand behind the name of the page for those who do not see the number. */
+export type PageBadge = { place: Place; count: number; words: string }
+
+/** Returns the badges of numbers that are known and not zero. */
+export function badgesOf({
+  situation,
+  recent,
+  spools,
+}: Pick<Snapshot, 'situation' | 'recent' | 'spools'>): PageBadge[] {
+  const problems = situation.problems.filter((problem) => !isNote(problem)).length
+  const counts = recent.figures && sumFigures(recent.figures.points)
+  const rejected = counts ? (sumByName(counts.outcomes).rejected ?? 0) : 0
+  const lost = counts ? sumLosses({ ...lossesOf(counts), unavailable: 0 }) : 0 // these are rejected as well
+  const pending = spools
+    .map(summariseSpool)
+    .reduce((sum, { envelopes = 0, mirrored }) => sum + envelopes + mirrored, 0)
+  const badges: PageBadge[] = [
+    { place: 'overview', count: problems, words: formatQuantity(problems, 'problem') },
+    {
+      ...{ place: 'rejections', count: rejected + lost },
+      words: `${formatCount(rejected + lost)} rejected or lost in the last ${RECENT.words}`,
+    },
+    { place: 'spool', count: pending, words: `${formatCount(pending)} pending` },
+  ]
+  return badges.filter(({ count }) => count > 0)
+}
