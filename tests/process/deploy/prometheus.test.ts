@@ -208,17 +208,4 @@ describe('The dashboard', () => {
         expect(selector, expr).toMatch(/namespace=~"\$namespace",release=~"\$release"/)
     }
   })
-
-  it('describes each of its panels, which do not overlap', () => {
-    const { panels } = JSON.parse(DASHBOARD)
-    const taken = new Set<string>()
-    for (const { type, description, gridPos } of panels) {
-      if (type !== 'row') expect(description).toMatch(/\w/)
-      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
-        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
-          expect(taken).not.toContain(`${x},${y}`)
-          taken.add(`${x},${y}`)
-        }
-    }
-  })
 })

@@ -72,31 +72,4 @@ describe('The projects page of the console, with many projects', () => {
         links: [{ href: '/console/projects', word: 'Previous projects' }],
       })
   })
-
-  it('lists 50 categories of projects on the spool page, and the others on a second page', async () => {
-    await sentry.away()
-    for (const id of IDS)
-      expect((await post(tunnel.url, { body: errorOf(sentry.dsn(id)) })).outcome).toBe('spooled')
-    await lookUntil(web.url, cookie, ({ spools: [spool] }) => spool?.envelopes === MANY)
-    const partitionsOf = async (path: string) => {
-      const text = await (await get(web.url + path, cookie)).text()
-      return [...text.matchAll(/project=127\.0\.0\.1%3A\d+%2F(\d+)&amp;category=error"/g)].map(([, id]) => id)
-    }
-    await expect
-      .poll(async () => {
-        const [first, second] = [
-          await partitionsOf('/console/spool'),
-          await partitionsOf('/console/spool?partitions=50'),
-        ]
-        return { sizes: [first.length, second.length], ids: [...first, ...second].toSorted() }
-      })
-      .toEqual({ sizes: [50, MANY - 50], ids: IDS.toSorted() })
-    await expect
-      .poll(async () => {
-        const text = await (await get(`${web.url}/console/spool`, cookie)).text()
-        return text.replaceAll('<!-- -->', '')
-      })
-      .toMatch(/href="\/console\/spool\?partitions=50"[^>]*>More categories</)
-    await sentry.back()
-  })
 })
