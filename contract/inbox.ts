@@ -17,6 +17,8 @@ export type InboxSummary = {
   group: string
   kind: string
   title: string
+  /** Place of an error: its function and file, or its transaction. */
+  culprit: string
   is_error: boolean
   release: string
   environment: string
@@ -45,6 +47,8 @@ export type InboxGroup = {
   users: number
   first: number
   newest: InboxEntry
+  /** Envelopes in each span of time, if the request asks for spans. */
+  counts?: number[]
 }
 
 /** Page of the inbox; `next` is the value of `after` for the next one. */

@@ -133,7 +133,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       await untilListed(links)
       return (await links.first().getAttribute('href')) ?? ''
     }
-    const envelope = await firstLink('/console/inbox', /^error(?!.*hello world)/)
+    const envelope = await firstLink('/console/inbox', /^(?!.*hello world).*Error: /)
     const ofGroup = await firstLink('/console/inbox?search=hello', /hello world/)
     const waiting = await firstLink('/console/spool', /ago|now/)
     await page.goto(`${consoleSite.site.url}/console/live-feed?outcome=spooled`)

@@ -3,6 +3,7 @@
 import { describe, expect } from 'vitest'
 import { untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
+import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
 import { requires } from '../support/requirements.ts'
 import { capture, captureFor } from '../support/sdk-captures.ts'
@@ -15,7 +16,7 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     await consoleSite.send(captureFor(consoleSite.dsn, 'browser-11.12.0-logs'))
     await using visitor = await consoleSite.operator('/inbox')
     const { page } = visitor
-    const kinds = page.getByRole('navigation', { name: 'Kinds' })
+    const kinds = page.getByRole('navigation', { name: 'Kinds of envelopes' })
     const entries = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
     const spanKind = kinds.getByRole('link', { name: 'Spans' })
     await untilListed(spanKind)
@@ -32,6 +33,42 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     const [{ level, body }] = itemsIn('browser-11.12.0-logs')
     await page.getByRole('listitem').filter({ hasText: level }).filter({ hasText: body }).first().waitFor()
   })
+
+  it('lists issues first, with their place and counts, and sessions in a tab of their own', async ({
+    consoleSite,
+  }) => {
+    const error = (event_id: string) => {
+      const frames = [{ function: 'payBasket', filename: `${consoleSite.site.url}/assets/pay.js`, in_app: true }]
+      const exception = { values: [{ type: 'RangeError', value: 'no stock', stacktrace: { frames } }] }
+      return eventOf(consoleSite.dsn, { event_id, exception })
+    }
+    for (const digit of ['a', 'b', 'c']) await consoleSite.send(error(digit.repeat(32)))
+    await consoleSite.send(sessionOf(consoleSite.dsn))
+    await using visitor = await consoleSite.operator('/inbox')
+    const { page } = visitor
+    const tabs = page.getByRole('navigation', { name: 'Kinds of envelopes' })
+    expect(await tabs.getByRole('link').first().textContent()).toBe('Issues')
+    expect(await tabs.locator('[aria-current]').textContent()).toBe('Issues')
+    const rows = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
+    const issue = rows.filter({ hasText: 'RangeError: no stock' })
+    await untilListed(issue)
+    await expect.poll(() => issue.textContent()).toMatch(/payBasket in \/assets\/pay\.js.*3 envelopes/)
+    expect(await rows.filter({ hasText: 'session' }).count()).toBe(0)
+    await tabs.getByRole('link', { name: 'Sessions' }).click()
+    await page.waitForURL('**/inbox?type=session')
+    await rows.filter({ hasText: 'session' }).waitFor()
+    expect(await issue.count()).toBe(0)
+  })
+
+  const eventOf = (dsn: string, event: { event_id: string; exception: object }) =>
+    envelopeOf({ dsn, event_id: event.event_id }, [
+      { header: { type: 'event' }, payload: JSON.stringify(event) },
+    ])
+
+  const sessionOf = (dsn: string) => {
+    const session = { sid: 'a'.repeat(32), init: true, status: 'ok', errors: 0, started: '2026-01-01T00:00:00Z' }
+    return envelopeOf({ dsn }, [{ header: { type: 'session' }, payload: JSON.stringify(session) }])
+  }
 
   function itemsIn(name: string) {
     return JSON.parse(capture(name).body.toString('utf8').split('\n')[2] ?? '').items

@@ -140,7 +140,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .first()
       .waitFor()
     await page.getByRole('region', { name: 'Details' }).waitFor()
-    await page.goBack()
+    await page.goto(`${consoleSite.site.url}/console/inbox?type=feedback`)
     const written = eventIn('browser-11.12.0-feedback-attach').contexts.feedback.message
     await clickListed(page.getByRole('link', { name: written }))
     await page.getByRole('region', { name: 'Feedback' }).getByText(written).waitFor()

@@ -65,12 +65,12 @@ describe('The inbox of the console, for two replicas', () => {
     second = FAILS
     await expect
       .poll(() => page())
-      .toMatch(/1 replica did not respond or failed: the page may be incomplete.*No envelopes yet/)
+      .toMatch(/1 replica did not respond or failed: the page may be incomplete.*No issues yet/)
   })
 
   it('does not say so when the other has no inbox', async () => {
     first = HAS_INBOX
-    await expect.poll(() => page()).toMatch(/^(?!.*did not respond).*No envelopes yet/)
+    await expect.poll(() => page()).toMatch(/^(?!.*did not respond).*No issues yet/)
   })
 
   it('links to the newest envelopes when the replicas of an older page have stopped', async () => {

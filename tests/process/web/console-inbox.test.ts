@@ -115,7 +115,7 @@ describe('The inbox of the console', () => {
   async function newest(): Promise<string> {
     let id: string | undefined
     await until(async () => {
-      const list = await get(`${web.url}/console/inbox`, cookie)
+      const list = await get(`${web.url}/console/inbox?type=all`, cookie)
       expect(list.status).toBe(200)
       id = /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1]
       return id !== undefined

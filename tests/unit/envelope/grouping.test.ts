@@ -181,6 +181,14 @@ describe('groupOf', () => {
     expect(title({ message: 'jane@mail.example' })).toBe('Message')
   })
 
+  it('has the function and file of the frame nearest to the error as its culprit, without origin and query', () => {
+    const culprit = (event: object) => groupOf({ ...event })?.culprit
+    const file = { filename: 'https://shop.example/assets/pay-4f2a.js?v=1' }
+    expect(culprit(withFrames({ ...frame('pay'), ...file }))).toBe('pay in /assets/pay-4f2a.js')
+    expect(culprit(withFrames({ ...frame('?'), ...file }))).toBe('/assets/pay-4f2a.js')
+    expect(culprit({ message: 'late' })).toBe('')
+  })
+
   it('groups an error of a real SDK', () => {
     const [item] = readEnvelope(capture('nextjs-11.1.0-init-tunnel-2-event').body, () => true).items
     const event = object(JSON.parse(String(Buffer.concat(item?.payload ?? []))))

@@ -77,6 +77,19 @@ describe('The inbox of a tunnel', () => {
     expect(entries).toEqual(all.entries)
   })
 
+  it('counts a group over time when spans are asked for', async () => {
+    const { entries } = await list('search=basket')
+    const from = Math.min(...entries.map(({ time }) => time)) - 1_000
+    const countsOf = async (spans: string) => (await groups(`search=basket&${spans}`)).groups[0]?.counts
+    expect(await countsOf(`from=${from}&step=60000&steps=3`)).toEqual([3, 0, 0])
+    expect(await countsOf(`from=${from - 60_000}&step=60000&steps=3`)).toEqual([0, 3, 0])
+    expect(await countsOf(`from=${from + 60_000}&step=60000&steps=1`)).toEqual([0])
+    expect((await groups(`search=basket%201&from=${from}&step=60000&steps=1`)).groups[0]?.counts).toEqual([1])
+    expect(await countsOf('')).toBeUndefined()
+    expect((await tunnel.admin(`/inbox/groups?from=${from}`)).status).toBe(400)
+    expect((await tunnel.admin(`/inbox/groups?from=${from}&step=1&steps=201`)).status).toBe(400)
+  })
+
   it.each([
     ['search=rangeerror%20BASKET', 3],
     ['search=shop%402', 1],

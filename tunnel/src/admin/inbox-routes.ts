@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from 'hono'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/inbox-upstream.ts'
-import type { EndedEntry, InboxPageQuery } from '../pipeline/spool.ts'
+import type { EndedEntry, InboxPageQuery, Steps } from '../pipeline/spool.ts'
 import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber } from './responses.ts'
@@ -10,6 +10,7 @@ import { addRoute, download, RequestError, readNumber } from './responses.ts'
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
 const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
+const MAX_STEPS = 200
 const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 /** Response while no kept envelopes can be read. */
@@ -25,7 +26,7 @@ export function createInboxAdmin(
     GET: { query: PAGE_QUERY, run: list },
     DELETE: { query: ['all'], run: deleteAll },
   })
-  addRoute(app, '/groups', { GET: { query: PAGE_QUERY, run: listGroups } })
+  addRoute(app, '/groups', { GET: { query: [...PAGE_QUERY, 'from', 'step', 'steps'], run: listGroups } })
   addRoute(app, '/outage', {
     GET: { run: () => simulation().status() },
     POST: { query: ['seconds'], run: beginOutage },
@@ -47,7 +48,7 @@ export function createInboxAdmin(
   }
 
   async function listGroups(c: Context): Promise<object> {
-    const page = await inbox().groups(...readPageQuery(c))
+    const page = await inbox().groups(...readPageQuery(c), readSteps(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
     return page
   }
@@ -114,7 +115,7 @@ function notFound(): RequestError {
 
 function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
   const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
-  const { limit: _, after, type, hidden, ...query } = c.req.query()
+  const { limit: _, from: _from, step: _step, steps: _steps, after, type, hidden, ...query } = c.req.query()
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw new RequestError(400, 'after is the "next" of the previous page.')
   for (const [name, given] of Object.entries({ type, hidden }))
@@ -124,4 +125,15 @@ function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
     if (value.length > MAX_QUERY_LENGTH)
       throw new RequestError(400, `${name} has at most ${MAX_QUERY_LENGTH} characters.`)
   return [limit, { ...query, type, hidden, ...(after !== undefined && { after: Number(after) }) }]
+}
+
+/** Reads the spans of time that groups are counted by; `undefined` without any. */
+function readSteps(c: Context): Steps | undefined {
+  const from = readNumber(c, 'from', Number.MAX_SAFE_INTEGER, 'of milliseconds ')
+  const stepMs = readNumber(c, 'step', Number.MAX_SAFE_INTEGER, 'of milliseconds ')
+  const count = readNumber(c, 'steps', MAX_STEPS)
+  if (from === undefined && stepMs === undefined && count === undefined) return undefined
+  if (from === undefined || stepMs === undefined || count === undefined)
+    throw new RequestError(400, 'from, step and steps belong together.')
+  return { from, stepMs, count }
 }

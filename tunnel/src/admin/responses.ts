@@ -55,7 +55,7 @@ function checkParameters(c: Context, known: readonly string[]): void {
 export function readNumber(c: Context, name: string, max: number, unit = ''): number | undefined {
   const text = c.req.query(name)
   if (text === undefined) return undefined
-  if (/^\d{1,8}$/.test(text) && Number(text) >= 1 && Number(text) <= max) return Number(text)
+  if (/^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= max) return Number(text)
   throw new RequestError(400, `${name} is a number ${unit}from 1 to ${max}.`)
 }
 

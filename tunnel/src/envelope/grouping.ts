@@ -13,6 +13,8 @@ export type Group = {
   id: string
   /** Types of the exceptions, and the function nearest to the error. Without the message, which may hold personal data. */
   title: string
+  /** Function and file of the frame nearest to the error. Empty without frames. */
+  culprit: string
 }
 
 const MAX_EXCEPTIONS = 5 // those raised last
@@ -39,8 +41,9 @@ export function groupOf(event: Json): Group | undefined {
   if (exceptions.length === 0 && message === '' && fingerprint.length === 0) return undefined
   const parts = fingerprint.flatMap((part) => (DEFAULT_PART.test(part) ? own : part.slice(0, MAX_LENGTH)))
   const types = exceptions.map(({ type }) => type).join(', ') || 'Message'
-  const place = exceptions.findLast((each) => each.place !== '')?.place
-  return { id: groupId(parts.length > 0 ? parts : own), title: place ? `${types} in ${place}` : types }
+  const { place, culprit } = exceptions.findLast((each) => each.place !== '') ?? { place: '', culprit: '' }
+  const title = place ? `${types} in ${place}` : types
+  return { id: groupId(parts.length > 0 ? parts : own), title, culprit }
 }
 
 /**
@@ -49,7 +52,7 @@ export function groupOf(event: Json): Group | undefined {
  */
 export function groupOfAttachment({ header }: Pick<Item, 'header'>): Group {
   const type = text(header.attachment_type)
-  return { id: groupId(['attachment', type]), title: `Attachment ${type}` }
+  return { id: groupId(['attachment', type]), title: `Attachment ${type}`, culprit: '' }
 }
 
 /** Returns the ID of a group. Equal parts give equal IDs. */
@@ -74,19 +77,20 @@ function templateOf({ logentry, message }: Json): string {
   return text(entry.message) || text(entry.formatted) || text(message)
 }
 
-type Description = { type: string; parts: string[]; place: string }
+type Description = Pick<Group, 'culprit'> & { type: string; parts: string[]; place: string }
 
 /** The message counts if the frame nearest to the error has no name: two functions without a name in one file look the same. */
 function describeException(exception: Json, event: Json): Description {
   const type = text(exception.type).slice(0, MAX_LENGTH) || 'Error'
   const frames = framesOf(exception, event).map((frame) => describeFrame(frame, event))
-  const { name = '', file = '' } = frames.at(-1) ?? {}
+  const { name = '', file = '', path = '' } = frames.at(-1) ?? {}
   const parts = ['exception', type, ...frames.map((frame) => `${frame.name} in ${frame.file}`)]
   if (name === '') parts.push(patternOf(text(exception.value)))
   return {
     type,
     parts,
     place: name || file.slice(1 + Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\'))),
+    culprit: [name, path].filter(Boolean).join(' in '),
   }
 }
 
@@ -98,12 +102,10 @@ function framesOf(exception: Json, event: Json): readonly Json[] {
 }
 
 /** Origins and queries of URLs depend on the site. Lines, columns and hashes in file names change with each build. */
-function describeFrame(frame: Json, event: Json): { name: string; file: string } {
+function describeFrame(frame: Json, event: Json): { name: string; file: string; path: string } {
   const file = text(frame.module) || text(frame.filename) || text(frame.abs_path)
-  return {
-    name: functionOf(frame, event).slice(0, MAX_LENGTH),
-    file: patternOf(file.slice(0, MAX_FILE).replace(/^[a-z:-]+\/\/[^/]*|[?#].*$/gis, '')),
-  }
+  const path = file.slice(0, MAX_FILE).replace(/^[a-z:-]+\/\/[^/]*|[?#].*$/gis, '')
+  return { name: functionOf(frame, event).slice(0, MAX_LENGTH), file: patternOf(path), path }
 }
 
 /** Functions without a name: V8, SDK, WebKit. */

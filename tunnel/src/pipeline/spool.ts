@@ -200,12 +200,15 @@ export type Span = { from: number; until: number }
 /** Position in the list, and what to select. `after` is the `next` of the previous page, the number of an entry. */
 export type InboxPageQuery = InboxQuery & { after?: number | undefined }
 
+/** `count` spans of time of `stepMs` each, since `from`. */
+export type Steps = { from: number; stepMs: number; count: number }
+
 /** Kept entries as people read them: the newest 10,000. */
 export type Summaries = {
   /** Lists the newest entries. */
   list(limit: number, query?: InboxPageQuery): Promise<InboxPage>
-  /** Lists groups of entries, the last updated one first. */
-  groups(limit: number, query?: InboxPageQuery): Promise<Omit<InboxGroups, 'inbox'>>
+  /** Lists groups of entries, the last updated one first. With `steps`, each has its counts over time. */
+  groups(limit: number, query?: InboxPageQuery, steps?: Steps): Promise<Omit<InboxGroups, 'inbox'>>
   /** Returns the newest entry of a receipt. */
   find(receipt: string): Promise<EndedEntry | undefined>
   /** Counts the entries that arrived in a span of time. */

@@ -10,7 +10,7 @@ import {
 } from 'contract/inbox-title'
 import { type Json, list, object, scalarText as text } from 'contract/json'
 import { Rejection } from 'contract/rejections'
-import { groupId, groupOf, groupOfAttachment, patternOf } from '../envelope/grouping.ts'
+import { type Group, groupId, groupOf, groupOfAttachment, patternOf } from '../envelope/grouping.ts'
 import { maxValues } from '../envelope/header-parser.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../envelope/headers.ts'
 import { type Item, isEventAttachment } from '../envelope/items.ts'
@@ -24,6 +24,8 @@ export type Summary = {
   group: string
   kind: string
   title: string
+  /** Place of an error. Absent in entries of earlier releases. */
+  culprit?: string
   isError: boolean
   release: string
   environment: string
@@ -94,6 +96,8 @@ export class Summariser {
 
 type Described = Omit<Summary, 'types'>
 
+type KnownGroup = Pick<Group, 'id'> & Partial<Pick<Group, 'culprit'>>
+
 function describeItems(ids: Ids, items: readonly Item[]): Described {
   for (const type of TITLE_TYPES) {
     const item = items.find((each) => each.type === type)
@@ -101,25 +105,25 @@ function describeItems(ids: Ids, items: readonly Item[]): Described {
     if (payload === 'too large') return summaryOf(ids, nameOfUnread(type), undefined, {})
     if (!payload) continue
     const name = nameOf(type, payload)
-    return summaryOf(ids, name, groupIdOf(type, name, payload), payload)
+    return summaryOf(ids, name, groupIn(type, name, payload), payload)
   }
   const types = items.map((item) => item.type)
   const name = nameOfTypes(types)
   const crash = items.find(isEventAttachment)
-  return summaryOf(ids, name, crash ? groupOfAttachment(crash).id : groupId([name.kind]), {})
+  return summaryOf(ids, name, crash ? groupOfAttachment(crash) : { id: groupId([name.kind]) }, {})
 }
 
 /** Returns the group of an envelope; `undefined` for one that has no other envelope. */
-function groupIdOf(type: TitleType, { kind, subject }: Name, json: Json): string | undefined {
-  if (type === 'event') return groupOf(json)?.id
-  if (type === 'replay_event') return groupId(['replay', text(json.replay_id)])
-  return subject === undefined ? undefined : groupId([kind, patternOf(subject)])
+function groupIn(type: TitleType, { kind, subject }: Name, json: Json): KnownGroup | undefined {
+  if (type === 'event') return groupOf(json)
+  if (type === 'replay_event') return { id: groupId(['replay', text(json.replay_id)]) }
+  return subject === undefined ? undefined : { id: groupId([kind, patternOf(subject)]) }
 }
 
 function summaryOf(
   ids: Ids,
   { kind, title, isError = false }: Name,
-  group: string | undefined,
+  group: KnownGroup | undefined,
   json: Json,
 ): Described {
   const user = object(json.user)
@@ -131,6 +135,7 @@ function summaryOf(
     environment: cut(text(json.environment) || text(attributes.environment), LENGTH.environment),
     title: cut(title || kind, LENGTH.title),
     kind: cut(kind),
+    culprit: cut(group?.culprit || (isError ? text(json.transaction) : ''), LENGTH.name),
     replay: cut(replayOf(json), LENGTH.id),
   }
   const labels = [ids.receipt, ids.eventId ?? '', text(json.event_id), traceOf(json)]
@@ -138,7 +143,7 @@ function summaryOf(
   return {
     ...found,
     isError,
-    group: group ?? groupId([ids.receipt]),
+    group: group?.id ?? groupId([ids.receipt]),
     segment: kind === 'replay' && Number.isSafeInteger(segment) ? Number(segment) : null,
     raised: timeOf(json.timestamp),
     user: cut(text(user.id) || text(user.email) || text(user.username) || text(user.ip_address), LENGTH.name),

@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
-import type { EndedEntry, InboxPageQuery, Span, Summaries } from '../../pipeline/spool.ts'
+import type { EndedEntry, InboxPageQuery, Span, Steps, Summaries } from '../../pipeline/spool.ts'
 import { MAX_LISTED, SUMMARIES_TABLE, Summaries as SummaryTable } from '../sqlite/summaries.ts'
 import type { EndedStream, Found } from './ended-stream.ts'
 import { REMOVED, type StreamEntries } from './stream-entries.ts'
@@ -25,8 +25,8 @@ export class SummaryIndex implements Summaries {
     return (await this.#update()).list(limit, query)
   }
 
-  async groups(limit: number, query?: InboxPageQuery): Promise<Omit<InboxGroups, 'inbox'>> {
-    return (await this.#update()).groups(limit, query)
+  async groups(limit: number, query?: InboxPageQuery, steps?: Steps): Promise<Omit<InboxGroups, 'inbox'>> {
+    return (await this.#update()).groups(limit, query, steps)
   }
 
   async find(receipt: string): Promise<EndedEntry | undefined> {

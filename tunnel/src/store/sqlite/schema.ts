@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ENTRIES_TABLE } from './ended-entries.ts'
 import { retryWhileBusy } from './locks.ts'
 import { SHARED_TABLES } from './shared-tables.ts'
-import { SUMMARIES_TABLE } from './summaries.ts'
+import { ADDED_COLUMNS, SUMMARIES_TABLE } from './summaries.ts'
 
 export const SCHEMA_VERSION = 2
 
@@ -66,12 +66,21 @@ export function openDatabase(file: string, newId: string): DatabaseSync {
 function isCurrent(db: DatabaseSync): boolean {
   const has = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?')
   const names = SCHEMA.matchAll(/EXISTS (\w+)/g).map(([, name = '']) => name)
-  return versionOf(db) >= SCHEMA_VERSION && names.every((name) => has.get(name))
+  return (
+    versionOf(db) >= SCHEMA_VERSION && names.every((name) => has.get(name)) && missingColumns(db).length === 0
+  )
+}
+
+function missingColumns(db: DatabaseSync): typeof ADDED_COLUMNS {
+  const has = db.prepare("SELECT 1 FROM pragma_table_info('summaries') WHERE name = ?")
+  return ADDED_COLUMNS.filter(({ name }) => !has.get(name))
 }
 
 function create(db: DatabaseSync, newId: string): void {
   retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may create one file
   db.exec(SCHEMA)
+  for (const { name, definition } of missingColumns(db))
+    db.exec(`ALTER TABLE summaries ADD COLUMN ${name} ${definition}`)
   db.prepare('INSERT INTO spool (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM spool)').run(newId)
   if (versionOf(db) < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')

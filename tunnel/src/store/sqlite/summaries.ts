@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { InboxEntry, InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
-import type { InboxPageQuery, InboxQuery, Span, SpoolEntry } from '../../pipeline/spool.ts'
+import type { InboxPageQuery, InboxQuery, Span, SpoolEntry, Steps } from '../../pipeline/spool.ts'
 import type { Summary } from '../entry-summary.ts'
 
 type Row = Record<string, SQLOutputValue>
@@ -33,14 +33,20 @@ export const SUMMARIES_TABLE = `CREATE TABLE IF NOT EXISTS summaries (
   raised INTEGER,
   user TEXT NOT NULL,
   types TEXT NOT NULL,
-  search TEXT NOT NULL
+  search TEXT NOT NULL,
+  culprit TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX IF NOT EXISTS summaries_receipt ON summaries (receipt);
 CREATE INDEX IF NOT EXISTS summaries_release ON summaries (release);
 CREATE INDEX IF NOT EXISTS summaries_environment ON summaries (environment)`
 
+/** Columns that a file of an earlier release lacks. */
+export const ADDED_COLUMNS: readonly { name: string; definition: string }[] = [
+  { name: 'culprit', definition: "TEXT NOT NULL DEFAULT ''" },
+]
+
 const COLUMNS = `id, receipt, received, event_id, size, group_id, kind, title, is_error, release, environment, replay, segment, raised,
-  user, types, search`
+  user, types, search, culprit`
 
 /** Runs in a transaction of its caller. */
 export class Summaries {
@@ -50,14 +56,14 @@ export class Summaries {
     this.#statements = prepare(db)
   }
 
-  /** Adds the summary of the kept entry `id`. One from NATS may have more members, of another release. */
+  /** Adds the summary of the kept entry `id`. One from NATS may have more or fewer members, of another release. */
   add(id: number | bigint, { receipt, received, eventId, bytes }: Summarised, summary: Summary): void {
     const { group, isError, kind, title, release, environment, replay, segment, raised } = summary
-    const { user, types, search } = summary
+    const { user, types, search, culprit } = summary
     this.#statements.insert.run({
       ...{ id, receipt, received, event_id: eventId ?? null, size: bytes, group_id: group },
       ...{ kind, title, is_error: Number(isError), release, environment, replay, segment, raised },
-      ...{ user, types, search },
+      ...{ user, types, search, culprit: culprit ?? '' },
     })
   }
 
@@ -85,15 +91,29 @@ export class Summaries {
     return { entries: rows.map(readEntry), ...nextOf(rows, limit) }
   }
 
-  groups(limit: number, query: InboxPageQuery = {}): Omit<InboxGroups, 'inbox'> {
+  groups(limit: number, query: InboxPageQuery = {}, steps?: Steps): Omit<InboxGroups, 'inbox'> {
     const { groups, releases, environments } = this.#statements
     const rows = groups.all(this.#parametersOf(limit, query))
+    const read = rows.map(readGroup)
     return {
-      groups: rows.map(readGroup),
+      groups: steps ? this.#withCounts(read, query, steps) : read,
       ...nextOf(rows, limit),
       releases: releases.all().map(({ name }) => String(name)),
       environments: environments.all().map(({ name }) => String(name)),
     }
+  }
+
+  #withCounts(groups: InboxGroup[], { after: _, ...query }: InboxPageQuery, steps: Steps): InboxGroup[] {
+    const { from, stepMs, count } = steps
+    const counts = new Map(groups.map(({ newest }) => [newest.group, Array<number>(count).fill(0)]))
+    const listed = JSON.stringify([...counts.keys()])
+    const span = { from, step: stepMs, until: from + count * stepMs }
+    const parameters = { ...parametersOf(query), oldest: this.#oldest(), listed, ...span }
+    for (const { group_id: group, step, envelopes } of this.#statements.counts.all(parameters)) {
+      const ofGroup = counts.get(String(group))
+      if (ofGroup) ofGroup[Number(step)] = Number(envelopes)
+    }
+    return groups.map((group) => ({ ...group, counts: counts.get(group.newest.group) ?? [] }))
   }
 
   #parametersOf(limit: number, { after = Number.MAX_SAFE_INTEGER, ...query }: InboxPageQuery) {
@@ -151,6 +171,11 @@ function prepare(db: DatabaseSync) {
        ) g JOIN summaries s ON s.id = g.newest JOIN summaries oldest ON oldest.id = g.first_id
        ORDER BY s.id DESC`,
     ),
+    counts: db.prepare(
+      `SELECT s.group_id, CAST((s.received - :from) / :step AS INTEGER) AS step, count(*) AS envelopes FROM summaries s
+       WHERE s.received >= :from AND s.received < :until AND ${matches}
+       AND s.group_id IN (SELECT value FROM json_each(:listed)) GROUP BY 1, 2`,
+    ),
     releases: db.prepare(namesIn('release')),
     environments: db.prepare(namesIn('environment')),
   }
@@ -190,6 +215,7 @@ function readEntry(row: Row): InboxEntry {
     group: String(row.group_id),
     kind: String(row.kind),
     title: String(row.title),
+    culprit: String(row.culprit),
     is_error: row.is_error === 1,
     release: String(row.release),
     environment: String(row.environment),

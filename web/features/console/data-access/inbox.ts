@@ -3,7 +3,7 @@
 import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
 import type { EntriesPage, GroupsPage, NoInbox } from '../inbox/inbox-list.tsx'
-import type { InboxQuery } from '../inbox/inbox-query.ts'
+import type { InboxQuery, Steps } from '../inbox/inbox-query.ts'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
 import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
 
@@ -24,10 +24,11 @@ export class InboxData {
   /**
    * Returns a page of groups, last updated first. `after` is the `next` of the page before.
    * Replicas of one machine share an inbox; each other machine has its own, with a position of its own. The counts of a group in several
-   * inboxes are summed up.
+   * inboxes are summed up. With `steps`, they are counted over time.
    */
-  async groups(query: InboxQuery, after?: string): Promise<GroupsPage | NoInbox> {
-    const { results: pages, replicas, failed } = await this.#pages<InboxGroups>('/inbox/groups', query, after)
+  async groups(query: InboxQuery, after?: string, steps?: Steps): Promise<GroupsPage | NoInbox> {
+    const request = { query: { ...query, ...steps }, after }
+    const { results: pages, replicas, failed } = await this.#pages<InboxGroups>('/inbox/groups', request)
     if (pages.length === 0) return { groups: undefined, replicas, failed }
     const byInbox = new Map(pages.map(({ page }) => [page.inbox, page]))
     const groups = new Map<string, InboxGroup>()
@@ -49,7 +50,7 @@ export class InboxData {
 
   /** Returns a page of envelopes, newest first. */
   async entries(query: InboxQuery, after?: string, limit = PAGE): Promise<EntriesPage> {
-    const { results: pages, failed } = await this.#pages<InboxPage>('/inbox', query, after, limit)
+    const { results: pages, failed } = await this.#pages<InboxPage>('/inbox', { query, after, limit })
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
     return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages), failed }
   }
@@ -85,20 +86,18 @@ export class InboxData {
     )
   }
 
-  #pages<T>(
-    path: string,
-    query: InboxQuery,
-    after: string | undefined,
-    limit = PAGE,
-  ): Promise<Responses<FromReplica<T>>> {
+  #pages<T>(path: string, request: PageRequest): Promise<Responses<FromReplica<T>>> {
+    const { query, after, limit = PAGE } = request
     const positions = after === undefined ? undefined : new URLSearchParams(after)
-    const isOpen = query.type === undefined && query.group === undefined && query.replay === undefined
+    const { type = 'all', ...others } = query
+    const isOpen = type === 'all' && query.group === undefined && query.replay === undefined
     const pathFor = (origin: string) => {
       const position = positions?.get(origin)
       if (positions && !position) return undefined
       const parameters = new URLSearchParams({
         limit: `${limit}`,
-        ...query,
+        ...others,
+        ...(type !== 'all' && { type }),
         ...(position && { after: position }),
         ...(isOpen && { hidden: HIDDEN }),
       })
@@ -110,6 +109,8 @@ export class InboxData {
     }))
   }
 }
+
+type PageRequest = { query: InboxQuery & Partial<Steps>; after: string | undefined; limit?: number }
 
 type FromReplica<T> = { origin: string; page: T }
 
@@ -127,6 +128,7 @@ function addGroups(one: InboxGroup, other: InboxGroup): InboxGroup {
     users: one.users + other.users,
     first: Math.min(one.first, other.first),
     newest: one.newest.time >= other.newest.time ? one.newest : other.newest,
+    ...(one.counts && { counts: one.counts.map((count, index) => count + (other.counts?.[index] ?? 0)) }),
   }
 }
 

@@ -7,11 +7,12 @@ import { Button } from '../../../ui/button.tsx'
 import { Choice } from '../../../ui/choice.tsx'
 import { Empty } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
+import { Sparkline } from '../../../ui/sparkline.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { cutText, TEXT } from '../bounds.ts'
 import { SETUP, withQuery } from '../routes.ts'
-import { FILTERS, INBOX, type InboxQuery } from './inbox-query.ts'
-import { KINDS } from './title.ts'
+import { FILTERS, INBOX, type PageQuery } from './inbox-query.ts'
+import { TABS } from './title.ts'
 
 export type GroupsPage = {
   groups: InboxGroup[]
@@ -26,7 +27,7 @@ export type GroupsPage = {
 export type EntriesPage = Pick<GroupsPage, 'next' | 'failed'> & { entries: InboxEntry[] }
 
 type Props = {
-  query: InboxQuery
+  query: PageQuery
   /** With `entries`, it has the group of these alone. */
   groups: GroupsPage
   entries?: EntriesPage | undefined
@@ -49,7 +50,7 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
           </a>
         </p>
       ) : (
-        <Kinds query={query} />
+        <Tabs query={query} />
       )}
       {failed > 0 && (
         <p role="status" className="mb-4 max-w-prose text-note">
@@ -58,7 +59,7 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
       )}
       <FilterForm {...{ query, releases, environments }} />
       {entries && head && <GroupHead group={head} />}
-      {isEmpty && <NoEnvelopes isFiltered={Object.keys(query).length > 0} isLabOn={isLabOn} />}
+      {isEmpty && <NoEnvelopes query={query} isLabOn={isLabOn} />}
       {!isEmpty &&
         (entries ? (
           <EntryRows entries={entries.entries} />
@@ -70,7 +71,7 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
   )
 }
 
-type PageLinksProps = { query: InboxQuery; next: string | undefined; isFirstPage: boolean }
+type PageLinksProps = { query: PageQuery; next: string | undefined; isFirstPage: boolean }
 
 function PageLinks({ query, next, isFirstPage }: PageLinksProps) {
   return (
@@ -89,19 +90,21 @@ function PageLinks({ query, next, isFirstPage }: PageLinksProps) {
   )
 }
 
-function NoEnvelopes({ isFiltered, isLabOn }: { isFiltered: boolean; isLabOn: boolean }) {
-  if (isFiltered)
+function NoEnvelopes({ query: { type, ...filters }, isLabOn }: Pick<Props, 'query' | 'isLabOn'>) {
+  if (Object.keys(filters).length > 0)
     return (
       <Empty>
         No envelopes match the filters.{' '}
-        <a href={INBOX} className="link">
+        <a href={withQuery(INBOX, { type })} className="link">
           Show all
         </a>
       </Empty>
     )
+  if (type !== TABS[0].type)
+    return <Empty>{type === 'all' ? 'No envelopes yet.' : 'No envelopes of this kind.'}</Empty>
   return (
     <Empty>
-      No envelopes yet.{' '}
+      No issues yet.{' '}
       <a href={SETUP} className="link">
         Set up your site
       </a>
@@ -123,10 +126,10 @@ function LabHint({ isLabOn }: { isLabOn: boolean }) {
   )
 }
 
-function Kinds({ query }: { query: InboxQuery }) {
+function Tabs({ query }: { query: PageQuery }) {
   return (
-    <nav aria-label="Kinds" className="-mx-3 mb-3 flex flex-wrap text-note">
-      {[{ type: undefined, name: 'All' }, ...KINDS].map(({ type, name }) => (
+    <nav aria-label="Kinds of envelopes" className="-mx-3 mb-3 flex flex-wrap text-note">
+      {TABS.map(({ type, name }) => (
         <a
           key={name}
           href={withQuery(INBOX, { ...query, type })}
@@ -140,7 +143,7 @@ function Kinds({ query }: { query: InboxQuery }) {
   )
 }
 
-type FilterProps = { query: InboxQuery; releases: readonly string[]; environments: readonly string[] }
+type FilterProps = { query: PageQuery; releases: readonly string[]; environments: readonly string[] }
 
 function FilterForm({ query, releases, environments }: FilterProps) {
   const { search, release, environment, ...others } = query
@@ -180,28 +183,27 @@ function FilterForm({ query, releases, environments }: FilterProps) {
   )
 }
 
-const COLUMNS =
-  'wide:grid-cols-[6.5rem_minmax(0,1fr)_5rem_6rem] desk:grid-cols-[6.5rem_minmax(0,1fr)_10rem_8rem_5rem_5rem_6rem]'
+const COLUMNS = 'wide:grid-cols-[minmax(0,1fr)_8rem_5rem_5rem_6rem]'
 
-function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: InboxQuery }) {
+function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: PageQuery }) {
   return (
-    <Rows label="Groups, last updated first" columns={['Envelopes', 'Users', 'Last']}>
-      {groups.map(({ envelopes, users, first, newest }) => (
+    <Rows label="Groups, last updated first" columns={['Last 24 hours', 'Envelopes', 'Users', 'Last']}>
+      {groups.map(({ envelopes, users, first, newest, counts }) => (
         <Row
           key={newest.id}
           entry={newest}
           href={
             envelopes === 1 ? `${INBOX}/${newest.id}` : withQuery(INBOX, { ...query, group: newest.group })
           }
-          count={formatCount(envelopes)}
-          countLabel={envelopes === 1 ? 'envelope' : 'envelopes'}
-          users={users > 0 ? formatCount(users) : ''}
+          counts={counts}
+          envelopes={envelopes}
+          users={users}
         >
           {envelopes > 1 && (
-            <span className="hidden text-quiet wide:inline">
+            <>
               {' '}
               since <Ago time={first} />
-            </span>
+            </>
           )}
         </Row>
       ))}
@@ -211,9 +213,9 @@ function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: In
 
 function EntryRows({ entries }: { entries: readonly InboxEntry[] }) {
   return (
-    <Rows label="Envelopes, newest first" columns={['', '', 'Time']}>
+    <Rows label="Envelopes, newest first" columns={['', '', '', 'Time']}>
       {entries.map((entry) => (
-        <Row key={entry.id} entry={entry} href={`${INBOX}/${entry.id}`} count="" countLabel="" users="" />
+        <Row key={entry.id} entry={entry} href={`${INBOX}/${entry.id}`} />
       ))}
     </Rows>
   )
@@ -233,21 +235,23 @@ function GroupHead({ group: { envelopes, users, first, newest } }: { group: Inbo
   )
 }
 
-type RowsProps = { label: string; columns: [count: string, users: string, time: string]; children: ReactNode }
+type RowsProps = {
+  label: string
+  columns: [counts: string, envelopes: string, users: string, time: string]
+  children: ReactNode
+}
 
-function Rows({ label, columns: [count, users, time], children }: RowsProps) {
+function Rows({ label, columns: [counts, envelopes, users, time], children }: RowsProps) {
   return (
     <div className="overflow-hidden rounded-card border border-line bg-surface">
       <p
         aria-hidden="true"
         className={`hidden gap-x-4 border-b border-line px-4 py-1.5 text-note text-quiet wide:grid ${COLUMNS}`}
       >
-        <span>Kind</span>
         <span>Title</span>
-        <span className="hidden desk:inline">Release</span>
-        <span className="hidden desk:inline">Environment</span>
-        <span className="text-right">{count}</span>
-        <span className="hidden text-right desk:inline">{users}</span>
+        <span>{counts}</span>
+        <span className="text-right">{envelopes}</span>
+        <span className="text-right">{users}</span>
         <span className="text-right">{time}</span>
       </p>
       <ul className="grid grid-cols-1" aria-label={label}>
@@ -260,57 +264,55 @@ function Rows({ label, columns: [count, users, time], children }: RowsProps) {
 type RowProps = {
   entry: InboxEntry
   href: string
-  count: string
-  countLabel: string
-  users: string
+  /** Envelopes of the group over time. */
+  counts?: readonly number[] | undefined
+  envelopes?: number
+  users?: number
   children?: ReactNode
 }
 
-function Row({ entry, href, count, countLabel, users, children }: RowProps) {
-  const { kind, title, is_error: isError, release, environment, time, types } = entry
+function Row({ entry, href, counts, envelopes = 0, users = 0, children }: RowProps) {
+  const { kind, title, culprit, is_error: isError, release, environment, time, types } = entry
   return (
     <li className="border-t border-line first:border-t-0">
       <a
         href={href}
         title={cutText(types.join(', '), TEXT.title)}
-        className={`grid min-h-11 grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-x-4 px-4 py-1.5 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken ${COLUMNS}`}
+        className={`grid min-h-11 grid-cols-[minmax(0,1fr)_4rem_auto] items-center gap-x-4 px-4 py-2 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken ${COLUMNS}`}
       >
-        <span className={`inline-flex items-center gap-1.5 ${isError ? 'text-bad' : 'text-quiet'}`}>
-          {isError && <StateMark state="bad" className="size-3.5" />}
-          <span className="truncate">{kind}</span>
+        <span className="col-span-3 grid min-w-0 wide:col-span-1">
+          <span className={`truncate ${isError ? 'font-semibold' : ''}`}>{title}</span>
+          <span className="truncate text-quiet">
+            <span className={isError ? 'text-bad' : ''}>
+              {isError && <StateMark state="bad" className="mr-1 inline size-3.5 align-[-2px]" />}
+              {kind}
+            </span>
+            {[culprit, release, environment].filter(Boolean).map((text) => ` · ${text}`)}
+            {children}
+          </span>
         </span>
-        <span className="order-last col-span-3 min-w-0 truncate wide:order-none wide:col-span-1">
-          <span className={isError ? 'font-semibold' : ''}>{title}</span>
-          {children}
-        </span>
-        <Optional label="release">{release}</Optional>
-        <Optional label="environment">{environment}</Optional>
-        <span className="text-right tabular-nums">
-          {count && (
+        <span className="order-1 wide:order-none">{counts && <Sparkline values={counts} />}</span>
+        <span className="text-quiet tabular-nums wide:text-right wide:text-ink">
+          {envelopes > 0 && (
             <>
-              {count} <span className="text-quiet wide:sr-only">{countLabel}</span>
+              {formatCount(envelopes)}{' '}
+              <span className="text-quiet wide:sr-only">{envelopes === 1 ? 'envelope' : 'envelopes'}</span>
             </>
           )}
         </span>
-        <span className="hidden text-right text-quiet tabular-nums desk:inline">
-          {users}
-          {users && <span className="sr-only"> users</span>}
+        <span className="hidden text-right text-quiet tabular-nums wide:inline">
+          {users > 0 && (
+            <>
+              {formatCount(users)}
+              <span className="sr-only"> users</span>
+            </>
+          )}
         </span>
-        <span className="text-right text-quiet">
+        <span className="order-2 text-right text-quiet wide:order-none">
           <Ago time={time} />
         </span>
       </a>
     </li>
-  )
-}
-
-/** Column of wide screens. */
-function Optional({ label, children }: { label: string; children: string }) {
-  return (
-    <span className="hidden truncate text-quiet desk:inline" title={children}>
-      {children && <span className="sr-only">{label} </span>}
-      {children}
-    </span>
   )
 }
 

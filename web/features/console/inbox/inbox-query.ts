@@ -1,26 +1,42 @@
 /** Query of the inbox: what its pages select, as in their addresses. */
 
 import type { Query } from '../routes.ts'
-import { KINDS } from './title.ts'
+import { TABS } from './title.ts'
+
+/** Spans of time, as the admin port reads them. */
+export type Steps = { from: string; step: string; steps: string }
 
 export const INBOX = '/console/inbox'
 
-/** Parameters that the admin port reads; absent ones select all. */
+/** Parameters that the admin port reads; absent ones select all, as the type `all` does. */
 const NAMES = ['type', 'group', 'release', 'environment', 'replay', 'search'] as const
 
 export type InboxQuery = { [name in (typeof NAMES)[number]]?: string }
+
+/** Query of a page, which is always on a tab. */
+export type PageQuery = InboxQuery & { type: string }
 
 /** Parameters of the search form. */
 export const FILTERS = ['search', 'release', 'environment'] as const
 
 const MAX_LENGTH = 200 // characters, as the admin port accepts
 
-export function readInboxQuery(query: Query): InboxQuery {
+export function readInboxQuery(query: Query): PageQuery {
   const read = NAMES.flatMap((name) => {
     const value = query[name]
     return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim().slice(0, MAX_LENGTH)]] : []
   })
   const known: InboxQuery = Object.fromEntries(read)
-  const { type, ...others } = known
-  return KINDS.some((kind) => kind.type === type) ? known : others
+  const isOfAnyType = known.group !== undefined || known.replay !== undefined
+  const tab = TABS.find(({ type }) => type === known.type)?.type ?? (isOfAnyType ? 'all' : TABS[0].type)
+  return { ...known, type: tab }
+}
+
+const HOUR_MS = 3_600_000
+const HOURS = 24
+
+/** Returns the hours of a sparkline, of which the last one is in progress. */
+export function lastDay(now: number): Steps {
+  const from = (Math.floor(now / HOUR_MS) + 1 - HOURS) * HOUR_MS
+  return { from: `${from}`, step: `${HOUR_MS}`, steps: `${HOURS}` }
 }

@@ -1,20 +1,23 @@
-/** Title of an envelope in the inbox, and the filters of the list. The tunnel names envelopes in the list by the same rules. */
+/** Title of an envelope in the inbox, and the tabs of the list. The tunnel names envelopes in the list by the same rules. */
 
 import { nameOf, nameOfTypes, TITLE_TYPES } from 'contract/inbox-title'
 import { z } from 'zod'
 import { cutText, TEXT } from '../bounds.ts'
 import type { ParsedItem } from './envelope.ts'
 
-/** Filters of the list, each by an item type. */
-export const KINDS = [
-  { type: 'event', name: 'Errors' },
+/** Tabs of the list, each of an item type. The first one is the default. */
+export const TABS = [
+  { type: 'event', name: 'Issues' },
   { type: 'feedback', name: 'Feedback' },
+  { type: 'replay_event', name: 'Replays' },
   { type: 'span', name: 'Spans' },
   { type: 'transaction', name: 'Transactions' },
-  { type: 'replay_event', name: 'Replays' },
   { type: 'log', name: 'Logs' },
+  { type: 'trace_metric', name: 'Metrics' },
+  { type: 'session', name: 'Sessions' },
+  { type: 'raw_security', name: 'CSP reports' },
   { type: 'client_report', name: 'Client reports' },
-  { type: 'raw_security', name: 'CSP violations' },
+  { type: 'all', name: 'All' },
 ] as const
 
 const json = z.record(z.string(), z.unknown()).catch({})

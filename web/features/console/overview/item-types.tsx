@@ -2,14 +2,9 @@
 
 import { formatCount, formatNumber, rateUnit } from '../../../lib/format.ts'
 import { Empty, Fold } from '../../../ui/panel.tsx'
+import { Sparkline } from '../../../ui/sparkline.tsx'
 import { Table } from '../../../ui/table.tsx'
-import {
-  type RangeFigures,
-  type RecentCounts,
-  type Span,
-  spansOf,
-  sumByName,
-} from '../figures/figure-sums.ts'
+import { type RangeFigures, type RecentCounts, spansOf, sumByName } from '../figures/figure-sums.ts'
 import type { Range } from '../figures/range.ts'
 import { typeLabel } from '../outcomes.ts'
 import { SETUP } from '../routes.ts'
@@ -34,8 +29,8 @@ export function ItemTypes({ figures, now, range }: Props) {
   const recent = now && sumByName(now.counts.items)
   const types = [...new Set([...items.values()].flatMap(Object.keys))]
     .map((type) => {
-      const values = spans.map(({ time }) => items.get(time)?.[type] ?? 0)
-      const count = values.reduce((sum, value) => sum + value, 0)
+      const values = spans.map(({ time, point }) => point && (items.get(time)?.[type] ?? 0))
+      const count = values.reduce<number>((sum, value = 0) => sum + value, 0)
       return { type, count, values, rate: now && (recent?.[type] ?? 0) / now.seconds }
     })
     .sort((a, b) => b.count - a.count)
@@ -50,7 +45,7 @@ export function ItemTypes({ figures, now, range }: Props) {
       >
         {typeLabel(type)}
       </a>,
-      <Sparkline key="counts" spans={spans} values={values} />,
+      <Sparkline key="counts" values={values} />,
       rate === undefined ? '–' : formatNumber(rate * seconds) + per,
       formatCount(count),
     ],
@@ -69,36 +64,5 @@ export function ItemTypes({ figures, now, range }: Props) {
         <Table label="Items by type" columns={COLUMNS} rows={rows} />
       )}
     </Fold>
-  )
-}
-
-const [WIDTH, HEIGHT] = [100, 20]
-
-/** Line over the range without axes. */
-function Sparkline({ spans, values }: { spans: Span[]; values: number[] }) {
-  const max = Math.max(...values, Number.MIN_VALUE)
-  const path = spans.map(({ point }, index) => {
-    if (!point) return ''
-    const x = (WIDTH * index) / Math.max(1, spans.length - 1)
-    const y = HEIGHT - 1 - ((HEIGHT - 2) * (values[index] ?? 0)) / max
-    const position = `${x.toFixed(1)} ${y.toFixed(1)}`
-    return spans[index - 1]?.point ? `L${position}` : `M${position}h.1`
-  })
-  return (
-    <svg
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-      preserveAspectRatio="none"
-      aria-hidden="true"
-      className="block h-5 w-full text-quiet"
-    >
-      <path
-        d={`${path.join('')}h.1`}
-        fill="none"
-        stroke="currentColor"
-        strokeWidth="1.5"
-        strokeLinecap="round"
-        vectorEffect="non-scaling-stroke"
-      />
-    </svg>
   )
 }

@@ -1,7 +1,7 @@
 /** Query of the inbox's pages. */
 
 import { expect, it } from 'vitest'
-import { readInboxQuery } from '../../../../../web/features/console/inbox/inbox-query.ts'
+import { lastDay, readInboxQuery } from '../../../../../web/features/console/inbox/inbox-query.ts'
 
 it('reads known parameters, trimmed and cut, and leaves out empty, repeated and unknown ones', () => {
   expect(
@@ -10,5 +10,20 @@ it('reads known parameters, trimmed and cut, and leaves out empty, repeated and 
       ...{ type: 'event', after: '7', all: '1' },
     }),
   ).toEqual({ search: 'pay', release: 'x'.repeat(200), type: 'event' })
-  expect(readInboxQuery({ type: 'no-such-type', replay: 'r' })).toEqual({ replay: 'r' })
+})
+
+it.each([
+  ['issues by default', {}, 'event'],
+  ['issues for an unknown type', { type: 'no-such-type' }, 'event'],
+  ['the given tab', { type: 'session' }, 'session'],
+  ['all types of a replay', { replay: 'r' }, 'all'],
+  ['all types of a group', { group: 'g' }, 'all'],
+])('selects %s', (_, query, type) => {
+  expect(readInboxQuery(query)).toEqual({ ...query, type })
+})
+
+it('counts 24 whole hours, the last one in progress', () => {
+  const hour = 3_600_000
+  const { from, step, steps } = lastDay(1000 * hour + 5)
+  expect([from, step, steps]).toEqual([`${977 * hour}`, `${hour}`, '24'])
 })
