@@ -38,7 +38,9 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     consoleSite,
   }) => {
     const error = (event_id: string) => {
-      const frames = [{ function: 'payBasket', filename: `${consoleSite.site.url}/assets/pay.js`, in_app: true }]
+      const frames = [
+        { function: 'payBasket', filename: `${consoleSite.site.url}/assets/pay.js`, in_app: true },
+      ]
       const exception = { values: [{ type: 'RangeError', value: 'no stock', stacktrace: { frames } }] }
       return eventOf(consoleSite.dsn, { event_id, exception })
     }
@@ -66,7 +68,13 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     ])
 
   const sessionOf = (dsn: string) => {
-    const session = { sid: 'a'.repeat(32), init: true, status: 'ok', errors: 0, started: '2026-01-01T00:00:00Z' }
+    const session = {
+      sid: 'a'.repeat(32),
+      init: true,
+      status: 'ok',
+      errors: 0,
+      started: '2026-01-01T00:00:00Z',
+    }
     return envelopeOf({ dsn }, [{ header: { type: 'session' }, payload: JSON.stringify(session) }])
   }
 

@@ -60,7 +60,13 @@ describe('web', () => {
           group: `${n}`,
           kind: '<'.repeat(64),
         },
-        ...{ title: '<'.repeat(300), culprit: '"'.repeat(200), is_error: true, release: '"'.repeat(200), environment: '&'.repeat(64) },
+        ...{
+          title: '<'.repeat(300),
+          culprit: '"'.repeat(200),
+          is_error: true,
+          release: '"'.repeat(200),
+          environment: '&'.repeat(64),
+        },
         ...{ replay: '', segment: null, raised: null, types: ['event', ...Array(99).fill('"'.repeat(64))] },
       }
       return { envelopes: 2, users: 1, first: 0, newest, counts: Array(24).fill(n) }

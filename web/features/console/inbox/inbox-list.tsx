@@ -201,8 +201,8 @@ function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: Pa
         >
           {envelopes > 1 && (
             <>
-              {' '}
-              since <Ago time={first} />
+              {' · since '}
+              <Ago time={first} />
             </>
           )}
         </Row>

@@ -17,7 +17,16 @@ const ID = '0'.repeat(32)
 
 const entry = (id: string, more: Partial<InboxEntry>): InboxEntry => ({
   ...{ id, time: 0, event_id: null, bytes: 1, types: [], group: id, kind: 'replay', title: id },
-  ...{ culprit: '', is_error: false, release: '', environment: '', replay: ID, segment: null, raised: null, ...more },
+  ...{
+    culprit: '',
+    is_error: false,
+    release: '',
+    environment: '',
+    replay: ID,
+    segment: null,
+    raised: null,
+    ...more,
+  },
 })
 
 async function unpack(...chunks: (string | Buffer)[]): Promise<string> {
