@@ -155,8 +155,8 @@ function describeSafety({ spools, week: { losses, missing } }: Situation): strin
   if (spools.length === 0) return `${lost}.`
   const isUnknown = spools.some(({ envelopes }) => envelopes === undefined)
   return isUnknown
-    ? `Number of spooled envelopes unknown, ${lost}.`
-    : `${formatCount(pendingIn(spools))} spooled, ${lost}.`
+    ? `Number of pending envelopes unknown, ${lost}.`
+    : `${formatCount(pendingIn(spools))} pending, ${lost}.`
 }
 
 function pendingIn(spools: Situation['spools']): number {

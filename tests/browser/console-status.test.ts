@@ -46,7 +46,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     const { page } = visitor
     const banner = page.getByRole('region', { name: 'Status' })
     await banner
-      .getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\. No action needed\.$/)
+      .getByText(/^No problems since \d\d:\d\d\. 0\spending, 0\slost\. No action needed\.$/)
       .waitFor()
     await expect.poll(() => page.title()).toBe('OK · Overview · Console · Culvert')
     const okIcon = await stateIconOf(page)
@@ -56,14 +56,14 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await banner.getByText('Outage').waitFor()
     await banner
       .getByText(
-        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20\sspooled, 0\slost\. First expiry tomorrow \d\d:\d\d\. (?:No action needed|Act: .*)\.$/,
+        /^Sentry unreachable since \d\d:\d\d \(no connection: ECONNREFUSED\)\. 20\spending, 0\slost\. First expiry tomorrow \d\d:\d\d\. (?:No action needed|Act: .*)\.$/,
       )
       .waitFor()
     await expect.poll(() => page.title()).toBe('Outage · Overview · Console · Culvert')
     await expect.poll(() => iconOf(page)).not.toBe(okIcon)
 
     await consoleSite.sentry.back()
-    await banner.getByText(/^No problems since \d\d:\d\d\. 0\sspooled, 0\slost\./).waitFor()
+    await banner.getByText(/^No problems since \d\d:\d\d\. 0\spending, 0\slost\./).waitFor()
     await page.locator('summary', { hasText: 'Results' }).click()
     const results = page.getByRole('table', { name: 'Envelopes by result' })
     await results.getByRole('row', { name: 'delivered after spooling 20 100 %' }).waitFor()
