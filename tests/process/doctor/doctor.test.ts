@@ -157,14 +157,6 @@ describe('npm run doctor', requires('nginx'), () => {
       { 'client-address': ['fail', /believes 192\.0\.2\.77/] },
     ],
     [
-      'a path that redirects to the one with a slash',
-      async () => ({
-        change: (config) =>
-          config.replace('location ~', 'location = /monitoring { return 308 /monitoring/; }\n location ~'),
-      }),
-      { proxy: ['fail', /redirects \(308\)/] },
-    ],
-    [
       'the admin port published, as a path',
       async () => ({
         change: (config) =>
@@ -178,11 +170,6 @@ describe('npm run doctor', requires('nginx'), () => {
     [
       'the admin port published, as a port',
       async () => ({ flags: ['--closed', new URL(tunnels[0]?.adminUrl ?? '').port] }),
-      { 'admin-port': ['fail', /is open/] },
-    ],
-    [
-      'a tunnel that is reachable without nginx',
-      async () => ({ flags: ['--closed', String(tunnels[0]?.port)] }),
       { 'admin-port': ['fail', /is open/] },
     ],
     [

@@ -96,11 +96,9 @@ describe('npm run store', () => {
     [['resend'], 'resend needs --state'],
     [['resend', '--state', 'kept', '--id', `7-${'0'.repeat(32)}`], 'exclude each other'],
     [['resend', '--state', 'evicted'], 'only a line is left'],
-    [['resend', '--state', 'pending'], 'on their way'],
     [['resend', '--id', '7'], 'npm run store -- list shows them'],
     [['resend', '--id', `7-${'0'.repeat(32)}`], 'The entry is gone. npm run store -- list'],
     [['resend', '--state', 'declined', '--limit', 'all'], '--limit: "all" is not a whole number'],
-    [['list', 'pending'], '"pending" is not expected here'],
     [['find'], 'name list, find EVENT_ID'],
   ])('explains why %j does not work', async (args, reason) => {
     const { code, stderr } = await store(...args)
