@@ -31,7 +31,7 @@ const ROWS: Record<ResultName, Row> = {
   deferred: { outcome: 'deferred', label: 'deferred', href: `${FEED}deferred` },
   rejected: {
     ...{ outcome: 'rejected', label: 'rejected', href: '/console/rejections' },
-    meaning: 'Rejected by Culvert, since the request was wrong.',
+    meaning: 'Rejected by Culvert: the request was wrong, or neither Sentry nor the spool took it.',
   },
   filtered: { outcome: 'filtered', label: 'filtered', href: `${FEED}filtered` },
   rate_limited: { outcome: 'rate_limited', label: 'rate-limited', href: `${FEED}rate_limited` },
@@ -43,9 +43,8 @@ const ROWS: Record<ResultName, Row> = {
     meaning: 'It made room for more important envelopes, because the spool was full. Sentry was notified.',
   },
   lost: {
-    ...{ outcome: 'expired', label: 'lost', href: '/console/rejections' },
-    meaning:
-      'Expired in the spool, answered with 503 and not kept by the browser, or lost by the store of the spool.',
+    ...{ outcome: 'expired', label: 'lost from the spool', href: '/console/rejections' },
+    meaning: 'Expired in the spool, or lost by its store.',
   },
   unknown: {
     ...{ outcome: 'aborted', label: 'outcome unknown', href: '/console/replicas' },
@@ -56,7 +55,7 @@ const ROWS: Record<ResultName, Row> = {
 type Props = { figures: RangeFigures; note: string }
 
 export function OutcomesTable({ figures, note }: Props) {
-  const { results, received, resent, pendingBefore } = countResults(figures)
+  const { results, received, resent, unavailable, pendingBefore } = countResults(figures)
   const total = received + resent + pendingBefore
   const rows = results.map(({ name, count }) => {
     const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
@@ -89,6 +88,12 @@ export function OutcomesTable({ figures, note }: Props) {
         <p className="mt-2 text-note text-quiet">
           {formatQuantity(resent, 'envelope')} of these {resent === 1 ? 'was' : 'were'} sent again by an
           operator.
+        </p>
+      )}
+      {unavailable > 0 && (
+        <p className="mt-2 text-note text-quiet">
+          {formatQuantity(unavailable, 'envelope')} of the rejected ones {unavailable === 1 ? 'is' : 'are'}{' '}
+          lost: neither Sentry nor the spool took {unavailable === 1 ? 'it' : 'them'}.
         </p>
       )}
       {isSomeUnknown && <p className="mt-2 text-note text-quiet">Outcome unknown: {ROWS.unknown.meaning}</p>}

@@ -2,7 +2,7 @@
 
 import type { Outcome } from 'contract/admin-api'
 import { sumFigures } from 'contract/figures'
-import { lossesOf, sumLosses } from 'contract/situation/losses'
+import { lossesOf } from 'contract/situation/losses'
 import { type RangeFigures, type RangePoint, sumByName } from '../figures/figure-sums.ts'
 
 export type ResultName =
@@ -28,6 +28,8 @@ export type Results = {
   received: number
   /** Envelopes that an operator has sent again. */
   resent: number
+  /** Rejected envelopes that were lost: they got 503, and their senders did not keep them. */
+  unavailable: number
   /** Envelopes that were pending when the range began. */
   pendingBefore: number
 }
@@ -48,19 +50,19 @@ export function countResults({ points, pending_before: pendingBefore }: RangeFig
     { name: 'later', count: final.delivered ?? 0 },
     { name: 'pending', count: points.at(-1)?.pending ?? pendingBefore },
     { name: 'deferred', count: at('deferred') },
-    { name: 'rejected', count: at('rejected') - losses.unavailable },
+    { name: 'rejected', count: at('rejected') },
     { name: 'filtered', count: at('filtered') },
     { name: 'rate_limited', count: at('rate_limited') },
     { name: 'declined', count: at('declined') + (final.declined ?? 0) },
     { name: 'aborted', count: at('aborted') },
     { name: 'purged', count: final.purged ?? 0 },
     { name: 'evicted', count: losses.evicted },
-    { name: 'lost', count: sumLosses({ ...losses, evicted: 0 }) },
+    { name: 'lost', count: losses.expired + losses.vanished },
     { name: 'unknown', count: total(({ unknown }) => unknown) },
   ]
   return {
     results: results.filter(({ name, count }) => count > 0 || !RARE.includes(name)),
-    ...{ received, resent, pendingBefore },
+    ...{ received, resent, pendingBefore, unavailable: losses.unavailable },
   }
 }
 

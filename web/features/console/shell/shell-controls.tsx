@@ -234,7 +234,7 @@ function NavBadge({ badge }: { badge: PageBadge | undefined }) {
     <>
       <span
         aria-hidden="true"
-        className={`ml-1.5 rounded-full px-1.5 text-[0.6875rem] leading-4 font-semibold text-surface tabular-nums desk:absolute desk:top-0 desk:right-0 desk:translate-x-1/3 ${place === 'spool' ? 'bg-wait' : 'bg-bad'}`}
+        className={`ml-1.5 rounded-full px-1.5 text-[0.6875rem] leading-4 font-semibold text-surface tabular-nums desk:absolute desk:-top-1 desk:right-0 desk:translate-x-1/3 ${place === 'spool' ? 'bg-wait' : 'bg-bad'}`}
       >
         {count > 99 ? '99+' : count}
       </span>
