@@ -75,6 +75,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
     await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), { status: 403 })
     await page.getByText('arrived, but was rejected (dsn-unknown).').waitFor()
+    await page.getByText('and start Culvert again, if this DSN is yours:').waitFor()
     const accepting = page.getByRole('figure', { name: 'Line for .env: dsn-unknown' })
     await expect
       .poll(() => accepting.locator('pre').innerText())

@@ -53,6 +53,8 @@ describe('The console', requires('chromium', 'nginx'), () => {
     expect(await shown(page, 'all envelopes')).toBe(29)
 
     await expect.poll(() => sumsOf(page, 'Envelopes by outcome')).toEqual(sent)
+    const badge = 'Rejections 7 rejected or lost in the last 15 minutes'
+    await page.getByRole('link', { name: badge, exact: true }).waitFor()
     const types = page.getByRole('table', { name: 'Items by type' })
     await types.getByRole('row', { name: /^event .* 22$/ }).waitFor()
     await page

@@ -486,6 +486,15 @@ describe('findProblems', () => {
     ])
   })
 
+  it.each([
+    ['plain', 'in .env, and start Culvert again with npm start.'],
+    ['compose', 'in .env, and run npm run deploy.'],
+    ['chart', 'in settings of the values of the chart, and run helm upgrade.'],
+  ] as const)('names the command of Culvert as %s', (deployment, command) => {
+    const situation = { ...situationOf([losing({ expired: 1 })]), deployment }
+    expect(describeSituation(situation, CLOCK).text).toContain(`raise SPOOL_HOURS ${command}`)
+  })
+
   it('reports missing figures', () => {
     const figures = { missing: 'Figures of b are missing: timeout.' }
     const problems = findProblems({ ...none, figures })

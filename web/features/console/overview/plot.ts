@@ -142,7 +142,7 @@ function rangeOf({ data: [times] }: uPlot, { ms }: Range): [number, number] {
 }
 
 /** Returns the powers of ten around the values; `null` while there are none. */
-function decadesOf(min: number | null, max: number | null): [number, number] {
+export function decadesOf(min: number | null, max: number | null): [number, number] {
   const low = Math.floor(Math.log10(min || 1))
   return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max || 1)))]
 }

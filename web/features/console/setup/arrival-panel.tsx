@@ -13,6 +13,7 @@ import { StateMark } from '../../../ui/status-badge.tsx'
 import { headerOf } from '../env-line.ts'
 import { useEventStream } from '../live-data.tsx'
 import type { FeedEvent } from '../live-feed/feed-rows.ts'
+import { typeLabel } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { RejectionRemedy } from '../rejections/rejection-remedy.tsx'
 import { withQuery } from '../routes.ts'
@@ -138,7 +139,7 @@ function describe(arrival: Arrival, project: string, site: string | undefined): 
   const { outcome, reason, time, items, origin } = arrival.receipt
   const sender = origin ?? NO_ORIGIN
   if (arrival.state === 'elsewhere') return `${expected} The last one came from ${sender}.`
-  const types = items.map(({ type }) => type).join(', ')
+  const types = items.map(({ type }) => typeLabel(type)).join(', ')
   if (arrival.state === 'unconfirmed')
     return `An envelope of ${project} (${types}) arrived at ${formatTime(time)} from ${sender}. ${origin === undefined ? 'Type the address of your site to wait for its envelopes.' : 'Is this your site?'}`
   if (arrival.state === 'arrived')

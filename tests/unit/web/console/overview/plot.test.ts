@@ -1,7 +1,7 @@
 /** Language of the browser while uPlot is loaded. */
 
 import { describe, expect, it } from 'vitest'
-import { withKnownLanguage } from '../../../../../web/features/console/overview/plot.ts'
+import { decadesOf, withKnownLanguage } from '../../../../../web/features/console/overview/plot.ts'
 
 /** Browser whose prototype has the language, as that of `navigator` does. */
 const browserWith = (language: string): { language: string } => Object.create({ language })
@@ -26,4 +26,14 @@ describe('withKnownLanguage', () => {
     await expect(failing).rejects.toThrow('no such chunk')
     expect(browser.language).toBe('C')
   })
+})
+
+it.each([
+  [2.5, 250, [1, 1_000]],
+  [5, 10_000, [1, 10_000]],
+  [0.4, 0.4, [0.1, 1]],
+  [10, 10, [10, 100]],
+  [null, null, [1, 10]],
+])('the axis of response times from %s to %s ms has whole powers of ten', (min, max, expected) => {
+  expect(decadesOf(min, max)).toEqual(expected)
 })
