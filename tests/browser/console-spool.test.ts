@@ -206,9 +206,18 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
     await sentry.away()
     expect((await consoleSite.send(body)).outcome).toBe('spooled')
-    await find(/Pending since .+ Next attempt: (now|in \d+ \w+)\./)
+    await page.goto(`${site.url}/console/spool`)
+    await press(page.getByRole('button', { name: 'Pause all' }))
+    await press(page.getByRole('button', { name: 'Yes, pause all' }))
+    await find(/Pending since .+ Next attempt: paused\./)
     await page.getByRole('link', { name: 'Open in the spool' }).click()
     await page.getByRole('heading', { name: /^Spool entry/ }).waitFor()
+    await page.goto(`${site.url}/console/spool`)
+    await press(page.getByRole('button', { name: 'Resume all' }))
+    await press(page.getByRole('button', { name: 'Yes, resume all' }))
+    await find(
+      /Pending since .+ Next attempt: (now|in \d+ \w+|waits for Sentry; next probe (now|in \d+ \w+))\./,
+    )
 
     sentry.answer({ status: 403, body: { detail: 'event submission rejected with_reason: ProjectId' } })
     await sentry.back()

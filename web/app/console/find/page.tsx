@@ -59,6 +59,8 @@ async function Answer({ id, data }: AnswerProps) {
         settings={settings}
         hasInbox={hasInbox(snapshot)}
         sentryHost={data.settings.sentryHost}
+        spools={snapshot.spools}
+        upstreams={snapshot.upstreams}
       />
     </>
   )

@@ -2,12 +2,14 @@
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
+import type { UpstreamView } from 'contract/situation/upstreams'
+import type { SpoolStatus } from 'contract/spool'
 import type { ReactNode } from 'react'
 import { formatBytes, formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Showing } from '../../../ui/panel.tsx'
-import { In, Moment } from '../../../ui/relative-time.tsx'
+import { Moment } from '../../../ui/relative-time.tsx'
 import { OUTCOME_STATES, outcomeLabel, type State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { INBOX } from '../inbox/inbox-query.ts'
@@ -16,6 +18,7 @@ import { MEANINGS } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { FIND, withQuery } from '../routes.ts'
 import { nameReason, remedyOf } from '../spool/entry-reason.ts'
+import { NextAttempt } from '../spool/next-attempt.tsx'
 import { SpoolAction } from '../spool/spool-action.tsx'
 import { SPOOL } from '../spool/spool-query.ts'
 import { type Finding, type FindingState, type Findings, type FoundEntry, isNeverSeen } from './findings.ts'
@@ -26,6 +29,9 @@ type Context = {
   hasInbox: boolean
   /** Host of Sentry; absent in inbox mode. */
   sentryHost: string | undefined
+  /** What may hold pending envelopes back. */
+  spools: readonly SpoolStatus[]
+  upstreams: readonly UpstreamView[]
 }
 
 const MAX_SHOWN = 50
@@ -88,7 +94,7 @@ const STATES: Record<Extract<FindingState, 'pending' | 'kept' | 'lost-track'>, S
   ...{ pending: 'wait', kept: 'good', 'lost-track': 'idle' },
 }
 
-function FindingCard({ finding, settings, hasInbox, sentryHost }: Context & { finding: Finding }) {
+function FindingCard({ finding, settings, hasInbox, sentryHost, ...held }: Context & { finding: Finding }) {
   const { id, state, project, received, receipt, entry, kept } = finding
   const remedy = entry && remedyOf(entry, settings)
   const stored = [entry, kept].find((each) => each?.stored && each.state !== 'pending')
@@ -109,7 +115,7 @@ function FindingCard({ finding, settings, hasInbox, sentryHost }: Context & { fi
         <span className="min-w-0 wrap-anywhere text-quiet">{facts.filter(Boolean).join(', ')}</span>
       </div>
       <p className="mt-3 max-w-prose wrap-anywhere">
-        <Sentence finding={finding} sentryHost={sentryHost} />
+        <Sentence {...{ finding, sentryHost }} {...held} />
       </p>
       <p className="mt-1 text-quiet">
         Arrived <Moment time={received} />.
@@ -171,10 +177,13 @@ function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInb
 
 const COPY = ' A copy is kept.'
 
-function Sentence({ finding, sentryHost }: { finding: Finding; sentryHost: string | undefined }): ReactNode {
+type Held = Pick<Context, 'spools' | 'upstreams'>
+type SentenceProps = Held & Pick<Context, 'sentryHost'> & { finding: Finding }
+
+function Sentence({ finding, sentryHost, ...held }: SentenceProps): ReactNode {
   const { state, entry, kept, finalOutcome, receipt } = finding
   const acceptor = sentryHost === undefined ? 'The inbox' : 'Sentry'
-  if (entry?.state === 'pending') return <Pending entry={entry} />
+  if (entry?.state === 'pending') return <Pending entry={entry} {...held} />
   if (entry?.state === 'declined')
     return (
       <>
@@ -223,12 +232,14 @@ function Sentence({ finding, sentryHost }: { finding: Finding; sentryHost: strin
   return receipt && MEANINGS[receipt.outcome]
 }
 
-function Pending({ entry: { received, resent, due } }: { entry: FoundEntry }) {
+function Pending({ entry, spools, upstreams }: Held & { entry: FoundEntry }) {
+  const { received, resent, spool } = entry
+  const { paused } = spools.find(({ id }) => id === spool) ?? {}
   return (
     <>
       Pending since <Moment time={resent ?? received} />
       {resent !== undefined && ', when it was sent again'}. Next attempt:{' '}
-      {due === undefined ? 'now' : <In time={due} />}.
+      <NextAttempt {...{ entry, paused, upstreams }} />.
     </>
   )
 }

@@ -5,15 +5,16 @@ import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolListEntry, SpoolPage, SpoolPartition, SpoolStatus } from 'contract/spool'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Empty, Pages, Panel } from '../../../ui/panel.tsx'
-import { Ago, In } from '../../../ui/relative-time.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { WideTable } from '../../../ui/table.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
 import { NoReplica } from '../notices.tsx'
 import { readOffset, withQuery } from '../routes.ts'
 import { ActionToast } from '../shell/toasts.tsx'
+import { NextAttempt } from './next-attempt.tsx'
 import { SpoolAction } from './spool-action.tsx'
-import { holdOf, listProjects, type SpoolProject } from './spool-projects.ts'
+import { listProjects, type SpoolProject } from './spool-projects.ts'
 import { nextPath, SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
@@ -256,23 +257,12 @@ function Entries({ spool, upstreams, entries }: RowsProps) {
       categoryLabel(entry.category),
       formatBytes(entry.bytes),
       entry.attempts,
-      <NextAttempt key="next" {...{ entry, spool, upstreams }} />,
+      entry.leased ? (
+        'in progress'
+      ) : (
+        <NextAttempt key="next" {...{ entry, upstreams }} paused={spool.paused} />
+      ),
     ],
   }))
   return <WideTable area="Pending envelopes" label="Spool entries" columns={COLUMNS} rows={rows} />
-}
-
-type NextProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entry: SpoolListEntry }
-
-function NextAttempt({ entry: { leased, due, project }, spool: { paused = [] }, upstreams }: NextProps) {
-  if (leased) return 'in progress'
-  const hold = holdOf(project, paused, upstreams)
-  if (hold === 'paused') return hold
-  if (hold)
-    return (
-      <>
-        waits for Sentry; next probe <In time={hold.nextProbe} />
-      </>
-    )
-  return due === undefined ? 'now' : <In time={due} />
 }
