@@ -233,6 +233,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
     'shows times in the time zone of the browser, in %s',
     async (timeZone, { consoleSite }) => {
       await using visitor = await consoleSite.operator('', { timezoneId: timeZone })
+      await visitor.page.locator('summary', { hasText: 'Recent changes' }).click()
       const time = visitor.page.getByRole('list', { name: 'Changes, newest first' }).locator('time').first()
       const shown = async () => ({
         text: await time.textContent(),
