@@ -1,5 +1,5 @@
 // Next.js, for development: routes /monitoring to a tunnel on this machine. Rewrites cannot remove cookies or set the client address, so use a
-// proxy in production. A proxy.ts or middleware.ts with a catch-all matcher has to exclude /monitoring. docs/proxies.md explains both.
+// proxy in production. A proxy.ts or middleware.ts with a catch-all matcher has to exclude /monitoring. docs/install.md shows such a matcher.
 
 import type { NextConfig } from 'next'
 

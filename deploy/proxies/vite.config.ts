@@ -1,4 +1,4 @@
-// Vite's development server: routes /monitoring to a tunnel on this machine. Copy the entry of server.proxy. docs/proxies.md explains it.
+// Vite's development server: routes /monitoring to a tunnel on this machine. Copy the entry of server.proxy. docs/proxies.md lists what a proxy has to do.
 
 import { defineConfig } from 'vite'
 
