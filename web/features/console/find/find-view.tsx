@@ -14,7 +14,7 @@ import { OUTCOME_STATES, outcomeLabel, type State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { INBOX } from '../inbox/inbox-query.ts'
 import { Notice } from '../notices.tsx'
-import { MEANINGS } from '../outcomes.ts'
+import { MEANINGS, typeLabel } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { FIND, withQuery } from '../routes.ts'
 import { nameReason, remedyOf } from '../spool/entry-reason.ts'
@@ -101,7 +101,7 @@ function FindingCard({ finding, settings, hasInbox, sentryHost, ...held }: Conte
   const bytes = receipt?.bytes ?? (entry ?? kept)?.bytes
   const facts = [
     receipt
-      ? receipt.items.map(({ type }) => type).join(', ')
+      ? receipt.items.map(({ type }) => typeLabel(type)).join(', ')
       : categoryLabel((entry ?? kept)?.category ?? 'none'),
     bytes !== undefined && formatBytes(bytes),
     project !== undefined && `project ${project}`,
