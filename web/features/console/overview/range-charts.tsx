@@ -8,6 +8,7 @@ import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { TimeZone } from '../../../ui/relative-time.tsx'
 import { outcomeLabel } from '../../../ui/states.ts'
+import { Chart } from '../figures/chart.tsx'
 import {
   percentilesOf,
   type RangeFigures,
@@ -16,11 +17,10 @@ import {
   spansOf,
   sumByName,
 } from '../figures/figure-sums.ts'
+import type { Line } from '../figures/plot.ts'
 import { RANGES, type Range, RECENT } from '../figures/range.ts'
 import { OUTCOMES } from '../outcomes.ts'
 import { CONSOLE } from '../routes.ts'
-import { Chart } from './chart.tsx'
-import type { Line } from './plot.ts'
 
 type RangeProps = {
   range: Range

@@ -1,7 +1,7 @@
 /** Loads uPlot, and makes the options of its plots. */
 
 import type uPlot from 'uplot'
-import { formatTimeTick, type Range } from '../figures/range.ts'
+import { formatTimeTick, type Range } from './range.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
 type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'

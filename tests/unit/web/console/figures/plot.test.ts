@@ -1,7 +1,7 @@
 /** Language of the browser while uPlot is loaded. */
 
 import { describe, expect, it } from 'vitest'
-import { decadesOf, withKnownLanguage } from '../../../../../web/features/console/overview/plot.ts'
+import { decadesOf, withKnownLanguage } from '../../../../../web/features/console/figures/plot.ts'
 
 /** Browser whose prototype has the language, as that of `navigator` does. */
 const browserWith = (language: string): { language: string } => Object.create({ language })

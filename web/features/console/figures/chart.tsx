@@ -5,9 +5,9 @@ import 'uplot/dist/uPlot.min.css'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import type uPlot from 'uplot'
 import { Table } from '../../../ui/table.tsx'
-import type { Span } from '../figures/figure-sums.ts'
-import { feedOf, formatPosition, type Range } from '../figures/range.ts'
+import type { Span } from './figure-sums.ts'
 import { type Line, loadPlotLibrary, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
+import { feedOf, formatPosition, type Range } from './range.ts'
 
 type Props = {
   title: string
