@@ -19,6 +19,8 @@ export type InboxSummary = {
   title: string
   /** Place of an error: its function and file, or its transaction. */
   culprit: string
+  /** Browser of an event, with its version. */
+  browser: string
   is_error: boolean
   release: string
   environment: string

@@ -63,6 +63,7 @@ describe('web', () => {
         ...{
           title: '<'.repeat(300),
           culprit: '"'.repeat(200),
+          browser: '',
           is_error: true,
           release: '"'.repeat(200),
           environment: '&'.repeat(64),

@@ -40,7 +40,15 @@ describe('For replicas that share a spool and an inbox, the console', () => {
       const id = `e${n}`
       const newest: InboxEntry = {
         ...{ id, time: n, event_id: null, bytes: 100, types: ['event'], group: id, kind: 'error' },
-        ...{ title: `error ${id}`, culprit: '', is_error: true, release: '', environment: '', replay: '' },
+        ...{
+          title: `error ${id}`,
+          culprit: '',
+          browser: '',
+          is_error: true,
+          release: '',
+          environment: '',
+          replay: '',
+        },
         ...{ segment: null, raised: null },
       }
       return { envelopes: 2, users: 0, first: 0, newest }

@@ -25,7 +25,7 @@ describe('The inbox of a tunnel', () => {
         envelopeOf({ dsn: INBOX_DSN, event_id: `${n}`.repeat(32) }, [
           errorOf(`basket ${n}`, {
             ...{ release: `shop@${n}`, environment: n === 3 ? 'test' : 'production', user: { id: n % 2 } },
-            request: { url: `https://shop.example/Käse/${n}` },
+            request: { url: `https://shop.example/Käse/${n}`, headers: { 'User-Agent': `Firefox/14${n}.0` } },
           }),
         ]),
       ),
@@ -70,11 +70,17 @@ describe('The inbox of a tunnel', () => {
       { envelopes: 3, users: 2, first: all.entries.at(-1)?.time, newest: all.entries[0] },
     ])
     expect(found[0]?.newest).toMatchObject({
-      ...{ kind: 'error', title: 'RangeError: basket 3', is_error: true },
+      ...{ kind: 'error', title: 'RangeError: basket 3', is_error: true, browser: 'Firefox 143' },
       ...{ release: 'shop@3', environment: 'test' },
     })
     const { entries } = await list(`group=${found[0]?.newest.group}`)
     expect(entries).toEqual(all.entries)
+  })
+
+  it('selects the envelope with an ID, and none whose ID begins with it', async () => {
+    const [first] = (await list('search=basket')).entries
+    expect((await list(`id=${first?.id}`)).entries).toEqual([first])
+    expect((await list(`id=${first?.id.slice(0, -1)}`)).entries).toEqual([])
   })
 
   it('counts a group over time when spans are asked for', async () => {
@@ -84,7 +90,7 @@ describe('The inbox of a tunnel', () => {
     expect(await countsOf(`from=${from}&step=60000&steps=3`)).toEqual([3, 0, 0])
     expect(await countsOf(`from=${from - 60_000}&step=60000&steps=3`)).toEqual([0, 3, 0])
     expect(await countsOf(`from=${from + 60_000}&step=60000&steps=1`)).toEqual([0])
-    expect((await groups(`search=basket%201&from=${from}&step=60000&steps=1`)).groups[0]?.counts).toEqual([1])
+    expect((await groups(`search=shop%401&from=${from}&step=60000&steps=1`)).groups[0]?.counts).toEqual([1])
     expect(await countsOf('')).toBeUndefined()
     expect((await tunnel.admin(`/inbox/groups?from=${from}`)).status).toBe(400)
     expect((await tunnel.admin(`/inbox/groups?from=${from}&step=1&steps=201`)).status).toBe(400)

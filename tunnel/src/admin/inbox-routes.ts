@@ -9,7 +9,18 @@ import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
-const PAGE_QUERY = ['limit', 'after', 'type', 'hidden', 'group', 'release', 'environment', 'replay', 'search']
+const PAGE_QUERY = [
+  'limit',
+  'after',
+  'id',
+  'type',
+  'hidden',
+  'group',
+  'release',
+  'environment',
+  'replay',
+  'search',
+]
 const MAX_STEPS = 200
 const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB

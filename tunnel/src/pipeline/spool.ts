@@ -181,6 +181,8 @@ export type Entries = {
 
 /** Selection of kept entries; absent members select all. */
 export type InboxQuery = {
+  /** Receipt. */
+  id?: string | undefined
   /** Item type. */
   type?: string | undefined
   /** Without `type`: an item type; selects envelopes with an item of another one. */

@@ -10,6 +10,7 @@ import {
 } from 'contract/inbox-title'
 import { type Json, list, object, scalarText as text } from 'contract/json'
 import { Rejection } from 'contract/rejections'
+import { browserOf } from 'contract/user-agent'
 import { type Group, groupId, groupOf, groupOfAttachment, patternOf } from '../envelope/grouping.ts'
 import { maxValues } from '../envelope/header-parser.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from '../envelope/headers.ts'
@@ -26,6 +27,8 @@ export type Summary = {
   title: string
   /** Place of an error. Absent in entries of earlier releases. */
   culprit?: string
+  /** Browser of an event. Absent in entries of earlier releases. */
+  browser?: string
   isError: boolean
   release: string
   environment: string
@@ -136,6 +139,7 @@ function summaryOf(
     title: cut(title || kind, LENGTH.title),
     kind: cut(kind),
     culprit: cut(group?.culprit || (isError ? text(json.transaction) : ''), LENGTH.name),
+    browser: cut(browserOf(json)),
     replay: cut(replayOf(json), LENGTH.id),
   }
   const labels = [ids.receipt, ids.eventId ?? '', text(json.event_id), traceOf(json)]

@@ -34,7 +34,8 @@ export const SUMMARIES_TABLE = `CREATE TABLE IF NOT EXISTS summaries (
   user TEXT NOT NULL,
   types TEXT NOT NULL,
   search TEXT NOT NULL,
-  culprit TEXT NOT NULL DEFAULT ''
+  culprit TEXT NOT NULL DEFAULT '',
+  browser TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX IF NOT EXISTS summaries_receipt ON summaries (receipt);
 CREATE INDEX IF NOT EXISTS summaries_release ON summaries (release);
@@ -43,10 +44,11 @@ CREATE INDEX IF NOT EXISTS summaries_environment ON summaries (environment)`
 /** Columns that a file of an earlier release lacks. */
 export const ADDED_COLUMNS: readonly { name: string; definition: string }[] = [
   { name: 'culprit', definition: "TEXT NOT NULL DEFAULT ''" },
+  { name: 'browser', definition: "TEXT NOT NULL DEFAULT ''" },
 ]
 
 const COLUMNS = `id, receipt, received, event_id, size, group_id, kind, title, is_error, release, environment, replay, segment, raised,
-  user, types, search, culprit`
+  user, types, search, culprit, browser`
 
 /** Runs in a transaction of its caller. */
 export class Summaries {
@@ -59,11 +61,11 @@ export class Summaries {
   /** Adds the summary of the kept entry `id`. One from NATS may have more or fewer members, of another release. */
   add(id: number | bigint, { receipt, received, eventId, bytes }: Summarised, summary: Summary): void {
     const { group, isError, kind, title, release, environment, replay, segment, raised } = summary
-    const { user, types, search, culprit } = summary
+    const { user, types, search, culprit, browser } = summary
     this.#statements.insert.run({
       ...{ id, receipt, received, event_id: eventId ?? null, size: bytes, group_id: group },
       ...{ kind, title, is_error: Number(isError), release, environment, replay, segment, raised },
-      ...{ user, types, search, culprit: culprit ?? '' },
+      ...{ user, types, search, culprit: culprit ?? '', browser: browser ?? '' },
     })
   }
 
@@ -142,7 +144,7 @@ const WORDS = Array.from(
 )
 
 function prepare(db: DatabaseSync) {
-  const equal = ['group_id', 'release', 'environment', 'replay'].map(
+  const equal = ['receipt', 'group_id', 'release', 'environment', 'replay'].map(
     (column) => `(:${column} IS NULL OR s.${column} = :${column})`,
   )
   const types = ['(:type IS NULL OR instr(s.types, :type) > 0)', `(:hidden IS NULL OR ${OTHERS})`]
@@ -181,11 +183,12 @@ function prepare(db: DatabaseSync) {
   }
 }
 
-function parametersOf({ type, hidden, group, release, environment, replay, search = '' }: InboxQuery) {
+function parametersOf({ id, type, hidden, group, release, environment, replay, search = '' }: InboxQuery) {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   return {
     type: type === undefined ? null : JSON.stringify(type),
     hidden: type === undefined && hidden !== undefined ? JSON.stringify(hidden) : null,
+    receipt: id ?? null,
     group_id: group ?? null,
     release: release ?? null,
     environment: environment ?? null,
@@ -216,6 +219,7 @@ function readEntry(row: Row): InboxEntry {
     kind: String(row.kind),
     title: String(row.title),
     culprit: String(row.culprit),
+    browser: String(row.browser),
     is_error: row.is_error === 1,
     release: String(row.release),
     environment: String(row.environment),

@@ -19,6 +19,7 @@ const entry = (id: string, more: Partial<InboxEntry>): InboxEntry => ({
   ...{ id, time: 0, event_id: null, bytes: 1, types: [], group: id, kind: 'replay', title: id },
   ...{
     culprit: '',
+    browser: '',
     is_error: false,
     release: '',
     environment: '',
