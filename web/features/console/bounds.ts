@@ -43,6 +43,8 @@ export const ROWS = {
   exceptions: 20,
   frames: 100,
   contextLines: 3,
+  /** Variables of a frame. */
+  variables: 20,
   breadcrumbs: 100,
   facts: 100,
   contexts: 50,

@@ -1,5 +1,7 @@
 /** View model of an event, with every list and text bounded. */
 
+import { type Json, object } from 'contract/json'
+import { browserOf, systemOf } from 'contract/user-agent'
 import { firstEntries, formatJson, formatJsonLine } from '../../../lib/format-json.ts'
 import { type Budget, type Listed, ROWS, TEXT } from '../bounds.ts'
 import {
@@ -26,6 +28,7 @@ export type ShownFrame = {
   place: string
   isOwn: boolean
   code: { before: string[]; line: string; after: string[] } | undefined
+  variables: Listed<Fact>
 }
 
 export type ShownException = {
@@ -62,7 +65,7 @@ export function modelEvent(json: unknown, event: SentryEvent, budget: Budget): E
     id: budget.optional(id, TEXT.name),
     time,
     feedback: feedback && cutFeedback(feedback, budget),
-    facts: budget.rows(factsOf(event), ROWS.facts, factIn(budget)).shown,
+    facts: budget.rows(factsOf(event, object(json)), ROWS.facts, factIn(budget)).shown,
     exceptions: budget.rows(
       event.exception.toReversed(),
       ROWS.exceptions,
@@ -125,6 +128,14 @@ function factIn(budget: Budget) {
   ]
 }
 
+/** Formats a variable, whose value may be a large object. */
+function variableIn(budget: Budget) {
+  return ([name, value]: [name: string, value: unknown]): Fact => [
+    budget.text(name, TEXT.name),
+    budget.text(formatJsonLine(value, TEXT.name), TEXT.name),
+  ]
+}
+
 function firstOf(record: Record<string, unknown> | undefined): [name: string, value: unknown][] {
   return record ? firstEntries(record, ROWS.facts) : []
 }
@@ -155,7 +166,7 @@ function exceptionIn(budget: Budget, ownOrigin: string | undefined) {
 /** Leaves the page's own origin out: every frame of the site's own scripts would repeat it. */
 function frameIn(budget: Budget, ownOrigin: string | undefined) {
   return (frame: Frame): ShownFrame => {
-    const { filename, abs_path: path, function: name, lineno, colno, context_line: line } = frame
+    const { filename, abs_path: path, function: name, lineno, colno, context_line: line, vars } = frame
     const file = filename || path || 'unknown'
     const isOwnFile = ownOrigin !== undefined && file.startsWith(ownOrigin)
     const place = budget.text(isOwnFile ? file.slice(ownOrigin.length - 1) : file, TEXT.path)
@@ -172,6 +183,7 @@ function frameIn(budget: Budget, ownOrigin: string | undefined) {
               line: code(line),
               after: frame.post_context.slice(0, ROWS.contextLines).map(code),
             },
+      variables: budget.rows(firstOf(vars), ROWS.variables, variableIn(budget), countOf(vars)),
     }
   }
 }
@@ -195,7 +207,7 @@ function wholeOf({ contexts, transaction, start_timestamp, timestamp }: SentryEv
   }
 }
 
-function factsOf(event: SentryEvent): Fact[] {
+function factsOf(event: SentryEvent, json: Json): Fact[] {
   const { level, environment, release, platform, transaction, request, sdk, event_id: id } = event
   const facts: [string, string | undefined][] = [
     ['Level', level],
@@ -203,6 +215,8 @@ function factsOf(event: SentryEvent): Fact[] {
     ['Transaction', transaction],
     ['Environment', environment],
     ['Release', release],
+    ['Browser', browserOf(json) || undefined],
+    ['System', systemOf(json) || undefined],
     ['Platform', platform],
     ['SDK', sdk && `${sdk.name ?? ''} ${sdk.version ?? ''}`],
     [EVENT_ID, id],
@@ -269,7 +283,21 @@ function describe(kind: BreadcrumbKind, { message, data = {} }: Omit<Breadcrumb,
     return from === undefined ? formatValue(to) : `${formatValue(from)} → ${formatValue(to)}`
   if (kind === 'console' && Array.isArray(args) && typeof args[0] === 'string' && args[0].includes('%c'))
     return formatLog(args)
+  if ((kind === 'click' || kind === 'input') && message !== undefined) return shortenClasses(message)
   return message ?? (Object.keys(data).length > 0 ? formatJsonLine(data, TEXT.line) : '')
+}
+
+const MAX_CLASSES = 2
+const ELEMENT = /^([^.]*)\.(.*?)((?:\[[\w-]+="[^"]*"\])*)$/s
+
+/** Leaves out all but the first classes of each element of a selector, such as `div.a.b.c > button.d[type="submit"]`. */
+function shortenClasses(selector: string): string {
+  const elements = selector.split(' > ').map((element) => {
+    const [, name = '', classes = '', attributes = ''] = ELEMENT.exec(element) ?? []
+    const all = classes.split('.')
+    return all.length > MAX_CLASSES ? `${name}.${all.slice(0, MAX_CLASSES).join('.')}…${attributes}` : element
+  })
+  return elements.join(' > ')
 }
 
 /** Formats the arguments of `console.log` as a browser does, without the styles of `%c` (Console Standard, formatter). */

@@ -20,11 +20,14 @@ import {
 
 type Props = {
   event: EventModel
+  attachments?: ReactNode
+  /** Other envelopes with the same error. */
+  occurrences?: ReactNode
   /** Other items of the envelope. */
   children?: ReactNode
 }
 
-export function EventView({ event, children }: Props) {
+export function EventView({ event, attachments, occurrences, children }: Props) {
   const { id, time, feedback, exceptions, spans, breadcrumbs, facts, tags, user, contexts } = event
   return (
     <div className="grid grid-cols-1 gap-4 desk:grid-cols-[minmax(0,5fr)_minmax(0,3fr)] desk:items-start">
@@ -35,6 +38,8 @@ export function EventView({ event, children }: Props) {
           <ExceptionPanel key={index} exception={exception} />
         ))}
         <Showing {...exceptions} of="exceptions" />
+        {attachments}
+        {occurrences}
         {spans && <Waterfall spans={spans} />}
         {breadcrumbs.total > 0 && <Breadcrumbs crumbs={breadcrumbs} end={time} />}
         {children}
@@ -194,7 +199,7 @@ function formatStack({ type, value, frames }: ShownException): string {
 }
 
 /** The lines before are in an element: HTML drops a line break at the start of `pre`, as from an empty line. */
-function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
+function FrameLine({ frame: { name, place, code, variables } }: { frame: ShownFrame }) {
   return (
     <li className="min-w-0 text-note">
       <code className="font-semibold wrap-anywhere">{name}</code> <span className="text-quiet">in</span>{' '}
@@ -205,6 +210,12 @@ function FrameLine({ frame: { name, place, code } }: { frame: ShownFrame }) {
           <strong className="block">{code.line}</strong>
           {code.after.join('\n')}
         </Preformatted>
+      )}
+      {variables.total > 0 && (
+        <details>
+          <summary className="min-h-7 text-quiet">{formatQuantity(variables.total, 'variable')}</summary>
+          <Facts facts={variables} of="variables" />
+        </details>
       )}
     </li>
   )

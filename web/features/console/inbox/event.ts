@@ -63,6 +63,7 @@ const frame = z.object({
   context_line: optionalText,
   pre_context: listOf(text, ROWS.contextLines),
   post_context: listOf(text), // the first ones are shown
+  vars: optionalRecord,
 })
 
 function withFrameCount(given: unknown): unknown {

@@ -11,6 +11,14 @@ const shown = (crumb: object) =>
 describe('breadcrumbIn', () => {
   it.each([
     [{ category: 'ui.click', message: 'button#pay' }, 'Click', 'button#pay'],
+    [
+      {
+        category: 'ui.click',
+        message: 'div#a.b.c.py-1.5 > a.x.y > button.d.hover:e.w-[2rem][type="submit"]',
+      },
+      'Click',
+      'div#a.b.c… > a.x.y > button.d.hover:e…[type="submit"]',
+    ],
     [{ category: 'ui.input', message: 'input#name' }, 'Input', 'input#name'],
     [{ category: 'navigation', data: { from: '/a', to: '/b' } }, 'Navigation', '/a → /b'],
     [{ category: 'fetch', data: { method: 'GET', url: '/api', status_code: 500 } }, 'HTTP', 'GET /api 500'],

@@ -46,3 +46,24 @@ it('shows the position of a frame whose file name is empty', () => {
     'unknown:370:30',
   ])
 })
+
+it('shows at most 20 variables of a frame, each as short JSON, and their number', () => {
+  const vars = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`v${n}`, { text: 'x'.repeat(900) }]))
+  const stacktrace = { frames: [{ function: 'pay', vars }, { function: 'sum' }] }
+  const frames = modelOf({ exception: { values: [{ stacktrace }] } })?.exceptions.shown[0]?.frames.shown
+  expect(frames?.map(({ variables }) => [variables.shown.length, variables.total])).toEqual([
+    [0, 0],
+    [20, 30],
+  ])
+  expect(frames?.[1]?.variables.shown[0]?.[1]).toMatch(/^\{"text":"x{100,}.*…$/)
+})
+
+it('names browser and system by the User-Agent of the request', () => {
+  const facts = modelOf({ request: { headers: { 'User-Agent': 'Firefox/140.0 Linux' } } })?.facts
+  expect(facts).toEqual(
+    expect.arrayContaining([
+      ['Browser', 'Firefox 140'],
+      ['System', 'Linux'],
+    ]),
+  )
+})
