@@ -1,7 +1,8 @@
 /** Inbox of a site without a Sentry in Chromium: its envelopes of every kind. */
 
+import { randomUUID } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { untilListed } from '../support/browser/console.ts'
+import { clickListed, untilHydrated, untilListed } from '../support/browser/console.ts'
 import { it as base } from '../support/browser/fixtures.ts'
 import { envelopeOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
@@ -62,7 +63,97 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     expect(await issue.count()).toBe(0)
   })
 
-  const eventOf = (dsn: string, event: { event_id: string; exception: object }) =>
+  it('shows an issue with its occurrences, and leads to older ones and back to its row', async ({
+    consoleSite,
+  }) => {
+    for (const n of [1, 2, 3]) {
+      const exception = {
+        values: [
+          {
+            type: 'SyntaxError',
+            value: 'bad price',
+            stacktrace: { frames: [{ function: 'readPrice', vars: { n } }] },
+          },
+        ],
+      }
+      const request = { headers: { 'User-Agent': `Firefox/14${n}.0` } }
+      await consoleSite.send(eventOf(consoleSite.dsn, { event_id: `${n}`.repeat(32), exception, request }))
+    }
+    await using visitor = await consoleSite.operator('/inbox?type=event&search=price')
+    const { page } = visitor
+    const issue = page.getByRole('link', { name: /SyntaxError: bad price/ })
+    await clickListed(issue)
+    await page.getByRole('heading', { level: 1, name: /bad price/ }).waitFor()
+    const stack = await page.getByRole('list', { name: /^Stack trace/ }).boundingBox()
+    const chart = await page.getByRole('figure').boundingBox()
+    expect(stack?.y).toBeLessThan(chart?.y ?? 0)
+    const browsers = page.getByRole('table', { name: 'Envelopes by browser' }).getByRole('row')
+    expect(await browsers.allInnerTexts()).toHaveLength(4)
+    const pages = page.getByRole('navigation', { name: 'Envelopes of this group' })
+    await pages.getByText('1 of 3').waitFor()
+    await pages.getByRole('link', { name: 'Older' }).click()
+    await pages.getByText('2 of 3').waitFor()
+    await untilHydrated(page.getByRole('button', { name: 'Sign out' }))
+    await page.keyboard.press('j')
+    await pages.getByText('3 of 3').waitFor()
+    expect(await pages.getByRole('link', { name: 'Older' }).count()).toBe(0)
+    await untilHydrated(page.getByRole('button', { name: 'Sign out' }))
+    await page.keyboard.press('k')
+    await pages.getByText('2 of 3').waitFor()
+    await page.getByRole('link', { name: 'Back to the inbox' }).click()
+    await page.waitForURL('**/inbox?type=event&search=price#*')
+    await page.locator('li:target').filter({ hasText: 'bad price' }).waitFor()
+  })
+
+  it('moves the focus along the rows by j and k, and not while one types', async ({ consoleSite }) => {
+    for (const value of ['one', 'two'])
+      await consoleSite.send(
+        eventOf(consoleSite.dsn, {
+          event_id: randomUUID().replaceAll('-', ''),
+          exception: { values: [{ type: 'Row', value }] },
+        }),
+      )
+    await using visitor = await consoleSite.operator('/inbox?type=event&search=row')
+    const { page } = visitor
+    const rows = page.getByRole('list', { name: 'Groups, last updated first' }).getByRole('link')
+    await untilListed(rows)
+    await expect.poll(() => rows.count()).toBe(2)
+    await untilHydrated(page.getByRole('button', { name: 'Sign out' }))
+    const focused = () => rows.evaluateAll((all) => all.findIndex((each) => each.matches(':focus')))
+    await page.keyboard.press('j')
+    expect(await focused()).toBe(0)
+    await page.keyboard.press('j')
+    expect(await focused()).toBe(1)
+    await page.keyboard.press('k')
+    expect(await focused()).toBe(0)
+    const search = page.getByRole('searchbox')
+    await search.fill('')
+    await search.press('j')
+    expect([await search.inputValue(), await focused()]).toEqual(['j', -1])
+  })
+
+  it('shows the screenshot of a feedback before its breadcrumbs', async ({ consoleSite }) => {
+    const event_id = 'e'.repeat(32)
+    const feedback = {
+      event_id,
+      contexts: { feedback: { message: 'no button' } },
+      breadcrumbs: [{ message: 'looked' }],
+    }
+    await consoleSite.send(
+      envelopeOf({ dsn: consoleSite.dsn, event_id }, [
+        { header: { type: 'feedback' }, payload: JSON.stringify(feedback) },
+        { header: { type: 'attachment', length: 1, filename: 'shot.png' }, payload: 'x' },
+      ]),
+    )
+    await using visitor = await consoleSite.operator('/inbox?type=feedback&search=button')
+    const { page } = visitor
+    await clickListed(page.getByRole('link', { name: /no button/ }))
+    const shot = await page.getByRole('region', { name: 'Attachments' }).boundingBox()
+    const crumbs = await page.getByRole('region', { name: 'Breadcrumbs' }).boundingBox()
+    expect(shot?.y).toBeLessThan(crumbs?.y ?? 0)
+  })
+
+  const eventOf = (dsn: string, event: { event_id: string; exception: object; request?: object }) =>
     envelopeOf({ dsn, event_id: event.event_id }, [
       { header: { type: 'event' }, payload: JSON.stringify(event) },
     ])

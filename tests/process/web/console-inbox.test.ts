@@ -117,7 +117,7 @@ describe('The inbox of the console', () => {
     await until(async () => {
       const list = await get(`${web.url}/console/inbox?type=all`, cookie)
       expect(list.status).toBe(200)
-      id = /href="\/console\/inbox\/([^"?]+)"/.exec(await list.text())?.[1]
+      id = /href="\/console\/inbox\/([^"?]+)["?]/.exec(await list.text())?.[1]
       return id !== undefined
     })
     return id ?? ''

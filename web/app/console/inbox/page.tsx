@@ -4,7 +4,7 @@ import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { InboxList, NoInboxReason } from '../../../features/console/inbox/inbox-list.tsx'
-import { INBOX, lastDay, readInboxQuery } from '../../../features/console/inbox/inbox-query.ts'
+import { DAY, INBOX, readInboxQuery, stepsUntil } from '../../../features/console/inbox/inbox-query.ts'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
 import { ActionToast } from '../../../features/console/shell/toasts.tsx'
 
@@ -19,7 +19,7 @@ export default async function InboxPage({ searchParams }: Props) {
   const query = readInboxQuery(given)
   const isOneGroup = query.group !== undefined
   const [groups, entries] = await Promise.all([
-    data.inbox.groups(query, isOneGroup ? undefined : after, lastDay(Date.now())),
+    data.inbox.groups(query, isOneGroup ? undefined : after, stepsUntil(Date.now(), DAY)),
     isOneGroup ? data.inbox.entries(query, after) : undefined,
   ])
   return (
@@ -27,7 +27,7 @@ export default async function InboxPage({ searchParams }: Props) {
       <AutoRefresh />
       {given.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
       {groups.groups ? (
-        <InboxList {...{ query, groups, entries }} isFirstPage={!after} isLabOn={data.settings.lab} />
+        <InboxList {...{ query, groups, entries, after }} isLabOn={data.settings.lab} />
       ) : (
         <NoInboxReason {...groups} isFirstPage={!after} />
       )}

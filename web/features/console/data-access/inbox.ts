@@ -2,12 +2,15 @@
 
 import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
+import { WEEK } from '../figures/range.ts'
 import type { EntriesPage, GroupsPage, NoInbox } from '../inbox/inbox-list.tsx'
-import type { InboxQuery, Steps } from '../inbox/inbox-query.ts'
+import { type InboxQuery, type Steps, stepsUntil } from '../inbox/inbox-query.ts'
+import type { Issue } from '../inbox/issue.tsx'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
 import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
 
 const PAGE = 50
+const ISSUE_ENTRIES = 200
 const REPLAY_ENTRIES = 200 // 16 min of segments, which the admin port returns at once
 const DELETE_TIMEOUT_MS = 10_000
 
@@ -49,10 +52,25 @@ export class InboxData {
   }
 
   /** Returns a page of envelopes, newest first. */
-  async entries(query: InboxQuery, after?: string, limit = PAGE): Promise<EntriesPage> {
+  async entries(query: DataQuery, after?: string, limit = PAGE): Promise<EntriesPage> {
     const { results: pages, failed } = await this.#pages<InboxPage>('/inbox', { query, after, limit })
     const byId = new Map(pages.flatMap(({ page }) => page.entries).map((entry) => [entry.id, entry]))
     return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages), failed }
+  }
+
+  /** Returns the group of an envelope with its newest ones; `undefined` if no replica lists the envelope. */
+  async issue(id: string, now: number): Promise<Issue | undefined> {
+    const { entries } = await this.entries({ id })
+    const [entry] = entries
+    if (!entry) return undefined
+    const query = { group: entry.group }
+    const steps = stepsUntil(now, WEEK)
+    const [{ groups }, newest] = await Promise.all([
+      this.groups(query, undefined, steps),
+      this.entries(query, undefined, ISSUE_ENTRIES),
+    ])
+    const group = groups?.[0]
+    return group && { entry, group, entries: newest.entries, from: Number(steps.from), now }
   }
 
   /** Returns the newest segments and errors of a replay. */
@@ -90,7 +108,8 @@ export class InboxData {
     const { query, after, limit = PAGE } = request
     const positions = after === undefined ? undefined : new URLSearchParams(after)
     const { type = 'all', ...others } = query
-    const isOpen = type === 'all' && query.group === undefined && query.replay === undefined
+    const isOpen =
+      type === 'all' && query.id === undefined && query.group === undefined && query.replay === undefined
     const pathFor = (origin: string) => {
       const position = positions?.get(origin)
       if (positions && !position) return undefined
@@ -110,7 +129,9 @@ export class InboxData {
   }
 }
 
-type PageRequest = { query: InboxQuery & Partial<Steps>; after: string | undefined; limit?: number }
+type DataQuery = InboxQuery & { id?: string }
+
+type PageRequest = { query: DataQuery & Partial<Steps>; after: string | undefined; limit?: number }
 
 type FromReplica<T> = { origin: string; page: T }
 

@@ -7,25 +7,37 @@ import { ConfirmButton } from '../../../ui/confirm-button.tsx'
 import { Pages, Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Exactly } from '../../../ui/relative-time.tsx'
 import { type Listed, ROWS } from '../bounds.ts'
-import { withQuery } from '../routes.ts'
+import { type Query, withQuery } from '../routes.ts'
 import type { EnvelopeModel, ShownItem } from './envelope-model.ts'
 import type { LogLine, Metric } from './event.ts'
 import { EventView, ViolationPanel, Waterfall } from './event-view.tsx'
 import { INBOX } from './inbox-query.ts'
+import { type Issue, IssuePanel, Neighbours } from './issue.tsx'
 import type { Replay } from './replay/replay.ts'
 import { ReplayPanel } from './replay/replay-panel.tsx'
 
 /** `from`: offset of the first item that is shown unmodified. */
-type Props = { id: string; model: EnvelopeModel; from: number }
+type Props = {
+  id: string
+  model: EnvelopeModel
+  from: number
+  /** Query of the list that the envelope was opened from. */
+  list: Query
+}
 
-/** `replay` is the one that the envelope names. */
-type ViewProps = Props & { replay: Replay | undefined }
+/** `replay` is the one that the envelope names. `issue` is absent while no replica lists the envelope. */
+type ViewProps = Props & { replay: Replay | undefined; issue: Issue | undefined }
 
-export function EnvelopeView({ id, model, from, replay }: ViewProps) {
+export function EnvelopeView({ id, model, from, list, replay, issue }: ViewProps) {
   const [event] = model.events
+  const row = list.group === undefined ? issue?.entry.group : id
+  const back = `${withQuery(INBOX, list)}${row === undefined ? '' : `#${row}`}`
+  const attachments = <Attachments id={id} items={model.attachments} />
+  const items = <Items {...{ id, model, from, list }} />
   return (
     <div className="grid grid-cols-1 gap-4">
-      <Actions id={id} bytes={model.bytes} />
+      <Actions id={id} bytes={model.bytes} back={back} />
+      {issue && <Neighbours issue={issue} list={list} />}
       {model.isShort && <LeftOut model={model} />}
       {model.mapProblem && (
         <p role="note" className="text-note text-quiet">
@@ -34,20 +46,27 @@ export function EnvelopeView({ id, model, from, replay }: ViewProps) {
       )}
       {replay && <ReplayPanel id={id} replay={replay} event={event} />}
       {event ? (
-        <EventView event={event}>
-          <Items id={id} model={model} from={from} />
+        <EventView
+          event={event}
+          attachments={attachments}
+          occurrences={issue?.entry.types.includes('event') && <IssuePanel issue={issue} />}
+        >
+          {items}
         </EventView>
       ) : (
-        <Items id={id} model={model} from={from} />
+        <>
+          {attachments}
+          {items}
+        </>
       )}
     </div>
   )
 }
 
-function Actions({ id, bytes }: { id: string; bytes: number }) {
+function Actions({ id, bytes, back }: { id: string; bytes: number; back: string }) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-3 text-note">
-      <a href={INBOX} className="link-block">
+      <a href={back} className="link-block">
         Back to the inbox
       </a>
       <span className="text-quiet">
@@ -72,9 +91,9 @@ function Actions({ id, bytes }: { id: string; bytes: number }) {
   )
 }
 
-/** Everything except the first event. */
-function Items({ id, model, from }: Props) {
-  const { events, violations, spans, logs, metrics, attachments, header, items } = model
+/** Everything except the first event and the attachments. */
+function Items({ id, model, from, list }: Props) {
+  const { events, violations, spans, logs, metrics, header, items } = model
   return (
     <>
       {events.slice(1).map((event, index) => (
@@ -88,12 +107,11 @@ function Items({ id, model, from }: Props) {
       <Waterfall spans={spans} />
       <Logs lines={logs} />
       <Metrics metrics={metrics} />
-      <Attachments id={id} items={attachments} />
       <RawItems id={id} header={header} items={items.shown}>
         <Pages
           label="Pages of items"
           {...{ from, page: ROWS.items, total: items.total }}
-          hrefOf={(offset) => withQuery(`${INBOX}/${id}`, { from: offset })}
+          hrefOf={(offset) => withQuery(`${INBOX}/${id}`, { ...list, from: offset })}
           of="items"
         />
       </RawItems>

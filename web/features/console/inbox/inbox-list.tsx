@@ -10,7 +10,7 @@ import { Ago } from '../../../ui/relative-time.tsx'
 import { Sparkline } from '../../../ui/sparkline.tsx'
 import { StateMark } from '../../../ui/status-badge.tsx'
 import { cutText, TEXT } from '../bounds.ts'
-import { SETUP, withQuery } from '../routes.ts'
+import { type Query, SETUP, withQuery } from '../routes.ts'
 import { FILTERS, INBOX, type PageQuery } from './inbox-query.ts'
 import { TABS } from './title.ts'
 
@@ -31,11 +31,12 @@ type Props = {
   /** With `entries`, it has the group of these alone. */
   groups: GroupsPage
   entries?: EntriesPage | undefined
-  isFirstPage: boolean
+  /** Page of the list; absent for the first one. */
+  after: string | undefined
   isLabOn: boolean
 }
 
-export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Props) {
+export function InboxList({ query, groups, entries, after, isLabOn }: Props) {
   const { group: _, ...ofAll } = query
   const { releases, environments } = groups
   const [head] = groups.groups
@@ -62,11 +63,11 @@ export function InboxList({ query, groups, entries, isFirstPage, isLabOn }: Prop
       {isEmpty && <NoEnvelopes query={query} isLabOn={isLabOn} />}
       {!isEmpty &&
         (entries ? (
-          <EntryRows entries={entries.entries} />
+          <EntryRows entries={entries.entries} list={{ ...query, after }} />
         ) : (
-          <GroupRows groups={groups.groups} query={ofAll} />
+          <GroupRows groups={groups.groups} list={{ ...query, after }} />
         ))}
-      <PageLinks query={query} next={entries ? entries.next : groups.next} isFirstPage={isFirstPage} />
+      <PageLinks query={query} next={entries ? entries.next : groups.next} isFirstPage={!after} />
     </>
   )
 }
@@ -185,16 +186,15 @@ function FilterForm({ query, releases, environments }: FilterProps) {
 
 const COLUMNS = 'wide:grid-cols-[minmax(0,1fr)_8rem_5rem_5rem_6rem]'
 
-function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: PageQuery }) {
+function GroupRows({ groups, list }: { groups: readonly InboxGroup[]; list: Query }) {
   return (
     <Rows label="Groups, last updated first" columns={['Last 24 hours', 'Envelopes', 'Users', 'Last']}>
       {groups.map(({ envelopes, users, first, newest, counts }) => (
         <Row
-          key={newest.id}
+          key={newest.group}
+          name={newest.group}
           entry={newest}
-          href={
-            envelopes === 1 ? `${INBOX}/${newest.id}` : withQuery(INBOX, { ...query, group: newest.group })
-          }
+          list={list}
           counts={counts}
           envelopes={envelopes}
           users={users}
@@ -211,11 +211,11 @@ function GroupRows({ groups, query }: { groups: readonly InboxGroup[]; query: Pa
   )
 }
 
-function EntryRows({ entries }: { entries: readonly InboxEntry[] }) {
+function EntryRows({ entries, list }: { entries: readonly InboxEntry[]; list: Query }) {
   return (
     <Rows label="Envelopes, newest first" columns={['', '', '', 'Time']}>
       {entries.map((entry) => (
-        <Row key={entry.id} entry={entry} href={`${INBOX}/${entry.id}`} />
+        <Row key={entry.id} name={entry.id} entry={entry} list={list} />
       ))}
     </Rows>
   )
@@ -254,7 +254,7 @@ function Rows({ label, columns: [counts, envelopes, users, time], children }: Ro
         <span className="text-right">{users}</span>
         <span className="text-right">{time}</span>
       </p>
-      <ul className="grid grid-cols-1" aria-label={label}>
+      <ul data-rows className="grid grid-cols-1" aria-label={label}>
         {children}
       </ul>
     </div>
@@ -262,8 +262,11 @@ function Rows({ label, columns: [counts, envelopes, users, time], children }: Ro
 }
 
 type RowProps = {
+  /** Fragment of the page's address for this row. */
+  name: string
   entry: InboxEntry
-  href: string
+  /** Query of the list, to which the page of the envelope leads back. */
+  list: Query
   /** Envelopes of the group over time. */
   counts?: readonly number[] | undefined
   envelopes?: number
@@ -271,12 +274,12 @@ type RowProps = {
   children?: ReactNode
 }
 
-function Row({ entry, href, counts, envelopes = 0, users = 0, children }: RowProps) {
+function Row({ name, entry, list, counts, envelopes = 0, users = 0, children }: RowProps) {
   const { kind, title, culprit, is_error: isError, release, environment, time, types } = entry
   return (
-    <li className="border-t border-line first:border-t-0">
+    <li id={name} className="border-t border-line first:border-t-0 target:bg-sunken">
       <a
-        href={href}
+        href={withQuery(`${INBOX}/${entry.id}`, list)}
         title={cutText(types.join(', '), TEXT.title)}
         className={`grid min-h-11 grid-cols-[minmax(0,1fr)_4rem_auto] items-center gap-x-4 px-4 py-2 text-note text-ink no-underline -outline-offset-3 hover:bg-sunken ${COLUMNS}`}
       >

@@ -1,5 +1,6 @@
 /** Query of the inbox: what its pages select, as in their addresses. */
 
+import type { Range } from '../figures/range.ts'
 import type { Query } from '../routes.ts'
 import { TABS } from './title.ts'
 
@@ -32,11 +33,18 @@ export function readInboxQuery(query: Query): PageQuery {
   return { ...known, type: tab }
 }
 
-const HOUR_MS = 3_600_000
-const HOURS = 24
+/** Returns the query of the list that an envelope was opened from, with its page. */
+export function readListQuery(query: Query): Query {
+  return Object.fromEntries([...NAMES, 'after'].map((name) => [name, query[name]]))
+}
 
-/** Returns the hours of a sparkline, of which the last one is in progress. */
-export function lastDay(now: number): Steps {
-  const from = (Math.floor(now / HOUR_MS) + 1 - HOURS) * HOUR_MS
-  return { from: `${from}`, step: `${HOUR_MS}`, steps: `${HOURS}` }
+const HOUR_MS = 3_600_000
+
+/** Spans of a sparkline. */
+export const DAY = { ms: 24 * HOUR_MS, stepMs: HOUR_MS }
+
+/** Returns the spans of the last time, of which the last one is in progress. */
+export function stepsUntil(now: number, { ms, stepMs }: Pick<Range, 'ms' | 'stepMs'>): Steps {
+  const from = (Math.floor(now / stepMs) + 1) * stepMs - ms
+  return { from: `${from}`, step: `${stepMs}`, steps: `${ms / stepMs}` }
 }

@@ -44,6 +44,8 @@ export function Shortcuts() {
     if (place) location.assign(place.href)
     else if (event.key === '?') dialog.current?.showModal()
     else if (event.key === '/' && focusFilter()) event.preventDefault()
+    else if (event.key === 'j') moveBy(1)
+    else if (event.key === 'k') moveBy(-1)
   })
 
   useEffect(() => {
@@ -72,6 +74,7 @@ export function Shortcuts() {
           {PLACES.map(({ place, name }) => (
             <Shortcut key={place} keys={['g', KEYS[place]]} text={name} />
           ))}
+          <Shortcut keys={['j', 'k']} text="Next and previous entry of the inbox" />
           <Shortcut keys={['/']} text="Filter the list" />
           <Shortcut keys={['?']} text="Show this list" />
           <Shortcut keys={['Esc']} text="Close the list or the details" />
@@ -127,6 +130,18 @@ function focusFilter(): boolean {
   const filter = document.querySelector<HTMLElement>('main input[type="search"]')
   filter?.focus()
   return filter !== null
+}
+
+/** Moves the focus along the rows of a list, or opens the next or previous entry. */
+function moveBy(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('main [data-rows] > li')]
+  if (rows.length === 0) {
+    document.querySelector<HTMLElement>(`main a[rel="${step > 0 ? 'next' : 'prev'}"]`)?.click()
+    return
+  }
+  const focused = rows.findIndex((row) => row.contains(document.activeElement))
+  const at = focused < 0 ? rows.findIndex((row) => row.matches(':target')) : focused
+  rows[at < 0 ? 0 : at + step]?.querySelector('a')?.focus()
 }
 
 const STORED = 'culvert-shortcuts'

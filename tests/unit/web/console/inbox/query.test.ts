@@ -1,7 +1,12 @@
 /** Query of the inbox's pages. */
 
 import { expect, it } from 'vitest'
-import { lastDay, readInboxQuery } from '../../../../../web/features/console/inbox/inbox-query.ts'
+import {
+  DAY,
+  readInboxQuery,
+  readListQuery,
+  stepsUntil,
+} from '../../../../../web/features/console/inbox/inbox-query.ts'
 
 it('reads known parameters, trimmed and cut, and leaves out empty, repeated and unknown ones', () => {
   expect(
@@ -24,6 +29,12 @@ it.each([
 
 it('counts 24 whole hours, the last one in progress', () => {
   const hour = 3_600_000
-  const { from, step, steps } = lastDay(1000 * hour + 5)
+  const { from, step, steps } = stepsUntil(1000 * hour + 5, DAY)
   expect([from, step, steps]).toEqual([`${977 * hour}`, `${hour}`, '24'])
+})
+
+it('keeps filters and page of the list, and nothing else', () => {
+  const list = { type: 'event', release: 'shop@1', after: 'a=7' }
+  expect(readListQuery({ ...list, from: '50', did: 'delete' })).toMatchObject(list)
+  expect(Object.keys(readListQuery({ from: '50', did: 'delete' }))).not.toContain('from')
 })

@@ -7,6 +7,7 @@ import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
 import { modelEnvelope } from '../../../../features/console/inbox/envelope-model.ts'
 import { EnvelopeView } from '../../../../features/console/inbox/envelope-view.tsx'
+import { readListQuery } from '../../../../features/console/inbox/inbox-query.ts'
 import { type Query, readOffset, withQuery } from '../../../../features/console/routes.ts'
 
 type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
@@ -17,10 +18,10 @@ export async function generateMetadata(props: Props): Promise<Metadata> {
 }
 
 export default async function EnvelopePage(props: Props) {
-  const { id, model, from, replay } = await readPage(props)
+  const { model, ...page } = await readPage(props)
   return (
     <ConsoleShell at="inbox" title={model.title}>
-      <EnvelopeView id={id} model={model} from={from} replay={replay} />
+      <EnvelopeView model={model} {...page} />
     </ConsoleShell>
   )
 }
@@ -28,7 +29,8 @@ export default async function EnvelopePage(props: Props) {
 async function readPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const from = readOffset(query.from)
-  return { id, from, ...(await readEnvelope(id, from, withQuery(`/console/inbox/${id}`, query))) }
+  const list = readListQuery(query)
+  return { id, from, list, ...(await readEnvelope(id, from, withQuery(`/console/inbox/${id}`, query))) }
 }
 
 /** Reads an envelope once per request, for the title and the page. */
@@ -37,5 +39,9 @@ const readEnvelope = cache(async (id: string, from: number, path: string) => {
   const envelope = await data.inbox.envelope(id)
   if (!envelope) notFound()
   const model = await modelEnvelope(envelope.start, envelope.bytes, from, data.sourceFolders())
-  return { model, replay: model.replay === undefined ? undefined : await data.inbox.replay(model.replay) }
+  const [replay, issue] = await Promise.all([
+    model.replay === undefined ? undefined : data.inbox.replay(model.replay),
+    data.inbox.issue(id, Date.now()),
+  ])
+  return { model, replay, issue }
 })

@@ -1,0 +1,110 @@
+/** Group of an envelope on its page: links to the newer and the older one, occurrences over time, browsers and releases. */
+
+import type { InboxEntry, InboxGroup } from 'contract/inbox'
+import { formatCount, formatQuantity } from '../../../lib/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { Ago } from '../../../ui/relative-time.tsx'
+import { Table } from '../../../ui/table.tsx'
+import { WEEK } from '../figures/range.ts'
+import { type Query, withQuery } from '../routes.ts'
+import { INBOX } from './inbox-query.ts'
+import { Occurrences } from './occurrences.tsx'
+
+export type Issue = {
+  /** Envelope of the page. */
+  entry: InboxEntry
+  group: InboxGroup
+  /** Newest envelopes of the group, newest first. */
+  entries: InboxEntry[]
+  /** Start and end of the counts over time. */
+  from: number
+  now: number
+}
+
+type Props = {
+  issue: Issue
+  /** Query of the list. */
+  list: Query
+}
+
+/** Links to the neighbours of the envelope in its group. */
+export function Neighbours({ issue: { entry, group, entries }, list }: Props) {
+  if (group.envelopes < 2) return null
+  const at = entries.findIndex(({ id }) => id === entry.id)
+  const newer = entries[at - 1]
+  const older = at < 0 ? undefined : entries[at + 1]
+  return (
+    <nav aria-label="Envelopes of this group" className="flex flex-wrap items-center gap-x-4 text-note">
+      {newer && (
+        <a
+          rel="prev"
+          href={withQuery(`${INBOX}/${newer.id}`, list)}
+          aria-keyshortcuts="k"
+          className="link-block"
+        >
+          Newer
+        </a>
+      )}
+      {at >= 0 && (
+        <span className="text-quiet tabular-nums">
+          {formatCount(at + 1)} of {formatCount(group.envelopes)}
+        </span>
+      )}
+      {older && (
+        <a
+          rel="next"
+          href={withQuery(`${INBOX}/${older.id}`, list)}
+          aria-keyshortcuts="j"
+          className="link-block"
+        >
+          Older
+        </a>
+      )}
+      <a href={withQuery(INBOX, { group: entry.group })} className="link-block">
+        All {formatQuantity(group.envelopes, 'envelope')}
+      </a>
+    </nav>
+  )
+}
+
+export function IssuePanel({ issue: { group, entries, from, now } }: Pick<Props, 'issue'>) {
+  const { envelopes, users, first, newest, counts = [] } = group
+  return (
+    <Panel title={`Last ${WEEK.words}`}>
+      <p className="mb-3 text-note text-quiet">
+        {formatQuantity(envelopes, 'envelope')}
+        {users > 0 && `, ${formatQuantity(users, 'user')}`}, first <Ago time={first} />, last{' '}
+        <Ago time={newest.time} />
+      </p>
+      <Occurrences range={WEEK} {...{ from, now, counts }} />
+      <div className="mt-3 grid grid-cols-1 items-start gap-x-8 gap-y-3 wide:grid-cols-2">
+        <Counts name="Browser" values={entries.map(({ browser }) => browser)} />
+        <Counts name="Release" values={entries.map(({ release }) => release)} />
+      </div>
+      {entries.length < envelopes && (
+        <p className="mt-2 text-note text-quiet">
+          Browsers and releases are those of the newest {formatCount(entries.length)} envelopes.
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+const MAX_ROWS = 10
+
+/** Table of values, most frequent first. */
+function Counts({ name, values }: { name: string; values: (string | undefined)[] }) {
+  const counts = [...Map.groupBy(values.filter(Boolean), (value) => value)]
+    .map(([value = '', all]) => ({ value, count: all.length }))
+    .sort((a, b) => b.count - a.count)
+  if (counts.length === 0) return null
+  return (
+    <Table
+      label={`Envelopes by ${name.toLowerCase()}`}
+      columns={[{ name }, { name: 'Envelopes', className: 'text-right' }]}
+      rows={counts
+        .slice(0, MAX_ROWS)
+        .map(({ value, count }) => ({ key: value, cells: [value, formatCount(count)] }))}
+    />
+  )
+}

@@ -1,0 +1,35 @@
+/** Chart of the envelopes of a group over time. */
+'use client'
+
+import { formatCount } from '../../../lib/format.ts'
+import { Chart } from '../figures/chart.tsx'
+import type { Range } from '../figures/range.ts'
+
+type Props = {
+  range: Range
+  /** Start of the first span. The last one ends `now`. */
+  from: number
+  now: number
+  counts: number[]
+}
+
+export function Occurrences({ range, from, now, counts }: Props) {
+  const { stepMs, step, words } = range
+  const spans = counts.map((_, index) => {
+    const time = from + index * stepMs
+    return { time, end: Math.min(time + stepMs, now) }
+  })
+  const total = formatCount(counts.reduce((sum, count) => sum + count, 0))
+  return (
+    <Chart
+      title="Occurrences"
+      kind="counts"
+      unit={`per ${step}`}
+      lines={[{ label: 'envelopes', tone: 'bad', values: counts, total }]}
+      format={formatCount}
+      formatTick={formatCount}
+      emptyText={`None in the last ${words}.`}
+      {...{ range, spans }}
+    />
+  )
+}
