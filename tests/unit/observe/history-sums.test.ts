@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import { type FigureCounts, type Figures, type FiguresPoint, noCounts } from '../../../contract/figures.ts'
 import {
+  figuresOf,
   type Snapshot,
   type SnapshotContent,
-  sumFigures,
   sumOf,
 } from '../../../tunnel/src/observe/history-sums.ts'
 
@@ -24,7 +24,7 @@ function sum(
   { from = 0, to = 60, step = 1 }: { from?: number; to?: number; step?: number } = {},
 ): Figures {
   const range = { from: START + from * MINUTE, to: START + to * MINUTE, step: step * MINUTE }
-  return sumFigures(snapshots, range, MINUTE)
+  return figuresOf(snapshots, range, MINUTE)
 }
 
 /** Returns the envelopes received and those with a result, which must be equal. */
@@ -41,7 +41,7 @@ function balanceOf({ points, pending_before: before }: Figures): [received: numb
 const pick = ({ points }: Figures, ...names: (keyof FiguresPoint & keyof (FigureCounts & FiguresPoint))[]) =>
   points.map((point) => names.map((name) => point[name]))
 
-describe('sumFigures', () => {
+describe('figuresOf', () => {
   it('returns nothing without snapshots', () => {
     expect(sum([])).toEqual({
       ...{ from: START, to: START + 60 * MINUTE, step: MINUTE },

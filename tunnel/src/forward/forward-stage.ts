@@ -78,8 +78,12 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  const mayBeItsOwn = upstreamErrorOf(result) !== undefined && !isUnreachable(result)
-  return spool(ctx, services, departure, mayBeItsOwn ? attempt : undefined)
+  return spool(ctx, services, departure, isForBackoff(result) ? attempt : undefined)
+}
+
+/** Returns `true` for a failure that may be the envelope's own: the deliverer follows it, for a backoff. Without a connection, the entry is due at once. */
+function isForBackoff(result: Extract<DeliveryResult, { kind: 'undecided' }>): boolean {
+  return upstreamErrorOf(result) !== undefined && !isUnreachable(result)
 }
 
 function isAccepted(result: DeliveryResult | 'late'): boolean {
@@ -195,8 +199,8 @@ async function putIntoSpool(
   leaseMs: number,
 ): Promise<PutResult> {
   const outgoing = await buildSpoolBody(ctx, bodies, removed)
-  const spooled = await createSpoolEntry(describeEntry(ctx, headers), outgoing)
-  return sentry.spool.put(spooled.entry, spooled.body, leaseMs)
+  const { entry, body } = await createSpoolEntry(describeEntry(ctx, headers), outgoing)
+  return sentry.spool.put(entry, body, leaseMs)
 }
 
 /** Passes Sentry's response on, with three of its headers. */

@@ -35,7 +35,7 @@ type Slot = {
 const MINUTE_MS = 60_000
 
 /** Sums up snapshots of one step, in any order. Those before the range tell what was pending at its beginning. */
-export function sumFigures(
+export function figuresOf(
   snapshots: readonly Snapshot[],
   { from, to, step }: FiguresRange,
   snapshotStep: number,

@@ -12,7 +12,7 @@ import {
 } from '../pipeline/shared-state.ts'
 import { within } from '../pipeline/within.ts'
 import type { Counters } from './counters.ts'
-import { type FiguresRange, type Snapshot, type SnapshotContent, sumFigures, sumOf } from './history-sums.ts'
+import { type FiguresRange, figuresOf, type Snapshot, type SnapshotContent, sumOf } from './history-sums.ts'
 
 export type HistoryDeps = {
   store: SnapshotStore
@@ -131,7 +131,7 @@ export class History {
     const running = this.#current.map((row) => countInto(row, counted, state))
     for (const row of [...this.#unsaved.values(), ...running].filter((each) => each.step === step))
       learn(serialize(row))
-    return sumFigures([...snapshots.values()], range, step)
+    return figuresOf([...snapshots.values()], range, step)
   }
 
   /** Ends the current rows with all that was counted, and begins those of the steps that have begun since. */

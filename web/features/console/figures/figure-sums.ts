@@ -1,4 +1,4 @@
-/** Sums of figures, rates and percentiles. Every number of envelopes on the console is made here, except pending ones and those of the page Projects. */
+/** Sums of figures over stores and time, rates and percentiles, for charts and lists of the console. */
 
 import {
   type DurationCounts,
