@@ -28,6 +28,10 @@ export async function openAdminClient({ urls, token }: AdminAccess): Promise<Adm
       throw error instanceof NoResponse ? new UsageError(`--admin: ${error.message}`) : error
     })
     if (response.status === 200) return withoutOwnWarnings(jsonOf(response) as ReplicaStatus)
+    if (response.status === 401)
+      throw new UsageError(
+        `${origin} rejects the password or token. If OPERATOR_PASSWORD in .env is new, apply it first: npm run deploy. Otherwise check --password-file or --token-file.`,
+      )
     const detail = jsonOf(response).detail ?? 'it is not an admin port.'
     throw new UsageError(`--admin: ${origin} responds with ${response.status}: ${detail}`)
   }

@@ -5,8 +5,16 @@ import { formatDsn, parseDsn, tunnelUrl } from 'contract/dsn'
 import type { Environment } from 'contract/settings'
 import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
-import type { Options } from './options.ts'
-import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp } from './request.ts'
+import { type Options, UsageError } from './options.ts'
+import {
+  DistrustedCertificate,
+  type HttpResponse,
+  jsonOf,
+  NoResponse,
+  type RequestOptions,
+  send,
+  sendIfUp,
+} from './request.ts'
 
 export type Deployment = {
   site: string
@@ -41,7 +49,11 @@ export type Post = { label: string | undefined; bytes: number; response: HttpRes
 /** Loads the front page, and derives the settings that the options do not name from it. */
 export async function openDeployment(options: Options): Promise<Deployment> {
   const { site, filterLists, closedPorts, env } = options
-  const page = await sendIfUp(`${site}/`, { headers: { accept: 'text/html' } })
+  const page = await send(`${site}/`, { headers: { accept: 'text/html' } }).catch((error) => {
+    if (error instanceof DistrustedCertificate) throw new UsageError(error.message) // each check would blame something else
+    if (error instanceof NoResponse) return undefined
+    throw error
+  })
   const settings = await readSettings(site, page)
   const dsn = options.dsn ?? parseDsn(String(settings.dsn ?? ''))
   const path = options.path ?? tunnelPath(settings.tunnel, site)

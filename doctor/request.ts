@@ -24,6 +24,12 @@ export type HttpResponse = {
 /** Error of a server that does not listen, closed the connection or was too slow; the message is a sentence. */
 export class NoResponse extends Error {}
 
+/** The server has a certificate that this machine does not trust. */
+export class DistrustedCertificate extends NoResponse {}
+
+/** Codes of errors with the certificate of a server. */
+const CERTIFICATE = /CERT|UNABLE_TO_VERIFY/
+
 const TIMEOUT_MS = 20_000
 const MAX_BYTES = 1024 * 1024 // of a response; the rest is discarded
 
@@ -47,7 +53,7 @@ export async function send(url: string, options: RequestOptions = {}): Promise<H
     const durationMs = performance.now() - began
     return { status, headers: response.headers, bytes, text: bytes.toString(), durationMs }
   } catch (error) {
-    throw new NoResponse(describeError(url, error as NodeJS.ErrnoException, signal, timeoutMs))
+    throw describeError(url, error as NodeJS.ErrnoException, signal, timeoutMs)
   } finally {
     outgoing.destroy() // discards the rest of the response
   }
@@ -82,10 +88,14 @@ function describeError(
   { message, code }: NodeJS.ErrnoException,
   signal: AbortSignal,
   timeoutMs: number,
-): string {
+): NoResponse {
   const { host } = new URL(url)
-  if (signal.aborted) return `${host} did not respond within ${timeoutMs / 1000} s.`
-  return `${host} did not respond (${code ?? message}).`
+  if (signal.aborted) return new NoResponse(`${host} did not respond within ${timeoutMs / 1000} s.`)
+  if (code !== undefined && CERTIFICATE.test(code))
+    return new DistrustedCertificate(
+      `${host} has a certificate that this machine does not trust (${code}). If an authority of your own has signed it, set NODE_EXTRA_CA_CERTS to the file of that authority.`,
+    )
+  return new NoResponse(`${host} did not respond (${code ?? message}).`)
 }
 
 /** Returns the JSON object in a response; an empty one where there is none. */

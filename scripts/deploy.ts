@@ -8,7 +8,7 @@ import { CHOSEN_NAMES, type Environment, rowOf, SETTING_NAMES, type SettingName 
 import { SettingsReader } from 'contract/settings-reader'
 import { ComposeProject, type Service } from './deploy/compose-project.ts'
 import { buildTag, chooseRollback, currentTag, type Deployed, expiredTags } from './deploy/images.ts'
-import { applyToNginx, nginxServices, RENDERER } from './deploy/nginx-reload.ts'
+import { applyToNginx, checkForNginx, nginxServices, RUNS_ONCE } from './deploy/nginx-reload.ts'
 import { isSpoolWritable, waitForSpools } from './deploy/spool-check.ts'
 import { engineProblem } from './docker.ts'
 import {
@@ -73,12 +73,14 @@ class Deployment {
         'no containers of Culvert run here; start them with docker compose up --build --detach.',
       )
     this.#rejectLostSettings(oldIds)
+    const nginx = nginxServices(services)
+    await checkForNginx(this.#project, nginx)
     const tag = mode === 'build' ? await this.#build(old) : chooseRollback(this.#deployed(old))
     try {
       await this.#startMissing(services)
       await this.#startNew(old, tag)
       await this.#requireSpool(old)
-      await applyToNginx(this.#project, nginxServices(services), tag)
+      await applyToNginx(this.#project, nginx, tag)
       this.#moveLatest(old, tag)
     } catch (error) {
       const failure = await this.#removeNew(oldIds, error as Error)
@@ -115,7 +117,7 @@ class Deployment {
   async #startMissing(services: Record<string, Service>): Promise<void> {
     const present = this.#project.lines('compose', 'ps', '--all', '--format', '{{.Service}}')
     const missing = Object.keys(services).filter(
-      (name) => !present.includes(name) && !SERVICES.includes(name) && !RENDERER.test(name),
+      (name) => !present.includes(name) && !SERVICES.includes(name) && !RUNS_ONCE.test(name),
     )
     if (missing.length === 0) return
     const args = ['up', '--detach', '--no-recreate', ...missing]

@@ -1,10 +1,14 @@
 /** Applies settings to the running nginx: renders its configuration, has nginx check it, and reloads it without an interruption. */
 
 import { UserError } from '../environment.ts'
+import type { StepFailed } from '../progress.mjs'
 import type { ComposeProject, Service } from './compose-project.ts'
 
 /** Service that renders the configuration of nginx. The one of a second nginx is called nginx-config-2. */
-export const RENDERER = /^nginx-config/
+const RENDERER = /^nginx-config/
+
+/** Services that end: each deploy runs them in containers of their own. */
+export const RUNS_ONCE = /^nginx-config|-check$/
 
 const NEXT = '/nginx/next.conf'
 const CURRENT = '/nginx/nginx.conf'
@@ -23,6 +27,18 @@ export function nginxServices(services: Record<string, Service>): Nginx[] {
   })
 }
 
+/** Checks what nginx needs at its start, such as its certificate. Throws a `UserError` with what the check says. */
+export async function checkForNginx(project: ComposeProject, all: readonly Nginx[]): Promise<void> {
+  for (const check of new Set(all.flatMap(({ checks }) => checks)))
+    await project
+      .compose(`Running ${check}`, {}, 'run', '--rm', '--no-deps', '-T', check)
+      .catch((error: StepFailed) => {
+        throw new UserError(
+          `nothing was built or replaced: ${error.output?.split('\n').at(-1) || error.message}`,
+        )
+      })
+}
+
 /**
  * Renders the configuration with the image `tag`, and has each nginx use it, one after the other. An nginx whose ports, mounts or image have
  * changed is replaced. Rejects when nginx refuses the configuration: it then keeps the former one.
@@ -32,9 +48,7 @@ export async function applyToNginx(
   all: readonly Nginx[],
   tag: string,
 ): Promise<void> {
-  for (const { name, renderer, checks } of all) {
-    for (const check of checks)
-      await project.compose(`Running ${check}`, {}, 'run', '--rm', '--no-deps', '-T', check)
+  for (const { name, renderer } of all) {
     const image = { IMAGE_TAG: tag }
     const run = ['run', '--rm', '--no-deps', '-T', renderer]
     const render = ['node', 'deploy/nginx/write-config.ts', NEXT, '--check-all']

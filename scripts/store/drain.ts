@@ -17,7 +17,12 @@ export function drain(spoolUrl: string): void {
     throw new UserError(
       `"${spoolUrl}" is not the address of a spool; write what SPOOL_URL was before. The default of Compose is file:///spool/spool.db.`,
     )
-  const env = { ...withKeptPassword(readEnvironment()), SPOOL_URL: spoolUrl, SPOOL_URL_FILE: '' }
+  const settings = withKeptPassword(readEnvironment())
+  if (settings.SPOOL_URL === spoolUrl)
+    throw new UserError(
+      `"${spoolUrl}" is the spool in use (SPOOL_URL): the tunnels deliver what is pending there.`,
+    )
+  const env = { ...settings, SPOOL_URL: spoolUrl, SPOOL_URL_FILE: '' }
   const [program, args] = runsInCompose(env)
     ? ['docker', ONE_MORE]
     : [process.execPath, [join(ROOT, PROGRAM)]]

@@ -1,6 +1,7 @@
 /** Drain of a spool that the tunnels no longer use. */
 
 import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
@@ -27,10 +28,15 @@ it('node tunnel/src/commands/drain.ts delivers what is pending, and ends with 0'
   await tunnel.stop()
   sentry.requests.length = 0
   sentry.answer({})
-  const { stdout } = await promisify(execFile)(NODE, ['tunnel/src/commands/drain.ts'], {
-    cwd: ROOT,
-    env: { ...settingsOf(folder.path, env), SPOOL_URL: store.url },
-  })
-  expect(stdout).toMatch(/^3 pending\.\n(.+\n)*Nothing is pending\. .+\n$/)
+  const drain = (url: string) =>
+    promisify(execFile)(NODE, ['tunnel/src/commands/drain.ts'], {
+      cwd: ROOT,
+      env: { ...settingsOf(folder.path, env), SPOOL_URL: url },
+    })
+  expect((await drain(store.url)).stdout).toMatch(/^3 pending\.\n(.+\n)*Nothing is pending\. .+\n$/)
   expect(sentry.requests.map(({ header }) => header.event_id).sort()).toEqual(ids)
+  expect((await drain(store.url)).stdout).toMatch(/^Nothing is pending\. .+\n$/)
+  const missing = `file://${folder.path}/missing.db`
+  await expect(drain(missing)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(missing) })
+  expect(readdirSync(folder.path).filter((name) => name.startsWith('missing'))).toEqual([])
 })

@@ -3,15 +3,22 @@
  * use: `SPOOL_URL=file:///spool/spool.db node tunnel/src/commands/drain.ts`.
  */
 
+import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { run } from '../run.ts'
 
 const LOOK_MS = 1_000
 
+const url = process.env.SPOOL_URL ?? ''
+if (url.startsWith('file:') && !existsSync(new URL(url))) {
+  console.error(`culvert: there is no file ${url}, so nothing was drained. Write what SPOOL_URL was before.`)
+  process.exit(1)
+}
+
 // Ports that nobody knows: it gets no requests.
 const own = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: process.env.LOG_LEVEL || 'error' }
 const { sentry } = await run({ ...process.env, ...own })
-let last: string | undefined
+let last: string | undefined = ''
 for (;;) {
   const left = await describePending()
   if (left !== last)
@@ -28,7 +35,7 @@ async function describePending(): Promise<string | undefined> {
     const { envelopes } = await sentry.spool.totals()
     if (envelopes === 0) return undefined
     const away = sentry.upstreams.state().filter(({ breaker }) => breaker.open)
-    return `${envelopes} pending.${away.map(({ origin }) => ` ${origin} does not respond.`).join('')}`
+    return `${envelopes} pending.${away.map(({ origin }) => ` ${origin} does not accept envelopes.`).join('')}`
   } catch (error) {
     return `The spool does not respond: ${(error as Error).message}.`
   }

@@ -121,7 +121,8 @@ export function summariseSpool(spool: SpoolStatus): SpoolOverview {
 
 function summariseReplica({ status, ...view }: ReplicaView): ReplicaSummary {
   if (!status) return view
-  const { version, since, warnings, in_flight, process } = status
+  const { version, since, in_flight, process } = status
+  const warnings = view.state === 'stopped' ? [] : status.warnings // its successor may have other settings
   return { ...view, version, since, warnings, in_flight, ...(process && { process }) }
 }
 

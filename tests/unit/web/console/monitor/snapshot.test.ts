@@ -14,7 +14,7 @@ const DURATIONS = Object.fromEntries(
 const MOST_BYTES = 20_000
 
 /** Builds three replicas with `count` projects each, every project with rate limits and an own Sentry with an open breaker. */
-async function summaryOf(projects: number) {
+async function snapshotOf(projects: number) {
   const names = Array.from({ length: projects }, (_, n) => `o${n}.ingest.sentry.example/${n}`)
   const partitions = names.flatMap((project) => KINDS.map((category) => ({ project, category })))
   const minutes = [1, 9, 10].map((minute) =>
@@ -60,7 +60,12 @@ async function summaryOf(projects: number) {
     now: () => (time += 2_000),
   })
   await monitor.refresh()
-  return summarise(await monitor.refresh(), { figures })
+  return { ...(await monitor.refresh()), figures }
+}
+
+async function summaryOf(projects: number) {
+  const { figures, ...snapshot } = await snapshotOf(projects)
+  return summarise(snapshot, { figures })
 }
 
 describe('summarise', () => {
@@ -102,6 +107,18 @@ describe('summarise', () => {
     const { upstreams } = await summaryOf(4)
     expect(upstreams.map(({ hosts }) => hosts)).toEqual([1, 1, 1, 1])
   })
+
+  it('returns the warnings of replicas that run, and none of one that has stopped', async () => {
+    const snapshot = await snapshotOf(1)
+    const replicas = (['responding', 'stopped'] as const).map((state) => ({
+      ...snapshot.replicas[0],
+      state,
+      status: { ...snapshot.replicas[0]?.status, warnings: ['The key is wrong.'] },
+    }))
+    const { replicas: found } = summarise({ ...snapshot, replicas } as typeof snapshot, {})
+    expect(found.map(({ warnings }) => warnings)).toEqual([['The key is wrong.'], []])
+  })
+
   it('returns the error of each server, counted over all replicas', async () => {
     const { upstreams } = await summaryOf(5)
     const [first] = upstreams
