@@ -1,9 +1,12 @@
 /** Chart of the envelopes of a group over time. */
 'use client'
 
+import { lazy, Suspense } from 'react'
 import { formatCount } from '../../../lib/format.ts'
-import { Chart } from '../figures/chart.tsx'
 import type { Range } from '../figures/range.ts'
+
+/** Loaded after the stack trace, which is above it. */
+const Chart = lazy(async () => ({ default: (await import('../figures/chart.tsx')).Chart }))
 
 type Props = {
   range: Range
@@ -21,15 +24,17 @@ export function Occurrences({ range, from, now, counts }: Props) {
   })
   const total = formatCount(counts.reduce((sum, count) => sum + count, 0))
   return (
-    <Chart
-      title="Occurrences"
-      kind="counts"
-      unit={`per ${step}`}
-      lines={[{ label: 'envelopes', tone: 'bad', values: counts, total }]}
-      format={formatCount}
-      formatTick={formatCount}
-      emptyText={`None in the last ${words}.`}
-      {...{ range, spans }}
-    />
+    <Suspense>
+      <Chart
+        title="Occurrences"
+        kind="counts"
+        unit={`per ${step}`}
+        lines={[{ label: 'envelopes', tone: 'bad', values: counts, total }]}
+        format={formatCount}
+        formatTick={formatCount}
+        emptyText={`None in the last ${words}.`}
+        {...{ range, spans }}
+      />
+    </Suspense>
   )
 }
