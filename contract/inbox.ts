@@ -49,8 +49,8 @@ export type InboxGroup = {
   users: number
   first: number
   newest: InboxEntry
-  /** Envelopes in each span of time, if the request asks for spans. */
-  counts?: number[]
+  /** Envelopes in each span of time, if the request asks for spans; `null` for spans before the oldest entry of the inbox. */
+  counts?: (number | null)[]
 }
 
 /** Page of the inbox; `next` is the value of `after` for the next one. */

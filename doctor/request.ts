@@ -27,8 +27,8 @@ export class NoResponse extends Error {}
 /** The server has a certificate that this machine does not trust. */
 export class DistrustedCertificate extends NoResponse {}
 
-/** Codes of errors with the certificate of a server. */
-const CERTIFICATE = /CERT|UNABLE_TO_VERIFY/
+/** Codes of certificates that nobody known has signed. An expired one, or one of another name, is no matter of trust. */
+const CERTIFICATE = /SELF_SIGNED|^UNABLE_TO_/
 
 const TIMEOUT_MS = 20_000
 const MAX_BYTES = 1024 * 1024 // of a response; the rest is discarded

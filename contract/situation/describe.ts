@@ -280,7 +280,7 @@ function describeUpstream(problem: UpstreamProblem, format: Clock['format']): st
 const COMMANDS: Record<Deployment, { apply: string; inspect: string }> = {
   plain: {
     apply: 'in .env, and start Culvert again with npm start',
-    inspect: 'the output of npm start tells whether they run',
+    inspect: 'read the output of npm start',
   },
   compose: {
     apply: 'in .env, and run npm run deploy',
@@ -293,8 +293,14 @@ const COMMANDS: Record<Deployment, { apply: string; inspect: string }> = {
   },
 }
 
-function commandsOf({ deployment = 'compose' }: Situation): (typeof COMMANDS)[Deployment] {
-  return COMMANDS[deployment]
+/** Commands while no tunnel has told how it was started. */
+const UNKNOWN = {
+  apply: COMMANDS.compose.apply,
+  inspect: `${COMMANDS.compose.inspect}; on Kubernetes, ${COMMANDS.chart.inspect}`,
+}
+
+function commandsOf({ deployment }: Situation): (typeof COMMANDS)[Deployment] {
+  return deployment ? COMMANDS[deployment] : UNKNOWN
 }
 
 const SEND_AGAIN = 'What it declined is kept for a week: send it again on the page Spool.'
@@ -352,7 +358,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'figures-missing':
       return 'Act if it lasts: check the disk or the NATS server of SPOOL_URL.'
     case 'replicas-away':
-      return `Act: the page Replicas shows each. Then ${commandsOf(situation).inspect}.`
+      return `Act: the page Replicas shows each. To see why, ${commandsOf(situation).inspect}.`
     case 'paused': {
       const expiry = firstExpiry(situation)
       const until = expiry === undefined ? '' : ` before ${clock.format(expiry)}`

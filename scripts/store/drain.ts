@@ -8,6 +8,8 @@ import { ROOT, readEnvironment, UserError, withKeptPassword } from '../environme
 
 const PROGRAM = 'tunnel/src/commands/drain.ts'
 
+const SPOOL_OF_COMPOSE = 'file:///spool/spool.db'
+
 /** One more container of the service, without the name by which nginx and web find tunnels. It takes SPOOL_URL from the environment. */
 const ONE_MORE = ['compose', 'run', '--rm', '--no-deps', '-T', 'tunnel', 'node', PROGRAM]
 
@@ -18,7 +20,8 @@ export function drain(spoolUrl: string): void {
       `"${spoolUrl}" is not the address of a spool; write what SPOOL_URL was before. The default of Compose is file:///spool/spool.db.`,
     )
   const settings = withKeptPassword(readEnvironment())
-  if (settings.SPOOL_URL === spoolUrl)
+  const { SPOOL_URL: inUse = runsInCompose(settings) ? SPOOL_OF_COMPOSE : undefined } = settings
+  if (inUse === spoolUrl)
     throw new UserError(
       `"${spoolUrl}" is the spool in use (SPOOL_URL): the tunnels deliver what is pending there.`,
     )

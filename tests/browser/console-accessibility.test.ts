@@ -152,6 +152,9 @@ describe('The console', requires('chromium', 'nginx'), () => {
 
   /** Expects no finding on a desktop in either theme, none on a phone in the dark one, that the phone shows the whole width, and targets of 24 px on both. */
   async function expectForAll(page: Page, path: string): Promise<void> {
+    await page.evaluate(() => {
+      for (const fold of document.querySelectorAll('details')) fold.setAttribute('open', '')
+    })
     expect([path, await findingsInBothThemes(page)]).toEqual([path, []])
     expect([path, await smallTargetsOn(page)]).toEqual([path, []])
     await page.setViewportSize(PHONE)

@@ -86,6 +86,11 @@ describe('The inbox of the console', requires('chromium', 'nginx'), () => {
     await page.getByRole('heading', { level: 1, name: /bad price/ }).waitFor()
     const stack = await page.getByRole('list', { name: /^Stack trace/ }).boundingBox()
     const chart = await page.getByRole('figure').boundingBox()
+    await page.getByText('Show as table').click()
+    await page
+      .getByRole('table', { name: /^Occurrences/ })
+      .getByRole('cell', { name: '3', exact: true })
+      .waitFor()
     expect(stack?.y).toBeLessThan(chart?.y ?? 0)
     const browsers = page.getByRole('table', { name: 'Envelopes by browser' }).getByRole('row')
     expect(await browsers.allInnerTexts()).toHaveLength(4)

@@ -9,7 +9,9 @@ import { deriveAdminToken } from '../../contract/admin-token.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { BRIDGE, type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
 import { startTraffic, type Traffic } from '../support/docker/traffic.ts'
+import { errorOf } from '../support/envelopes.ts'
 import { NODE, ROOT } from '../support/node.ts'
+import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { type Sentry, startSentry } from '../support/sentry/sentry.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
@@ -111,10 +113,13 @@ describe('No request of a visitor fails', { ...requires('docker'), timeout: 300_
     }
   })
 
-  it('when npm run deploy replaces web and the tunnels', async () => {
-    const before = await serving(stack)
-    Object.assign(stack.env, { REVISION: 'the-next-one' })
+  it('when npm run deploy replaces web and the tunnels, and applies another path to both nginx', async () => {
+    const [before, nginx] = [await serving(stack), await stack.containers('nginx')]
+    Object.assign(stack.env, { REVISION: 'the-next-one', TUNNEL_PATHS: '/r7k2|/monitoring' })
     await deploy(stack, {})
+    for (const url of [stack.url, second])
+      expect((await post(url, { path: '/r7k2', body: errorOf(sentry.dsn()) })).status).toBe(200)
+    expect(await stack.containers('nginx')).toEqual(nginx)
     const after = await serving(stack)
     expect(after).toHaveLength(before.length)
     expect(before.filter((id) => after.includes(id))).toEqual([])

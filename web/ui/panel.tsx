@@ -33,7 +33,8 @@ export function Fold({ title, note, id, isOpen, children }: FoldProps) {
   return (
     <details {...(id && { id })} open={isOpen} className="panel mt-0">
       <summary className="min-h-6 font-semibold">
-        {title} {note && <span className="ml-2 text-note font-normal text-quiet">{note}</span>}
+        <h2 className="inline text-body font-semibold">{title}</h2>{' '}
+        {note && <span className="ml-2 text-note font-normal text-quiet">{note}</span>}
       </summary>
       <div className="mt-3">{children}</div>
     </details>

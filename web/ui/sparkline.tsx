@@ -2,14 +2,14 @@
 
 const [WIDTH, HEIGHT] = [100, 20]
 
-export function Sparkline({ values }: { values: readonly (number | undefined)[] }) {
-  const max = Math.max(...values.map((value = 0) => value), Number.MIN_VALUE)
+export function Sparkline({ values }: { values: readonly (number | null | undefined)[] }) {
+  const max = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE)
   const path = values.map((value, index) => {
-    if (value === undefined) return ''
+    if (value === undefined || value === null) return ''
     const x = (WIDTH * index) / Math.max(1, values.length - 1)
     const y = HEIGHT - 1 - ((HEIGHT - 2) * value) / max
     const position = `${x.toFixed(1)} ${y.toFixed(1)}`
-    return values[index - 1] === undefined ? `M${position}h.1` : `L${position}`
+    return (values[index - 1] ?? undefined) === undefined ? `M${position}h.1` : `L${position}`
   })
   return (
     <svg

@@ -752,4 +752,30 @@ describe('Values of the chart', requires('helm'), () => {
     expect(readWebConfig(env, problems).browser.environment).toBe('staging')
     expect(problems).toEqual([])
   })
+
+  it('are explained after the installation', async () => {
+    await using cluster = await startApiServer(renderChart(), {})
+    const output = await helmInCluster(cluster.url, ['install', 'culvert', CHART, '--dry-run=client'])
+    const notes = output.slice(output.indexOf('\nNOTES:'))
+    expect(notes).toContain('Nothing reaches it from outside yet.')
+    expect(notes).toContain('helm test culvert')
+    expect(notes).toContain('npm run doctor')
+  })
+
+  it('are explained with the scheme of the Ingress', async () => {
+    const ingress = { enabled: true, hosts: ['shop.example'] }
+    await using cluster = await startApiServer(renderChart({ ingress }), {})
+    const notesFor = (...values: string[]) =>
+      helmInCluster(cluster.url, [
+        ...['install', 'culvert', CHART, '--dry-run=client', '--set', 'ingress.enabled=true'],
+        ...['--set', 'ingress.hosts={shop.example}', ...values],
+      ])
+    expect(await notesFor()).toContain('- Open http://shop.example/.')
+    const alone = ['--set', 'nginx.enabled=false,web.enabled=false,settings.TRUSTED_PROXIES=10.0.0.0/8']
+    const notes = await notesFor(...alone)
+    expect(notes).toContain('- Culvert accepts envelopes at https://shop.example/monitoring.') // the app's certificate
+    expect(await notesFor('--set', 'ingress.tls[0].secretName=tls')).toContain(
+      '- Open https://shop.example/.',
+    )
+  })
 })

@@ -27,6 +27,8 @@ const INTERNAL = new Set(['HOSTNAME', 'NATS_USER', 'NATS_PASSWORD'])
 
 /** Variables of the images, by which `npm run deploy` tells them apart. */
 const OF_IMAGES = ['IMAGE_TAG', 'REVISION']
+/** Variable that Kubernetes sets in each container. */
+const OF_KUBERNETES = 'KUBERNETES_SERVICE_HOST'
 
 describe('The table of settings', () => {
   it.each<[Process, (env: Environment) => void]>([
@@ -37,7 +39,9 @@ describe('The table of settings', () => {
     const names = new Set<string>()
     readAll(new Proxy<Environment>({}, { get: (_, name) => void names.add(String(name)) }))
     const upper = [...names].filter((name) => name === name.toUpperCase())
-    expect(upper.filter((name) => !OF_IMAGES.includes(name)).sort()).toEqual(namesFor(process).sort())
+    expect(upper.filter((name) => ![...OF_IMAGES, OF_KUBERNETES].includes(name)).sort()).toEqual(
+      namesFor(process).sort(),
+    )
     const lower = [...names].filter((name) => name !== name.toUpperCase()).map((name) => name.toUpperCase())
     expect(
       lower.filter((name) => !SETTING_NAMES.some((known) => known === name && rowOf(known).isProxy)),

@@ -208,7 +208,7 @@ describe('describeSituation', () => {
   it('shows no number of envelopes that is unknown', () => {
     expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
       state: 'outage',
-      text: 'No tunnel responds since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: run docker compose ps tunnel, then docker compose logs tunnel.',
+      text: 'No tunnel responds since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: run docker compose ps tunnel, then docker compose logs tunnel; on Kubernetes, run kubectl get pods --selector app.kubernetes.io/component=tunnel in the namespace of Culvert, and read their logs.',
     })
     const { text } = describeSituation({ ...situationOf([]), spools: [{ max_age_ms: HOUR }] }, CLOCK)
     expect(text).toContain('Number of pending envelopes unknown, 0 lost.')

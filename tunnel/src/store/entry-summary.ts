@@ -82,7 +82,11 @@ export class Summariser {
 
   end(ids: Ids): Summary {
     const items = (this.#isBroken ? undefined : this.#parse(() => this.#reader.end().items)) ?? []
-    const types = JSON.stringify(items.slice(0, MAX_TYPES).map(({ type }) => type.slice(0, MAX_TYPE_LENGTH)))
+    const types = JSON.stringify(
+      items
+        .slice(0, MAX_TYPES)
+        .map(({ type }) => (type === 'sessions' ? 'session' : type.slice(0, MAX_TYPE_LENGTH))),
+    )
     return { types, ...describeItems(ids, items) }
   }
 

@@ -107,7 +107,10 @@ export class Summaries {
 
   #withCounts(groups: InboxGroup[], { after: _, ...query }: InboxPageQuery, steps: Steps): InboxGroup[] {
     const { from, stepMs, count } = steps
-    const counts = new Map(groups.map(({ newest }) => [newest.group, Array<number>(count).fill(0)]))
+    const since = Number(this.#statements.since.get(this.#oldest())?.received ?? Infinity)
+    const unknown = Math.min(count, Math.max(0, Math.floor((since - from) / stepMs))) // spans before the oldest entry
+    const none = [...Array<null>(unknown).fill(null), ...Array<number>(count - unknown).fill(0)]
+    const counts = new Map(groups.map(({ newest }) => [newest.group, [...none]]))
     const listed = JSON.stringify([...counts.keys()])
     const span = { from, step: stepMs, until: from + count * stepMs }
     const parameters = { ...parametersOf(query), oldest: this.#oldest(), listed, ...span }
@@ -158,6 +161,7 @@ function prepare(db: DatabaseSync) {
     removeBefore: db.prepare('DELETE FROM summaries WHERE id < ?'),
     ofReceipt: db.prepare('SELECT id FROM summaries WHERE receipt = ? ORDER BY id DESC LIMIT 1'),
     oldest: db.prepare('SELECT id FROM summaries ORDER BY id DESC LIMIT 1 OFFSET ?'),
+    since: db.prepare('SELECT min(received) AS received FROM summaries WHERE id >= ?'),
     arrived: db.prepare(
       'SELECT count(*) AS entries FROM summaries WHERE id >= ? AND received >= ? AND received < ?',
     ),

@@ -6,5 +6,7 @@ import { badgesOf } from '../../../features/console/shell/badges.ts'
 
 export async function GET(): Promise<Response> {
   const data = await getConsoleData()
-  return data ? Response.json(badgesOf(await data.snapshot())) : notSignedIn()
+  return data
+    ? Response.json(badgesOf(await data.snapshot()), { headers: { 'cache-control': 'no-store' } })
+    : notSignedIn()
 }

@@ -149,8 +149,13 @@ function addGroups(one: InboxGroup, other: InboxGroup): InboxGroup {
     users: one.users + other.users,
     first: Math.min(one.first, other.first),
     newest: one.newest.time >= other.newest.time ? one.newest : other.newest,
-    ...(one.counts && { counts: one.counts.map((count, index) => count + (other.counts?.[index] ?? 0)) }),
+    ...(one.counts && { counts: one.counts.map((count, index) => addCounts(count, other.counts?.[index])) }),
   }
+}
+
+/** `null` if both are unknown. */
+function addCounts(one: number | null, other: number | null | undefined): number | null {
+  return one === null ? (other ?? null) : one + (other ?? 0)
 }
 
 function pathOf(id: string): string {

@@ -7,7 +7,7 @@ import type uPlot from 'uplot'
 import { Table } from '../../../ui/table.tsx'
 import type { Span } from './figure-sums.ts'
 import { type Line, loadPlotLibrary, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
-import { feedOf, formatPosition, type Range } from './range.ts'
+import { formatPosition, type Range } from './range.ts'
 
 type Props = {
   title: string
@@ -24,10 +24,12 @@ type Props = {
   formatTick: (value: number) => string
   /** Text shown while there is no data. */
   emptyText: string
+  /** Returns the link of a span: where its envelopes are listed. */
+  linkTo?: (from: number, to: number) => string
 }
 
 export function Chart(props: Props) {
-  const { title, range, unit, spans, lines, format, emptyText } = props
+  const { title, range, unit, spans, lines, format, emptyText, linkTo } = props
   const { holder, plot, pointed, hasFailed } = usePlot(props)
   const index = pointed !== undefined && pointed < spans.length ? pointed : undefined
   const last = spans.length - 1
@@ -36,7 +38,7 @@ export function Chart(props: Props) {
 
   function openFeed(): void {
     const span = spans[shown]
-    if (span) location.assign(feedOf(span.time, span.time + range.stepMs))
+    if (span && linkTo) location.assign(linkTo(span.time, span.time + range.stepMs))
   }
 
   function moveCursor(event: KeyboardEvent): void {
@@ -81,7 +83,7 @@ export function Chart(props: Props) {
           </p>
         )}
       </div>
-      <ChartTable {...{ title, spans, lines, range, format }} />
+      <ChartTable {...{ title, spans, lines, range, format, linkTo }} />
     </figure>
   )
 }
@@ -106,7 +108,7 @@ function Legend({ title, lines, index, format }: LegendProps) {
 }
 
 /** Draws the plot into `holder` once uPlot is loaded, and tracks the index under the pointer. */
-function usePlot({ kind, range, unit, spans, lines, formatTick }: Props) {
+function usePlot({ kind, range, unit, spans, lines, formatTick, linkTo }: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [library, setLibrary] = useState<typeof uPlot>()
@@ -133,7 +135,7 @@ function usePlot({ kind, range, unit, spans, lines, formatTick }: Props) {
       const options = plotOptions(library, element, {
         ...{ kind, range, lines, formatTick },
         onPoint: (index) => setPointed(index === undefined ? index : Math.max(0, index - 1)),
-        onSelect: (from, to) => location.assign(feedOf(from, to)),
+        onSelect: (from, to) => linkTo && location.assign(linkTo(from, to)),
       })
       plot.current = new library(options, newest.current, element)
     }
@@ -196,19 +198,23 @@ type TableProps = {
   lines: Line[]
   range: Range
   format: (value: number) => string
+  linkTo: Props['linkTo']
 }
 
 /** Renders the table only while it is open: it changes with every refresh. Newest first, without spans in which no replica ran. */
-function ChartTable({ title, spans, lines, range, format }: TableProps) {
+function ChartTable({ title, spans, lines, range, format, linkTo }: TableProps) {
   const { step, stepMs } = range
   const [isOpen, setOpen] = useState(false)
   const rows = () =>
-    spans.flatMap(({ time, point }, index) => {
-      if (!point) return []
-      const from = (
-        <a key="from" href={feedOf(time, time + stepMs)} className="inline-flex min-h-6 items-center">
-          {formatPosition(time, range)}
+    spans.flatMap(({ time }, index) => {
+      if (lines.every(({ values }) => (values[index] ?? null) === null)) return []
+      const position = formatPosition(time, range)
+      const from = linkTo ? (
+        <a key="from" href={linkTo(time, time + stepMs)} className="inline-flex min-h-6 items-center">
+          {position}
         </a>
+      ) : (
+        position
       )
       const cells = lines.map(({ values: { [index]: value } }) =>
         value === null || value === undefined ? '–' : format(value),

@@ -283,7 +283,8 @@ function describe(kind: BreadcrumbKind, { message, data = {} }: Omit<Breadcrumb,
     return from === undefined ? formatValue(to) : `${formatValue(from)} → ${formatValue(to)}`
   if (kind === 'console' && Array.isArray(args) && typeof args[0] === 'string' && args[0].includes('%c'))
     return formatLog(args)
-  if ((kind === 'click' || kind === 'input') && message !== undefined) return shortenClasses(message)
+  if ((kind === 'click' || kind === 'input') && message !== undefined)
+    return shortenClasses(message.slice(0, TEXT.line)) // the pattern takes quadratic time
   return message ?? (Object.keys(data).length > 0 ? formatJsonLine(data, TEXT.line) : '')
 }
 

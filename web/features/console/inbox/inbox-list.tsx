@@ -99,6 +99,14 @@ function NoEnvelopes({ query: { type, ...filters }, isLabOn }: Pick<Props, 'quer
         <a href={withQuery(INBOX, { type })} className="link">
           Show all
         </a>
+        {type !== 'all' && (
+          <>
+            {' '}
+            <a href={withQuery(INBOX, { ...filters, type: 'all' })} className="link">
+              Search in all kinds
+            </a>
+          </>
+        )}
       </Empty>
     )
   if (type !== TABS[0].type)
@@ -109,7 +117,11 @@ function NoEnvelopes({ query: { type, ...filters }, isLabOn }: Pick<Props, 'quer
       <a href={SETUP} className="link">
         Set up your site
       </a>
-      , or try it first. <LabHint isLabOn={isLabOn} />
+      , or try it first. <LabHint isLabOn={isLabOn} /> Other envelopes are under{' '}
+      <a href={withQuery(INBOX, { type: 'all' })} className="link">
+        All
+      </a>
+      .
     </Empty>
   )
 }
@@ -268,7 +280,7 @@ type RowProps = {
   /** Query of the list, to which the page of the envelope leads back. */
   list: Query
   /** Envelopes of the group over time. */
-  counts?: readonly number[] | undefined
+  counts?: readonly (number | null)[] | undefined
   envelopes?: number
   users?: number
   children?: ReactNode

@@ -28,7 +28,7 @@ export function readInboxQuery(query: Query): PageQuery {
     return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim().slice(0, MAX_LENGTH)]] : []
   })
   const known: InboxQuery = Object.fromEntries(read)
-  const isOfAnyType = known.group !== undefined || known.replay !== undefined
+  const isOfAnyType = [known.group, known.replay, known.search].some((value) => value !== undefined)
   const tab = TABS.find(({ type }) => type === known.type)?.type ?? (isOfAnyType ? 'all' : TABS[0].type)
   return { ...known, type: tab }
 }

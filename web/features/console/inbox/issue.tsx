@@ -70,7 +70,7 @@ export function Neighbours({ issue: { entry, group, entries }, list }: Props) {
 export function IssuePanel({ issue: { group, entries, from, now } }: Pick<Props, 'issue'>) {
   const { envelopes, users, first, newest, counts = [] } = group
   return (
-    <Panel title={`Last ${WEEK.words}`}>
+    <Panel title="Group">
       <p className="mb-3 text-note text-quiet">
         {formatQuantity(envelopes, 'envelope')}
         {users > 0 && `, ${formatQuantity(users, 'user')}`}, first <Ago time={first} />, last{' '}
@@ -98,13 +98,16 @@ function Counts({ name, values }: { name: string; values: (string | undefined)[]
     .map(([value = '', all]) => ({ value, count: all.length }))
     .sort((a, b) => b.count - a.count)
   if (counts.length === 0) return null
+  const remaining = values.length - counts.slice(0, MAX_ROWS).reduce((sum, { count }) => sum + count, 0)
+  const others = remaining > 0 ? [{ value: 'others or unknown', count: remaining }] : []
   return (
     <Table
       label={`Envelopes by ${name.toLowerCase()}`}
       columns={[{ name }, { name: 'Envelopes', className: 'text-right' }]}
-      rows={counts
-        .slice(0, MAX_ROWS)
-        .map(({ value, count }) => ({ key: value, cells: [value, formatCount(count)] }))}
+      rows={[...counts.slice(0, MAX_ROWS), ...others].map(({ value, count }) => ({
+        key: value,
+        cells: [value, formatCount(count)],
+      }))}
     />
   )
 }

@@ -13,7 +13,7 @@ type Props = {
   /** Start of the first span. The last one ends `now`. */
   from: number
   now: number
-  counts: number[]
+  counts: (number | null)[]
 }
 
 export function Occurrences({ range, from, now, counts }: Props) {
@@ -22,7 +22,7 @@ export function Occurrences({ range, from, now, counts }: Props) {
     const time = from + index * stepMs
     return { time, end: Math.min(time + stepMs, now) }
   })
-  const total = formatCount(counts.reduce((sum, count) => sum + count, 0))
+  const total = formatCount(counts.reduce<number>((sum, count) => sum + (count ?? 0), 0))
   return (
     <Suspense>
       <Chart

@@ -18,7 +18,7 @@ import {
   sumByName,
 } from '../figures/figure-sums.ts'
 import type { Line } from '../figures/plot.ts'
-import { RANGES, type Range, RECENT } from '../figures/range.ts'
+import { feedOf, RANGES, type Range, RECENT } from '../figures/range.ts'
 import { OUTCOMES } from '../outcomes.ts'
 import { CONSOLE } from '../routes.ts'
 
@@ -88,6 +88,7 @@ function OutcomeChart({ figures, range }: Props) {
   }))
   return (
     <Chart
+      linkTo={feedOf}
       title="Envelopes by outcome"
       kind="counts"
       unit={`per ${range.step}`}
@@ -114,6 +115,7 @@ function DurationChart({ figures, range }: Props) {
   }))
   return (
     <Chart
+      linkTo={feedOf}
       title="Response time"
       kind="durations"
       unit="on a logarithmic axis"
@@ -130,6 +132,7 @@ function PendingChart({ figures, range }: Props) {
   const values = valuesOf(spans, ({ pending }) => pending)
   return (
     <Chart
+      linkTo={feedOf}
       title="Pending in the spool"
       kind="counts"
       unit="envelopes"

@@ -23,9 +23,7 @@ export function badgesOf({
   const counts = recent.figures && sumFigures(recent.figures.points)
   const rejected = counts ? (sumByName(counts.outcomes).rejected ?? 0) : 0
   const lost = counts ? sumLosses({ ...lossesOf(counts), unavailable: 0 }) : 0 // these are rejected as well
-  const pending = spools
-    .map(summariseSpool)
-    .reduce((sum, { envelopes = 0, mirrored }) => sum + envelopes + mirrored, 0)
+  const pending = spools.map(summariseSpool).reduce((sum, { envelopes = 0 }) => sum + envelopes, 0)
   const badges: PageBadge[] = [
     { place: 'overview', count: problems, words: formatQuantity(problems, 'problem') },
     {

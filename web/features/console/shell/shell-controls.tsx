@@ -260,18 +260,26 @@ function NavBadge({ badge }: { badge: PageBadge | undefined }) {
 
 const BADGES_MS = 10_000
 
-/** Returns the badges, or the last known ones. A hidden tab asks for none. */
+/** Returns the badges; none while web does not respond. A hidden tab asks for none. */
 function useBadges(): PageBadge[] {
   const [badges, setBadges] = useState<PageBadge[]>([])
   useEffect(() => {
+    let newest = 0
     async function read(): Promise<void> {
       if (document.visibilityState === 'hidden') return
-      const response = await fetch('/console/badges', { cache: 'no-store' }).catch(() => undefined)
-      if (response?.ok) setBadges(await response.json())
+      const request = ++newest
+      const read = await fetch('/console/badges', { cache: 'no-store' })
+        .then((response): Promise<PageBadge[]> | [] => (response.ok ? response.json() : []))
+        .catch(() => []) // old numbers would look current
+      if (request === newest) setBadges(read)
     }
     void read()
     const timer = setInterval(read, BADGES_MS)
-    return () => clearInterval(timer)
+    document.addEventListener('visibilitychange', read)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', read)
+    }
   }, [])
   return badges
 }

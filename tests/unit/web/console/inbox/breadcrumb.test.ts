@@ -33,6 +33,11 @@ describe('breadcrumbIn', () => {
     expect(shown(crumb)).toMatchObject({ label, text })
   })
 
+  it('does not search the whole of a text that a sender made to be slow', () => {
+    const message = `a.${'[a=""]'.repeat(200_000)}x`
+    expect(shown({ category: 'ui.click', message })?.text.length).toBeLessThan(2_000)
+  })
+
   it('keeps data beside a text, and shows it once without one', () => {
     expect(shown({ category: 'cart', message: 'full', data: { items: 2 } })?.data).toBe('{\n  "items": 2\n}')
     expect(shown({ category: 'cart', data: { items: 2 } })?.data).toBeUndefined()

@@ -23,6 +23,8 @@ it.each([
   ['the given tab', { type: 'session' }, 'session'],
   ['all types of a replay', { replay: 'r' }, 'all'],
   ['all types of a group', { group: 'g' }, 'all'],
+  ['all types of a search', { search: 's' }, 'all'],
+  ['the given tab of a search', { search: 's', type: 'event' }, 'event'],
 ])('selects %s', (_, query, type) => {
   expect(readInboxQuery(query)).toEqual({ ...query, type })
 })

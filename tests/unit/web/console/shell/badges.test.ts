@@ -38,6 +38,6 @@ it('problems, rejected and lost envelopes, and pending ones have a badge, each c
   expect(badgesOf({ situation, recent: { figures: figuresOf([point]) }, spools: [SPOOL] })).toEqual([
     { place: 'overview', count: 1, words: expect.stringMatching(/^1\sproblem$/) },
     { place: 'rejections', count: 9, words: '9 rejected or lost in the last 15 minutes' },
-    { place: 'spool', count: 5, words: '5 pending' },
+    { place: 'spool', count: 3, words: '3 pending' },
   ])
 })
