@@ -97,7 +97,7 @@ export const REJECTIONS = {
   'dsn-missing': {
     status: 400,
     sentence: 'The envelope has no DSN, and the query does not identify exactly one project.',
-    fix: 'Set the tunnel option of the SDK, which then adds the DSN. Where SENTRY_DSN has a single DSN of the project, p=PROJECT_ID in the query identifies it, too.',
+    fix: 'Set the tunnel option of the SDK. The SDK then adds the DSN to each envelope. If SENTRY_DSN has only one DSN of the project, p=PROJECT_ID in the query is also enough.',
   },
   'dsn-invalid': {
     status: 400,
@@ -147,7 +147,7 @@ export const REJECTIONS = {
   'report-origin-missing': {
     status: 403,
     sentence: 'Neither a browser report nor its request names an origin.',
-    fix: 'Ignore it: it is about a document without an address, such as about:srcdoc, or no browser has sent it.',
+    fix: 'Ignore this report. It is about a document without an address, such as about:srcdoc, or it did not come from a browser.',
   },
   'report-project-unknown': {
     status: 410, // browsers then forget the endpoint (w3.org/TR/reporting-1)
@@ -162,11 +162,11 @@ export const REJECTIONS = {
   'rate-limited': {
     status: 429,
     sentence: 'A rate limit of Sentry or a quota of this tunnel was reached.',
-    fix: 'Wait as X-Sentry-Rate-Limits says; categories that it does not name may be sent. QUOTA sets the quotas.',
+    fix: 'Wait for the time in X-Sentry-Rate-Limits. Categories that it does not name may be sent now. QUOTA sets the quotas.',
   },
   throttled: {
     status: 429,
-    sentence: 'Its client address exceeded the rate limit of this tunnel.',
+    sentence: 'The client address of this request exceeded the rate limit of this tunnel.',
     fix: 'Send it again later. ADDRESS_RATE sets the limit. If many visitors share one address, set TRUSTED_PROXIES.',
   },
   'request-malformed': {

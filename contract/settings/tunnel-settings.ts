@@ -87,14 +87,14 @@ export const TUNNEL = {
     ADDRESS_RATE: setting(
       rate,
       200,
-      'Envelopes that a tunnel accepts from one client address (IPv6: a /64; a /56 twice and a /48 four times as many), with 100 kB each. Those of ten seconds may come at once. nginx allows four times this rate and 50 concurrent requests. 0: no limit.',
+      'Envelopes per second that each tunnel accepts from one client address. The limit in bytes is 100 kB times this rate. A burst may be as large as ten seconds of the rate. In IPv6, the limit applies to a /64; a /56 has twice the limit and a /48 four times. nginx allows four times this rate and 50 concurrent requests. 0: no limit.',
     ),
   }),
   ...section(LIMITS, ['tunnel'], {
     QUOTA: setting(
       is.text,
       undefined,
-      '[Quotas](filters.md#quotas) of each project in a day or an hour (UTC), by data category: `error=50000/day,error=10000/hour`. `456:error=1000/day` is for project 456 alone. The word `observe` removes nothing, and counts what would be.',
+      '[Quotas](filters.md#quotas) of each project in a day or an hour (UTC), by data category: `error=50000/day,error=10000/hour`. `456:error=1000/day` is for project 456 alone. With `observe`, Culvert removes nothing, and counts the items that it would remove.',
     ),
     STORM_LIMIT: setting(
       is.stormLimit,
@@ -117,7 +117,7 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool discards less important entries; without any, or on JetStream, new envelopes get 503.',
+      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool discards less important entries. If it has none, new envelopes get 503. A full JetStream spool always answers so.',
       { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(
@@ -128,12 +128,12 @@ export const TUNNEL = {
     SPOOL_RATE: setting(
       is.decimal('number of envelopes a second', 0.01, MAX_DELIVERY_RATE),
       MAX_DELIVERY_RATE,
-      'Envelopes that each replica delivers from the spool to one server at most. Set it for a [server with a quota by time](other-servers.md#quotas).',
+      'Maximum number of envelopes per second that each replica delivers from the spool to one server. Set it for a [server with a quota by time](other-servers.md#quotas).',
     ),
     KEEP_HOURS: setting(
       is.integer('number of hours', 0, 24 * 30),
       undefined,
-      'Time for which errors and feedback [stay](storage.md#kept-envelopes) after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes stay, and it is at least 1. They take up to a twentieth of `SPOOL_BYTES` in addition, at least 256 MiB; the oldest give way.',
+      'Time for which errors and feedback [stay](storage.md#kept-envelopes) after Sentry has accepted them, to be read in the inbox and sent again. Without `SENTRY_DSN`, all envelopes are kept, and the minimum is 1. Kept envelopes take additional space: a twentieth of `SPOOL_BYTES`, at least 256 MiB. The oldest are removed first.',
       { defaultText: '0; 168 without `SENTRY_DSN`' },
     ),
     BODY_DIR: setting(

@@ -201,7 +201,7 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
     case 'mostly-declined':
       return `Sentry declines ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}.`
     case 'mostly-rejected':
-      return `Culvert turns away ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}, most of them as ${nameResult(problem.result)}.`
+      return `Culvert has rejected or limited ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}. The most frequent reason is ${nameResult(problem.result)}.`
     case 'damaged-file':
       return `${formatQuantity(problem.files, 'damaged spool file')} set aside, with an unknown number of envelopes.`
     case 'figures-missing':
@@ -303,7 +303,7 @@ function commandsOf({ deployment }: Situation): (typeof COMMANDS)[Deployment] {
   return deployment ? COMMANDS[deployment] : UNKNOWN
 }
 
-const SEND_AGAIN = 'What it declined is kept for a week: send it again on the page Spool.'
+const SEND_AGAIN = 'The spool keeps declined envelopes for up to a week. Send them again on the page Spool.'
 
 /** Reasons for which the page Rejections has a line for `.env`. */
 const WITH_LINE = ['dsn-unknown', 'origin-foreign', 'envelope-too-large']
@@ -346,7 +346,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'upstream':
       return findUpstreamAction(problem, situation, clock)
     case 'refused':
-      return `Act within an hour of their arrival, or they are declined: ${remedyOfStatus(problem.refusal.status)}`
+      return `Each of them is declined one hour after its arrival. Act before then: ${remedyOfStatus(problem.refusal.status)}`
     case 'declined':
       return `Act now: ${remedyOfDecline(problem.refusal.status)} ${SEND_AGAIN}`
     case 'mostly-declined':
@@ -354,7 +354,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'mostly-rejected':
       return `Act now: ${remedyOfResult(nameResult(problem.result))}`
     case 'damaged-file':
-      return 'Act: put its envelopes back as described below.'
+      return 'Act: put the envelopes of the damaged file back. The runbook entry CulvertSpoolDamaged has the steps.'
     case 'figures-missing':
       return 'Act if it lasts: check the disk or the NATS server of SPOOL_URL.'
     case 'replicas-away':
@@ -369,16 +369,16 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'storm':
       return problem.storm.mode === 'enforce'
         ? 'Act: fix the error, which the page Policies names. Beyond STORM_LIMIT, 1 in 100 is sent.'
-        : 'Act: fix the error, which the page Policies names. Sentry gets all of them; with enforce in STORM_LIMIT it would get 1 in 100 beyond the limit.'
+        : 'Act: fix the error, which the page Policies names. Sentry gets all of these errors. To send only 1 in 100 above the limit, add enforce to STORM_LIMIT.'
     case 'rate-limited':
       return problem.limits.some(concernsErrors)
-        ? 'Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.'
+        ? 'Items of these categories are dropped until their limit ends. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.'
         : 'No action needed. Check the quota in Sentry if it lasts.'
     case 'mirror':
       if (problem.is_decline) return `Act: ${remedyOfDecline(problem.status ?? 0)}`
       return problem.status === undefined
-        ? 'Its envelopes stay in the spool; nothing of the project waits for it. Act if it lasts: check the server of the mirror.'
-        : `Act within an hour of their arrival, or they are declined for the mirror: ${remedyOfStatus(problem.status)}`
+        ? 'The spool keeps the envelopes for the mirror. They do not delay the project itself. Act if it lasts: check the server of the mirror.'
+        : `Each of them is declined for the mirror one hour after its arrival. Act before then: ${remedyOfStatus(problem.status)}`
     case 'gap':
       return 'No action needed.'
   }

@@ -101,7 +101,9 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await consoleSite.sendMany(80, () => consoleSite.newError('http://key@sentry.example/9'), 403)
     const banner = page.getByRole('region', { name: 'Status' })
     await banner
-      .getByText(/^Culvert turns away .* most of them as dsn-unknown\..* Act now: the page Rejections shows/)
+      .getByText(
+        /^Culvert has rejected or limited .* The most frequent reason is dsn-unknown\..* Act now: the page Rejections shows/,
+      )
       .waitFor()
   })
   it('takes nothing for empty or known when no tunnel responds', async ({ consoleSite }) => {

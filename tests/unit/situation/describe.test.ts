@@ -228,19 +228,19 @@ describe('Reports that are not lost, and do not reach Sentry either', () => {
   it.each<[Problem, string]>([
     [
       { kind: 'declined', refusal: DECLINE, others: 1 },
-      'o1.example declines all envelopes of o1.example/2 and of 1 more project since 07:09 (HTTP 403: “event submission rejected”). Declined so far: 202. 0 pending, 0 lost. Act now: copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted. What it declined is kept for a week: send it again on the page Spool.',
+      'o1.example declines all envelopes of o1.example/2 and of 1 more project since 07:09 (HTTP 403: “event submission rejected”). Declined so far: 202. 0 pending, 0 lost. Act now: copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
     ],
     [
       { kind: 'mostly-declined', ...MOST, result: 'declined' },
-      'Sentry declines 180 of 200 envelopes since 07:09. 0 pending, 0 lost. Act: the live feed shows the envelopes, and Sentry’s answers. What it declined is kept for a week: send it again on the page Spool.',
+      'Sentry declines 180 of 200 envelopes since 07:09. 0 pending, 0 lost. Act: the live feed shows the envelopes, and Sentry’s answers. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
     ],
     [
       { kind: 'mostly-rejected', ...MOST, result: 'rejected:dsn-unknown' },
-      'Culvert turns away 180 of 200 envelopes since 07:09, most of them as dsn-unknown. 0 pending, 0 lost. Act now: the page Rejections shows the request, and the line for .env that accepts it.',
+      'Culvert has rejected or limited 180 of 200 envelopes since 07:09. The most frequent reason is dsn-unknown. 0 pending, 0 lost. Act now: the page Rejections shows the request, and the line for .env that accepts it.',
     ],
     [
       { kind: 'mostly-rejected', ...MOST, result: 'rate_limited:quota' },
-      'Culvert turns away 180 of 200 envelopes since 07:09, most of them as quota. 0 pending, 0 lost. Act now: raise QUOTA, or wait for the next period. The page Policies shows the use.',
+      'Culvert has rejected or limited 180 of 200 envelopes since 07:09. The most frequent reason is quota. 0 pending, 0 lost. Act now: raise QUOTA, or wait for the next period. The page Policies shows the use.',
     ],
     [
       { kind: 'storm', storm: { ...STORM, mode: 'enforce' }, others: 0 },
@@ -251,7 +251,7 @@ describe('Reports that are not lost, and do not reach Sentry either', () => {
         ...{ kind: 'rate-limited', limits: [{ category: 'error', until: NOW }] },
         dropped: { since: SEVEN, count: 42 },
       },
-      'Sentry rate-limits errors until 09:30. 42 errors dropped since 07:09. 0 pending, 0 lost. Until then, they are dropped. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.',
+      'Sentry rate-limits errors until 09:30. 42 errors dropped since 07:09. 0 pending, 0 lost. Items of these categories are dropped until their limit ends. Act if it lasts: raise the quota on the server, or set QUOTA or STORM_LIMIT.',
     ],
   ])('are told, with time, number and an action: %j', (problem, text) => {
     expect(describeFor([problem])).toEqual({ state: 'degraded', text, others: [] })
