@@ -65,7 +65,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     await site.sentry.away()
     await page.evaluate(`Sentry.captureMessage('deferred', { extra: { text: 'x'.repeat(${MIB / 2}) } })`)
     const receipt = await site.tunnel.receipt(({ status }) => status === 503)
-    expect(receipt).toMatchObject({ outcome: 'deferred', reason: 'spool-full' })
+    expect(receipt).toMatchObject({ outcome: 'deferred', reason: 'spool-share' })
     await expect.poll(() => countStored(page, site.query)).toBe(1)
     await site.sentry.back()
     await page.evaluate("dispatchEvent(new Event('online'))")
