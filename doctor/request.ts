@@ -27,7 +27,7 @@ export class NoResponse extends Error {}
 /** The server has a certificate that this machine does not trust. */
 export class DistrustedCertificate extends NoResponse {}
 
-/** Codes of certificates that nobody known has signed. An expired one, or one of another name, is no matter of trust. */
+/** Codes for a certificate whose signer this machine does not know. Codes for an expired certificate, or one of another name, do not match. */
 const CERTIFICATE = /SELF_SIGNED|^UNABLE_TO_/
 
 const TIMEOUT_MS = 20_000

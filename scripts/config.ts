@@ -87,7 +87,7 @@ A process does not start with a wrong setting, and lists every problem with a re
 
 - \`npm run config\` prints all settings with their values, without secrets. \`npm start\` and \`npm run deploy\` check them before they build anything. With
   \`docker compose\` alone, \`docker compose logs\` shows the problems.
-- A misspelt or removed name has no effect. The commands and the processes warn of such names. \`docker compose\` alone does not: it passes only the names that \`docker-compose.yml\` lists.
+- A misspelt or removed name has no effect. The commands and the processes warn of such names. With \`docker compose\` alone, \`docker compose logs nginx-config\` has the warning.
 - An empty value means the default. Sizes and times are whole numbers.
 
 See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).

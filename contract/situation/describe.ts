@@ -276,7 +276,7 @@ function describeUpstream(problem: UpstreamProblem, format: Clock['format']): st
   return `${name} unreachable${where}${start} (${nameUpstreamError(error)}).`
 }
 
-/** How to apply a setting, and how to look at the tunnels. */
+/** Commands that apply a setting, and that show whether the tunnels run, by the way in which Culvert was started. */
 const COMMANDS: Record<Deployment, { apply: string; inspect: string }> = {
   plain: {
     apply: 'in .env, and start Culvert again with npm start',
@@ -346,7 +346,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'upstream':
       return findUpstreamAction(problem, situation, clock)
     case 'refused':
-      return `Each of them is declined one hour after its arrival. Act before then: ${remedyOfStatus(problem.refusal.status)}`
+      return `Each of these envelopes is declined one hour after its arrival. Act before then: ${remedyOfStatus(problem.refusal.status)}`
     case 'declined':
       return `Act now: ${remedyOfDecline(problem.refusal.status)} ${SEND_AGAIN}`
     case 'mostly-declined':
@@ -378,7 +378,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       if (problem.is_decline) return `Act: ${remedyOfDecline(problem.status ?? 0)}`
       return problem.status === undefined
         ? 'The spool keeps the envelopes for the mirror. They do not delay the project itself. Act if it lasts: check the server of the mirror.'
-        : `Each of them is declined for the mirror one hour after its arrival. Act before then: ${remedyOfStatus(problem.status)}`
+        : `Each of these envelopes is declined for the mirror one hour after its arrival. Act before then: ${remedyOfStatus(problem.status)}`
     case 'gap':
       return 'No action needed.'
   }

@@ -10,7 +10,7 @@ export type SituationState = 'ok' | 'degraded' | 'outage'
 /** In the order of their severity. */
 export const SITUATION_STATES: readonly SituationState[] = ['ok', 'degraded', 'outage']
 
-/** How this Culvert was started, which decides the command of an advice. */
+/** Way in which this Culvert was started. It decides which command an advice names. */
 export const DEPLOYMENTS = ['plain', 'compose', 'chart'] as const
 export type Deployment = (typeof DEPLOYMENTS)[number]
 

@@ -20,7 +20,7 @@ export function drain(spoolUrl: string): void {
       `"${spoolUrl}" is not the address of a spool; write what SPOOL_URL was before. The default of Compose is file:///spool/spool.db.`,
     )
   const settings = withKeptPassword(readEnvironment())
-  const { SPOOL_URL: inUse = runsInCompose(settings) ? SPOOL_OF_COMPOSE : undefined } = settings
+  const inUse = settings.SPOOL_URL || (runsInCompose(settings) ? SPOOL_OF_COMPOSE : undefined)
   if (inUse === spoolUrl)
     throw new UserError(
       `"${spoolUrl}" is the spool in use (SPOOL_URL): the tunnels deliver what is pending there.`,

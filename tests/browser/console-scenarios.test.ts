@@ -1,4 +1,4 @@
-/** What the first screen of the console says in each kind of trouble: the cause, and one action. */
+/** First screen of the console in several kinds of trouble: it names the cause and one action. */
 
 import { describe, expect } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'

@@ -36,6 +36,14 @@ it('node tunnel/src/commands/drain.ts delivers what is pending, and ends with 0'
   expect((await drain(store.url)).stdout).toMatch(/^3 pending\.\n(.+\n)*Nothing is pending\. .+\n$/)
   expect(sentry.requests.map(({ header }) => header.event_id).sort()).toEqual(ids)
   expect((await drain(store.url)).stdout).toMatch(/^Nothing is pending\. .+\n$/)
+  const inUse = promisify(execFile)(NODE, ['scripts/store.ts', 'drain', store.url], {
+    cwd: ROOT,
+    env: { ...settingsOf(folder.path, env), SPOOL_URL: store.url },
+  })
+  await expect(inUse).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is the spool in use'),
+  })
   const missing = `file://${folder.path}/missing.db`
   await expect(drain(missing)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(missing) })
   expect(readdirSync(folder.path).filter((name) => name.startsWith('missing'))).toEqual([])

@@ -1,4 +1,4 @@
-/** What keeps the doctor from checking anything: each check would blame something else. */
+/** Faults that end the doctor before its checks, since each check would blame something else. */
 
 import { expect, it } from 'vitest'
 import { openDeployment } from '../../../doctor/deployment.ts'

@@ -29,7 +29,7 @@ type Context = {
   hasInbox: boolean
   /** Host of Sentry; absent in inbox mode. */
   sentryHost: string | undefined
-  /** What may hold pending envelopes back. */
+  /** Pauses and circuit breakers, which may hold pending envelopes back. */
   spools: readonly SpoolStatus[]
   upstreams: readonly UpstreamView[]
 }
