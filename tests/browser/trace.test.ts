@@ -1,9 +1,8 @@
 /** One trace for all that a visitor does on a page, from the click to the outgoing requests of the server. */
 
-import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
 import { it as base } from '../support/browser/fixtures.ts'
-import { waitForTracing } from '../support/browser/web-sdk.ts'
+import { flushSdk, waitForTracing } from '../support/browser/web-sdk.ts'
 import { perFile } from '../support/lifetime.ts'
 import { startUpstream, type Upstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
@@ -122,7 +121,7 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     )
 
     await waitForTracing(page)
-    await hide(page)
+    await flushSdk(page)
     await until(async () => posts.some((post) => segmentsIn(post.postDataBuffer()).includes('/lab')))
     const told = posts.find((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
     expect(String(told?.postDataBuffer())).toContain(trace?.slice(0, 32))
@@ -161,10 +160,10 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     await lookedUp
     await fetch(`http://127.0.0.1:${site.port}/healthz`, { method: 'HEAD' })
     await page.evaluate(() => fetch('/lab/report.json?reference=01234567'))
-    await hide(page)
+    await flushSdk(page)
     await page.goto(`${site.url}/lab`)
     await waitForTracing(page)
-    await hide(page)
+    await flushSdk(page)
     const names = () => transactionsOf(sentry, before).map(({ transaction }) => transaction)
     await until(async () => names().includes('GET /lab'))
     expect(names().filter((name) => !['GET /', 'GET /lab'].includes(name))).toEqual([])
@@ -184,9 +183,9 @@ describe('A trace', requires('chromium', 'nginx'), () => {
     for (const path of ['/healthz', '/console/public/settings.json', '/console/live', '/console/inbox/1'])
       await (await fetch(`http://127.0.0.1:${site.port}${path}`)).text()
     await page.goto(`${site.url}/console/sign-in`, { waitUntil: 'networkidle' })
-    await hide(page)
+    await flushSdk(page)
     await page.goto(`${site.url}/no-such-page`, { waitUntil: 'networkidle' })
-    await hide(page)
+    await flushSdk(page)
     const last = page.waitForRequest((post) => segmentsIn(post.postDataBuffer()).includes('/lab'))
     await page.goto(`${site.url}/lab`)
     await last
@@ -225,16 +224,6 @@ function spanOf(headers: Headers | undefined): string | undefined {
 
 function isChildOf(headers: Headers): (transaction: Transaction) => boolean {
   return ({ contexts }) => contexts.trace.parent_span_id === spanOf(headers)
-}
-
-/** Makes a page finish and send its measurements, as when a visitor switches tabs. */
-async function hide(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    for (const [name, value] of Object.entries({ hidden: true, visibilityState: 'hidden' }))
-      Object.defineProperty(document, name, { value })
-    document.dispatchEvent(new Event('visibilitychange'))
-  })
-  await page.waitForLoadState('networkidle')
 }
 
 type Span = {

@@ -47,7 +47,8 @@ describe('Prometheus beside the containers', requires('docker', 'prometheus'), (
     const config = join(folder.path, 'prometheus.yml')
     const mine = `["com.docker.compose.service=tunnel", "com.docker.compose.project=${stack.project}"]`
     const job = await readFile(join(SHIPPED, 'existing.yml'), 'utf8')
-    await writeFile(config, job.replace('["com.docker.compose.service=tunnel"]', mine)) // other stacks run beside this one
+    const global = 'global: { scrape_interval: 1s }\n' // Prometheus waits up to an interval, by default 1 min, before its first scrape
+    await writeFile(config, global + job.replace('["com.docker.compose.service=tunnel"]', mine)) // other stacks run beside this one
     const program = startProgram(
       'Prometheus',
       PROMETHEUS_PROGRAM ?? '',
