@@ -52,8 +52,11 @@ export type FilteredReason =
 /** Reason of the outcome `rate_limited`: Sentry's limits, or our own. */
 export type RateLimitedReason = 'limited' | 'throttled' | QuotaReason
 
+/** Reason why a policy removed an item. */
+export type RemovalReason = FilterReason | ScrubReason | SamplingReason | RateLimitedReason
+
 /** Items of one type: their number when above 1, their bytes together, and the reason when a policy removed them. */
-export type ReceiptItem = { type: string; count?: number; bytes: number; discard_reason?: string }
+export type ReceiptItem = { type: string; count?: number; bytes: number; discard_reason?: RemovalReason }
 
 /**
  * Anomaly of a request: secrets that the proxy should have removed; a client address that is missing, a list with unknown addresses, or in

@@ -59,7 +59,7 @@ type PolicyDeps = {
   counters: Counters
   replica: string
   log: Log
-  sentry: Forwarding
+  forwarding: Forwarding
 }
 
 export async function openPolicies({
@@ -68,7 +68,7 @@ export async function openPolicies({
   counters,
   replica,
   log,
-  sentry,
+  forwarding,
 }: PolicyDeps): Promise<PolicyServices> {
   const { storm, quota } = config
   const ruleHits = new RuleHits(listRules(config), now)
@@ -88,7 +88,7 @@ export async function openPolicies({
       if (category !== undefined) ruleHits.note('quota', category, 1)
     },
   })
-  const state = sentry.spool.store.state
+  const state = forwarding.spool.store.state
   const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
   return { storms, quotas, quotaSharing, scrubbing, ruleHits }
 }

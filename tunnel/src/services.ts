@@ -56,7 +56,7 @@ export type Services = PolicyServices & {
   filters: Filters
   limits: UpstreamLimits
   throttle: Throttle
-  sentry: Forwarding
+  forwarding: Forwarding
   /** Returns `undefined` while no kept envelopes can be read. */
   inbox: () => Inbox | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
@@ -106,9 +106,9 @@ export async function openServices(
   const bodies = createBodies(config, memory)
   const shared = { config, projects, limits, memory, bodies, clock, now, log }
   const isRefusing = async () => (await outage?.isOn()) === true
-  const sentry = await openForwarding({ ...shared, openSpoolFile, isRefusing })
-  const inbox = () => Inbox.of(sentry.spool.store)
-  const outage = config.forward ? undefined : createOutage(inbox, sentry, now)
+  const forwarding = await openForwarding({ ...shared, openSpoolFile, isRefusing })
+  const inbox = () => Inbox.of(forwarding.spool.store)
+  const outage = config.forward ? undefined : createOutage(inbox, forwarding, now)
   const counters = new Counters(projects, now)
   const metrics = new Metrics({
     counters,
@@ -116,8 +116,8 @@ export async function openServices(
     inFlight: () => ingest.inFlight(),
     bodyBytes: () => memory.usedBytes(),
     limits: () => limits.inForce(),
-    upstreams: () => (config.forward ? sentry.upstreams.state() : []),
-    spool: () => describeSpool(sentry, projects, config.spool.ageMs),
+    upstreams: () => (config.forward ? forwarding.upstreams.state() : []),
+    spool: () => describeSpool(forwarding, projects, config.spool.ageMs),
     problems: () => situation.kinds(),
     ...policyGauges(() => policies, projects),
     projects,
@@ -125,19 +125,19 @@ export async function openServices(
   })
   const records = {
     ...{ counters, metrics },
-    history: createHistory({ counters, replica, sentry, now, log }),
+    history: createHistory({ counters, replica, forwarding, now, log }),
     receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     doctorFindings: new DoctorFindings(now),
-    reports: new ClientReports(postReport(sentry.upstreams), now),
+    reports: new ClientReports(postReport(forwarding.upstreams), now),
   }
-  const policies = await createPolicies({ ...shared, counters, replica, sentry })
-  const situation = createSituation({ ...shared, ...records, replica, sentry, storms: policies.storms })
-  const mirrors = await openMirrors({ ...shared, ...records, sentry })
-  const alerts = await openAlerts({ ...shared, replica, sentry, situation })
+  const policies = await createPolicies({ ...shared, counters, replica, forwarding })
+  const situation = createSituation({ ...shared, ...records, replica, forwarding, storms: policies.storms })
+  const mirrors = await openMirrors({ ...shared, ...records, forwarding })
+  const alerts = await openAlerts({ ...shared, replica, forwarding, situation })
   const services = {
-    ...{ ...shared, replica, sentry, mirrors, inbox, outage, ...records, situation, alerts, ...policies },
+    ...{ ...shared, replica, forwarding, mirrors, inbox, outage, ...records, situation, alerts, ...policies },
   }
   const { filters, storms, quotas, scrubbing } = policies
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
@@ -177,7 +177,7 @@ async function createPolicies({
   ...deps
 }: Pick<
   Services,
-  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'replica' | 'log' | 'sentry'
+  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'replica' | 'log' | 'forwarding'
 >) {
   return {
     resolveClient: createClientResolver(config.edge, config.trustedProxies),
@@ -200,10 +200,10 @@ function createOutage(inbox: Services['inbox'], { spool }: Forwarding, now: () =
 }
 
 function createHistory({
-  sentry: { spool },
+  forwarding: { spool },
   log: { logger },
   ...deps
-}: Pick<Services, 'sentry' | 'log' | 'counters' | 'replica' | 'now'>): History {
+}: Pick<Services, 'forwarding' | 'log' | 'counters' | 'replica' | 'now'>): History {
   const { store } = spool
   const pending = async () => withoutMirrors(await spool.totals())
   return new History({ ...deps, store: store.state.snapshots, storeId: () => store.id, pending, logger })
@@ -214,7 +214,7 @@ async function openMirrors({
   config,
   ...deps
 }: Pick<Services, 'config' | 'projects' | 'bodies' | 'counters' | 'reports'> & {
-  sentry: Forwarding
+  forwarding: Forwarding
 }): Promise<Mirrors | undefined> {
   if (config.mirrors.length === 0) return undefined
   const { Mirrors } = await import('./forward/mirrors.ts')
@@ -234,12 +234,12 @@ function createSituation({
   | 'now'
   | 'history'
   | 'replica'
-  | 'sentry'
+  | 'forwarding'
   | 'storms'
 >): SituationMonitor {
-  const { config, sentry } = deps
+  const { config, forwarding } = deps
   return new SituationMonitor({
-    ...{ ...deps, state: sentry.spool.store.state, silenceMs: config.silenceMs },
+    ...{ ...deps, state: forwarding.spool.store.state, silenceMs: config.silenceMs },
     deployment: config.deployment,
     storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
     describe: () => describeForwarding(deps),
@@ -249,10 +249,10 @@ function createSituation({
 /** Loads alerts where there is a destination. */
 async function openAlerts({
   config,
-  sentry,
+  forwarding,
   log,
   ...deps
-}: Pick<Services, 'config' | 'replica' | 'sentry' | 'situation' | 'log' | 'now'>): Promise<
+}: Pick<Services, 'config' | 'replica' | 'forwarding' | 'situation' | 'log' | 'now'>): Promise<
   Alerts | undefined
 > {
   const { targets, heartbeat } = config.alerts
@@ -261,7 +261,7 @@ async function openAlerts({
     import('./admin/alerts/alerts.ts'),
     import('./admin/alerts/senders.ts'),
   ])
-  const { state } = sentry.spool.store
+  const { state } = forwarding.spool.store
   const senders = new Senders(config.upstream.proxies)
   return new Alerts({ ...deps, targets, heartbeat, senders, state, logger: log.logger })
 }
@@ -275,13 +275,13 @@ const BUNDLE_FAILURES = {
 /** Without a shared store, pages get the bundles of this release only. */
 function shareBundles(
   sdk: Sdk,
-  { config, now, log, sentry }: Pick<Services, 'config' | 'now' | 'log' | 'sentry'>,
+  { config, now, log, forwarding }: Pick<Services, 'config' | 'now' | 'log' | 'forwarding'>,
 ): SharedBundles | undefined {
   const { place } = config.spool
   const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
   return new SharedBundles({
     own: sdk.bundles(),
-    store: () => folder ?? sentry.spool.store.state.bundles,
+    store: () => folder ?? forwarding.spool.store.state.bundles,
     now,
     onFailure: (err, operation) => log.logger.warn({ err }, BUNDLE_FAILURES[operation]),
   })

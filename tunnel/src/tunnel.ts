@@ -37,7 +37,7 @@ const HISTORY_MS = 500 // for the minute in progress, and the use of quotas
 const LAST_MS = 1_000 // for the last client report, and again for releasing leases
 
 export function createTunnel(services: Services): Tunnel {
-  const { config, replica, now, log, sentry, history, quotaSharing, reports, ingest } = services
+  const { config, replica, now, log, forwarding, history, quotaSharing, reports, ingest } = services
   const since = now()
   const onFinalOutcome = createFinalOutcomes(services)
   const faults = new FaultLog(log.logger, services.clock)
@@ -61,9 +61,9 @@ export function createTunnel(services: Services): Tunnel {
 
   async function start(): Promise<Ports> {
     const adminPort = await openAdminPort(adminServer, config)
-    sentry.limitSharing.start()
+    forwarding.limitSharing.start()
     await Promise.all([quotaSharing?.start(), services.sharedBundles?.start()])
-    sentry.deliverer.start({
+    forwarding.deliverer.start({
       onFinalOutcome,
       onError: (err) => faults.fault(err),
       onSettled: () => faults.success(),
@@ -83,12 +83,12 @@ export function createTunnel(services: Services): Tunnel {
     await stopTaking(publicServer, FINISH_MS)
     await ingest.idle() // aborted requests are recorded a moment later
     clearInterval(reporting)
-    const delivered = Promise.all([jobs.stop(), sentry.deliverer.stop()])
+    const delivered = Promise.all([jobs.stop(), forwarding.deliverer.stop()])
     await Promise.race([delivered, wait(DELIVER_MS)])
     await Promise.race([reports.flush(), wait(LAST_MS)])
-    await sentry.upstreams.close() // pending attempts are aborted; their entries stay in the spool
+    await forwarding.upstreams.close() // pending attempts are aborted; their entries stay in the spool
     await Promise.race([delivered, wait(LAST_MS)])
-    sentry.limitSharing.stop()
+    forwarding.limitSharing.stop()
     services.sharedBundles?.stop()
     await Promise.race([
       Promise.all([
@@ -97,7 +97,7 @@ export function createTunnel(services: Services): Tunnel {
       ]),
       wait(HISTORY_MS),
     ])
-    await sentry.spool.close()
+    await forwarding.spool.close()
     await stopNow(adminServer)
     log.logger.info('stopped')
     await log.close()
@@ -105,11 +105,11 @@ export function createTunnel(services: Services): Tunnel {
 }
 
 function createResendJobs(services: Services, onError: (error: unknown) => void): ResendJobs {
-  const { sentry, projects, counters } = services
-  const { deliverer } = sentry
+  const { forwarding, projects, counters } = services
+  const { deliverer } = forwarding
   return new ResendJobs({
     ...services,
-    ...{ spool: sentry.spool.store, deliverer, onError },
+    ...{ spool: forwarding.spool.store, deliverer, onError },
     deliveredLive: () => counters.upstreams.all.reduce((sum, { delivered }) => sum + delivered, 0),
     onResent({ project: key }) {
       if (isMirrorKey(key)) return // it has no final outcome of its own

@@ -78,7 +78,7 @@ describe('GET /figures', () => {
   })
 
   it('responds with 503 and the reason when the store fails or is slow, and never with zeros', async () => {
-    const snapshots = tunnel.services.sentry?.spool.store.state.snapshots
+    const snapshots = tunnel.services.forwarding?.spool.store.state.snapshots
     if (!snapshots) throw new Error('there is a spool')
     const read = vi.spyOn(snapshots, 'read')
     for (const [result, problem] of [

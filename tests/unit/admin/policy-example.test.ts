@@ -69,7 +69,7 @@ describe('GET /policies/example', () => {
   it('reads an envelope once, however often it is asked', async () => {
     await using tunnel = await openTunnel({ env: OBSERVE })
     await send(tunnel, PLAIN)
-    const read = vi.spyOn(tunnel.services.sentry.spool.store.entries, 'read')
+    const read = vi.spyOn(tunnel.services.forwarding.spool.store.entries, 'read')
     for (let n = 0; n < 3; n++) expect((await tunnel.admin('/policies/example')).status).toBe(200)
     expect(read).toHaveBeenCalledTimes(1)
   })

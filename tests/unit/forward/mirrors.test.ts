@@ -52,7 +52,7 @@ describe('An envelope of a project with a mirror', () => {
         .map(({ labels, count }) => [labels.result, count]),
     )
   const pendingOf = async (tunnel: Tunnel) => {
-    const { partitions = [] } = (await tunnel.services.sentry.spool.totals()) ?? {}
+    const { partitions = [] } = (await tunnel.services.forwarding.spool.totals()) ?? {}
     const count = (isOfMirror: boolean) =>
       partitions
         .filter(({ project }) => isMirrorKey(project) === isOfMirror)
@@ -211,7 +211,7 @@ describe('An envelope of a project with a mirror', () => {
     await mirror.away()
     for (let n = 0; resultsOf(tunnel).lost === undefined; n++)
       await post(tunnel.url, { body: error(n, 'x'.repeat(40_000)) })
-    expect((await tunnel.services.sentry.spool.totals()).bytes).toBeLessThan(bytes / 2)
+    expect((await tunnel.services.forwarding.spool.totals()).bytes).toBeLessThan(bytes / 2)
   })
 
   it('is sent to its project again while the mirror is away and many envelopes are pending for it', async () => {
@@ -325,7 +325,7 @@ describe('An envelope of a project with a mirror', () => {
 
   /** Holds the puts of entries for the mirror back until `release`, or lets them fail. */
   function watchPuts({ services }: Tunnel) {
-    const { store } = services.sentry.spool ?? {}
+    const { store } = services.forwarding.spool ?? {}
     if (!store) throw new Error('it has no spool')
     const gate = Promise.withResolvers<void>()
     const puts: string[] = []

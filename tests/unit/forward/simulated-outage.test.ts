@@ -174,7 +174,7 @@ describe('A simulated outage', () => {
     await ask(tunnel, 'POST')
     await sendTo(tunnel, 1)
     await ask(tunnel, 'DELETE')
-    const { store } = tunnel.services.sentry.spool
+    const { store } = tunnel.services.forwarding.spool
     const finish = vi.spyOn(store, 'finish').mockRejectedValueOnce(new Error('the disk failed'))
     await tunnel.retry()
     await expect.poll(() => finish.mock.calls.length).toBe(1)

@@ -67,7 +67,7 @@ async function createIngest(folder: string) {
   const config = readConfig({ SENTRY_DSN: DSN, ...settingsOf(folder) })
   const onNotice = (notice: string) => bugs.push(notice)
   const ofStore = { projectShare: 1, kept: config.keep, now: Date.now, onNotice }
-  const sentry = createForwarding({
+  const forwarding = createForwarding({
     ...{ config, projects, limits: upstreamLimits, memory, bodies, ...ofStore },
     store: await openStore(config.spool, { ...ofStore, openSpoolFile: openInThisThread }),
     clock: () => performance.now(),
@@ -91,7 +91,7 @@ async function createIngest(folder: string) {
     scrubbing: undefined,
     mirrors: undefined,
     clientAddress: 'forward',
-    sentry,
+    forwarding,
     upstreamEncoding: 'off',
     keeping: undefined,
     keptBytes: 0,
@@ -110,7 +110,7 @@ async function createIngest(folder: string) {
     clock: () => performance.now(),
     onBug: (error) => bugs.push(error),
   })
-  return { ingest, memory, recorded, bugs, spool: sentry.spool }
+  return { ingest, memory, recorded, bugs, spool: forwarding.spool }
 }
 
 const noise = envelopeOf({ dsn: DSN, ...LONG_HEADER }, [

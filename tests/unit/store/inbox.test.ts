@@ -262,7 +262,7 @@ describe('Without a DSN, a tunnel', () => {
         body: attachmentOf(INBOX_DSN, Buffer.alloc(bytes)),
       })
     expect(await send(MIB)).toMatchObject({ status: 413, json: { code: 'envelope-too-large' } })
-    expect(await tunnel.services.sentry.spool.totals()).toMatchObject({ envelopes: 0 })
+    expect(await tunnel.services.forwarding.spool.totals()).toMatchObject({ envelopes: 0 })
     await tunnel.admin('/inbox/outage', { method: 'DELETE' })
     expect(await send(0.9 * MIB)).toMatchObject({ status: 200 })
     expect(await tunnel.services.inbox()?.count()).toBe(1)

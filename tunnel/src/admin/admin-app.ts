@@ -42,7 +42,7 @@ type AdminDeps = {
   inbox: () => Inbox | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
-  sentry: Forwarding
+  forwarding: Forwarding
   jobs: ResendJobs
   projects: Projects
   onFinalOutcome: OnFinalOutcome
@@ -70,7 +70,7 @@ type AdminDeps = {
 }
 
 export function createAdmin(deps: AdminDeps): Hono {
-  const { inbox, sentry, jobs, projects, onFinalOutcome, receipts, replica, logger } = deps
+  const { inbox, forwarding, jobs, projects, onFinalOutcome, receipts, replica, logger } = deps
   const app = new Hono()
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
@@ -94,19 +94,19 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.put('/log-level', createHandler({ query: ['level'], run: (c) => setLogLevel(c, logger) }))
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
-  app.route('/sessions', sessionRoutes({ state: sentry.spool.store.state, now: deps.now }))
+  app.route('/sessions', sessionRoutes({ state: forwarding.spool.store.state, now: deps.now }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
   app.route(
     '/spool',
     createSpoolAdmin({
-      ...{ spool: sentry.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
+      ...{ spool: forwarding.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
     }),
   )
   app.route(
     '/store',
     createStoreAdmin({
       ...{
-        spool: sentry.spool.store,
+        spool: forwarding.spool.store,
         jobs,
         projects,
         receipts,

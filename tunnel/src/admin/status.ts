@@ -43,7 +43,7 @@ type StatusDeps = {
   throttle: Throttle
   proxyFaults: ProxyFaults
   doctorFindings: DoctorFindings
-  sentry: Forwarding
+  forwarding: Forwarding
   outage: Pick<SimulatedOutage, 'status'> | undefined
   storms: Storms | undefined
   quotas: Quotas | undefined
@@ -58,9 +58,12 @@ type StatusDeps = {
 }
 
 export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStatus, 'actions'>> {
-  const { config, version, replica, since, ingest, projects, throttle, sentry, history } = deps
+  const { config, version, replica, since, ingest, projects, throttle, forwarding, history } = deps
   const outage = await deps.outage?.status().catch(() => undefined)
-  const [forwarding, situation] = await Promise.all([describeForwarding(deps), deps.situation.current()])
+  const [forwardingStatus, situation] = await Promise.all([
+    describeForwarding(deps),
+    deps.situation.current(),
+  ])
   return {
     version,
     replica,
@@ -69,7 +72,7 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     dsns: config.dsns.map(formatDsn),
     projects: projects.all.map(({ name }) => name),
     in_flight: ingest.inFlight(),
-    ...forwarding,
+    ...forwardingStatus,
     ...(situation && { situation }),
     ...(outage && { simulated_outage: outage }),
     history_store: history.storeId,
@@ -78,10 +81,10 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     policies: describePolicies(deps),
     warnings: [
       ...listWarnings(throttle),
-      ...listRefusals(sentry, config.upstreamEncoding),
+      ...listRefusals(forwarding, config.upstreamEncoding),
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
-      ...sentry.deliverer.warnings(),
+      ...forwarding.deliverer.warnings(),
       ...(deps.alerts?.warnings() ?? []),
       ...(history.warning === undefined ? [] : [history.warning]),
     ],
@@ -95,12 +98,14 @@ export type ForwardingStatus = Pick<ReplicaStatus, 'limits' | 'upstreams' | 'mir
 
 export type ForwardingStatusDeps = Pick<
   StatusDeps,
-  'config' | 'limits' | 'projects' | 'counters' | 'sentry' | 'now' | 'clock'
+  'config' | 'limits' | 'projects' | 'counters' | 'forwarding' | 'now' | 'clock'
 >
 
 export async function describeForwarding(deps: ForwardingStatusDeps): Promise<ForwardingStatus> {
-  const { config, limits, projects, sentry, now, clock } = deps
-  const upstreams = config.forward ? describeUpstreams(sentry, config.upstreamEncoding, now() - clock()) : []
+  const { config, limits, projects, forwarding, now, clock } = deps
+  const upstreams = config.forward
+    ? describeUpstreams(forwarding, config.upstreamEncoding, now() - clock())
+    : []
   const mirrors = describeMirrors(deps, upstreams)
   const origins = new Set(projects.all.map(({ origin }) => origin))
   const mirrorNames = new Set(mirrors.map(({ mirror }) => mirror))
@@ -108,7 +113,7 @@ export async function describeForwarding(deps: ForwardingStatusDeps): Promise<Fo
     limits: limits.inForce().filter(({ project }) => !mirrorNames.has(project)),
     upstreams: upstreams.filter(({ origin }) => origins.has(origin)),
     ...(mirrors.length > 0 && { mirrors }),
-    spool: await describeSpool(sentry, projects, config.spool.ageMs),
+    spool: await describeSpool(forwarding, projects, config.spool.ageMs),
   }
 }
 

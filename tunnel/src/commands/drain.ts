@@ -17,7 +17,7 @@ if (url.startsWith('file:') && !existsSync(new URL(url))) {
 
 // Ports that nobody knows: it gets no requests.
 const own = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: process.env.LOG_LEVEL || 'error' }
-const { sentry } = await run({ ...process.env, ...own })
+const { forwarding } = await run({ ...process.env, ...own })
 let last: string | undefined = ''
 for (;;) {
   const left = await describePending()
@@ -32,9 +32,9 @@ process.kill(process.pid, 'SIGTERM') // stops as a tunnel does
 /** Returns a sentence on what is pending and what it waits for; `undefined` when nothing is. */
 async function describePending(): Promise<string | undefined> {
   try {
-    const { envelopes } = await sentry.spool.totals()
+    const { envelopes } = await forwarding.spool.totals()
     if (envelopes === 0) return undefined
-    const away = sentry.upstreams.state().filter(({ breaker }) => breaker.open)
+    const away = forwarding.upstreams.state().filter(({ breaker }) => breaker.open)
     return `${envelopes} pending.${away.map(({ origin }) => ` ${origin} does not accept envelopes.`).join('')}`
   } catch (error) {
     return `The spool does not respond: ${(error as Error).message}.`

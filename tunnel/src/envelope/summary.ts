@@ -1,6 +1,6 @@
 /** Summary of an envelope for its receipt, without its content. */
 
-import type { Receipt, ReceiptItem } from 'contract/admin-api'
+import type { Receipt, ReceiptItem, RemovalReason } from 'contract/admin-api'
 import type { EnvelopeHeader } from './headers.ts'
 import { categoryOfLabel, type Item, labelOf } from './items.ts'
 import { mostImportant } from './priorities.ts'
@@ -20,7 +20,7 @@ export function describeHeader(
 }
 
 /** Groups items by type and discard reason: an envelope may have a thousand, and thousands of receipts are in memory. */
-export function summarise(items: readonly Item[], removed: ReadonlyMap<Item, string>): ReceiptItem[] {
+export function summarise(items: readonly Item[], removed: ReadonlyMap<Item, RemovalReason>): ReceiptItem[] {
   const kinds = new Map<string, ReceiptItem>()
   for (const item of items) {
     const type = labelOf(item)

@@ -22,7 +22,7 @@ import { type DeliveryAttempt, senderHeaders } from './upstream/upstream-client.
 import { isUnreachable, receiptErrorOf, upstreamErrorOf } from './upstream/upstream-errors.ts'
 
 export type ForwardServices = KeepServices & {
-  sentry: Forwarding
+  forwarding: Forwarding
   reports: ClientReports
   memory: MemoryBudget
   /** Encoding of bodies that have arrived uncompressed. */
@@ -32,11 +32,9 @@ export type ForwardServices = KeepServices & {
 }
 
 /** Fields of the context that forwarding reads, and those that it writes. */
-type Forwarded = Parts<
-  'incoming' | 'startedAt' | 'receipt' | 'client' | 'project' | 'envelope' | 'body' | 'scrubPage'
-> &
+type Forwarded = Parts<'incoming' | 'startedAt' | 'client' | 'project' | 'envelope' | 'body' | 'scrubPage'> &
   Parts<'remaining' | 'outgoingRanges' | 'isKeptBySender'> &
-  Pick<Context, 'isLossReported' | 'addDerivedBody' | 'releaseAfter'>
+  Pick<Context, 'receipt' | 'isLossReported' | 'addDerivedBody' | 'releaseAfter'>
 
 type ForwardStage = (ctx: Forwarded) => Promise<Outcome>
 
@@ -46,7 +44,7 @@ export function forwardStage(services: ForwardServices): ForwardStage {
 }
 
 async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outcome> {
-  const { sentry, clock } = services
+  const { forwarding, clock } = services
   const { receipt, client, project } = ctx
   const sentAt = clock()
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
@@ -59,14 +57,14 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   const sent =
     upstreamEncoding === 'off' ? outgoing : await compress(ctx, outgoing, upstreamEncoding, services)
   const sender = { network: networkOf(client.address) }
-  let attempt = sentry.upstreams.post(project, sent, headers, sender)
+  let attempt = forwarding.upstreams.post(project, sent, headers, sender)
   let result = await attempt.soon
   if (result !== 'late' && mayRefuseEncoding(result, sent.encoding)) {
     const plain = outgoing.encoding === 'identity' ? outgoing : await plainBody(ctx, departure, services)
     if (!plain) return spool(ctx, services, departure, undefined) // the spool sends it, within the share of its sender
-    attempt = sentry.upstreams.send(project, plain, headers, sender)
+    attempt = forwarding.upstreams.send(project, plain, headers, sender)
     result = await attempt.soon
-    if (isAccepted(result)) sentry.refusedEncodings.add(project.origin, sent.encoding)
+    if (isAccepted(result)) forwarding.refusedEncodings.add(project.origin, sent.encoding)
   } else if (sent.encoding !== 'identity') attempt = withoutRefusals(attempt, sent.encoding)
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   if (result === 'late') {
@@ -109,12 +107,12 @@ async function compress(
   ctx: Forwarded,
   outgoing: OutgoingBody,
   upstreamEncoding: 'gzip',
-  { sentry, memory }: ForwardServices,
+  { forwarding, memory }: ForwardServices,
 ): Promise<OutgoingBody> {
   const { content, bytes, encoding } = outgoing
   const { origin } = ctx.project
   if (encoding !== 'identity' || 'handle' in ctx.body.wire) return outgoing
-  if (sentry.upstreams.isOpen(origin) || sentry.refusedEncodings.has(origin, upstreamEncoding))
+  if (forwarding.upstreams.isOpen(origin) || forwarding.refusedEncodings.has(origin, upstreamEncoding))
     return outgoing
   const pieces = isCompressible(bytes, ctx.remaining().items) ? content() : undefined
   const compressed = Array.isArray(pieces) && (await compressBody(pieces, memory))
@@ -135,7 +133,7 @@ function outgoingBody(
   const { body, envelope, project } = ctx
   const { removed } = departure
   if (body.encoding === 'identity') return buildBody(body, envelope.bytes, removed)
-  const isRefused = services.sentry.refusedEncodings.has(project.origin, body.encoding)
+  const isRefused = services.forwarding.refusedEncodings.has(project.origin, body.encoding)
   if (removed.length === 0 && !(isRefused && isPlainAllowed(ctx))) return buildBody(body, envelope.bytes, [])
   return change(ctx, removed, services.bodies).catch((error) => {
     const isBusy = error instanceof Rejection && error.code === 'tunnel-busy'
@@ -170,11 +168,11 @@ async function spool(
   departure: Departure,
   attempt: DeliveryAttempt | undefined,
 ): Promise<Outcome> {
-  const { sentry, reports } = services
+  const { forwarding, reports } = services
   const { project, envelope } = ctx
   const pending = attempt?.final
   if (pending) ctx.releaseAfter(pending)
-  const leaseMs = pending ? sentry.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
+  const leaseMs = pending ? forwarding.upstreams.attemptMs(envelope.bytes) + LEASE_MS : 0
   const result = await putIntoSpool(ctx, services, departure, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
@@ -187,20 +185,20 @@ async function spool(
   }
   attempt?.drop()
   if (result.kind === 'known') return spooled(ctx, 'known')
-  for (const victim of result.evicted) sentry.deliverer.evicted(victim)
-  if (pending) sentry.deliverer.follow(result.lease, project, pending)
+  for (const victim of result.evicted) forwarding.deliverer.evicted(victim)
+  if (pending) forwarding.deliverer.follow(result.lease, project, pending)
   return spooled(ctx, result.kind)
 }
 
 async function putIntoSpool(
   ctx: Forwarded,
-  { sentry, bodies }: ForwardServices,
+  { forwarding, bodies }: ForwardServices,
   { removed, headers }: Departure,
   leaseMs: number,
 ): Promise<PutResult> {
   const outgoing = await buildSpoolBody(ctx, bodies, removed)
   const { entry, body } = await createSpoolEntry(describeEntry(ctx, headers), outgoing)
-  return sentry.spool.put(entry, body, leaseMs)
+  return forwarding.spool.put(entry, body, leaseMs)
 }
 
 /** Passes Sentry's response on, with three of its headers. */

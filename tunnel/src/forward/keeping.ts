@@ -17,7 +17,7 @@ import {
 } from './spool-entry.ts'
 
 export type KeepServices = {
-  sentry: Pick<Forwarding, 'spool' | 'keepingLater'>
+  forwarding: Pick<Forwarding, 'spool' | 'keepingLater'>
   bodies: Bodies
   /** Absent: accepted envelopes do not stay. */
   keeping: Keeping | undefined
@@ -44,17 +44,17 @@ export function keepAnswered(
   departure: Departure,
   outcome: Outcome,
 ): Outcome | Promise<Outcome> {
-  const { sentry, keeping, onKeepFault } = services
+  const { forwarding, keeping, onKeepFault } = services
   if (keeping === 'all') return keepFirst(ctx, services, departure, outcome)
   const isDeclined = outcome.outcome === 'declined'
   if (!isDeclined && (outcome.outcome !== 'delivered' || keeping === undefined)) return outcome
   const described = describeEntry(ctx, departure.headers)
   if (!isDeclined && !isKept(described, keeping)) return outcome
-  if (sentry.keepingLater >= MAX_KEPT_LATER) return outcome
+  if (forwarding.keepingLater >= MAX_KEPT_LATER) return outcome
   const after = async () => {
-    sentry.keepingLater++
+    forwarding.keepingLater++
     await keep(ctx, services, departure.removed, described, endingOf(outcome)).catch(onKeepFault)
-    sentry.keepingLater--
+    forwarding.keepingLater--
   }
   return { ...outcome, after }
 }
@@ -80,7 +80,7 @@ async function keepFirst(
 
 async function keep(
   ctx: Kept,
-  { sentry, bodies, keeping }: KeepServices,
+  { forwarding, bodies, keeping }: KeepServices,
   removed: Range[],
   described: EntryDescription,
   ending: Ending,
@@ -88,7 +88,7 @@ async function keep(
   const outgoing = await buildSpoolBody(ctx, bodies, removed)
   const { entry, body } = await createSpoolEntry(described, outgoing)
   const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
-  await sentry.spool.keep({ ...entry, key }, body, ending)
+  await forwarding.spool.keep({ ...entry, key }, body, ending)
 }
 
 function endingOf({ outcome, status, body }: Outcome): Ending {

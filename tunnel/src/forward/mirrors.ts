@@ -11,7 +11,7 @@ import { senderHeaders } from './upstream/upstream-client.ts'
 
 type MirrorDeps = {
   projects: Projects
-  sentry: Pick<Forwarding, 'spool' | 'deliverer'>
+  forwarding: Pick<Forwarding, 'spool' | 'deliverer'>
   bodies: Bodies
   counters: { countMirrored(mirror: string, result: 'lost'): void }
   reports: Pick<ClientReports, 'noteLost'>
@@ -97,14 +97,14 @@ export class Mirrors {
    * twice. Its network is not that of the sender: entries for mirrors must not use up the sender's share of the spool.
    */
   async #put(target: Project, described: EntryDescription, outgoing: OutgoingBody): Promise<void> {
-    const { sentry, lateMs } = this.#deps
+    const { forwarding, lateMs } = this.#deps
     const network = described.network && `mirror ${described.network}`
     const its = { ...described, project: target.key, priority: LEAST_PRIORITY, network }
     try {
       const { entry, body } = await createSpoolEntry(its, outgoing)
-      const result = await sentry.spool.put(entry, body, lateMs + WAIT_MS)
+      const result = await forwarding.spool.put(entry, body, lateMs + WAIT_MS)
       if (result.kind === 'full') this.#noteLost(target, described)
-      if (result.kind === 'stored') for (const victim of result.evicted) sentry.deliverer.evicted(victim)
+      if (result.kind === 'stored') for (const victim of result.evicted) forwarding.deliverer.evicted(victim)
     } catch {
       this.#noteLost(target, described) // the health of the spool has the error
     }

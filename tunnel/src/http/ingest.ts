@@ -54,7 +54,7 @@ type IngestServices = OutcomeServices &
     scrubbing: Scrubbing | undefined
     clientAddress: AddressMode
     reports: ClientReports
-    sentry: ForwardServices['sentry']
+    forwarding: ForwardServices['forwarding']
     upstreamEncoding: ForwardServices['upstreamEncoding']
     /** Absent without `MIRROR_DSN`. */
     mirrors: Mirrors | undefined

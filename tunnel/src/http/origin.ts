@@ -8,7 +8,7 @@ import { OUTCOME_HEADER, type Stage } from '../pipeline/pipeline.ts'
 const ORIGIN = /^[a-z][a-z\d+.-]{0,40}:\/\/[^/]{0,200}$/i
 
 /** Rejects requests of pages of other sites. The receipt has the origin of the others. */
-export function checkOriginStage(allowed: OriginSet): Stage<'incoming' | 'receipt', 'foreignOrigin'> {
+export function checkOriginStage(allowed: OriginSet): Stage<'incoming', 'foreignOrigin' | 'receipt'> {
   return function checkOriginOf(ctx) {
     const { headers } = ctx.incoming
     ctx.foreignOrigin = checkOrigin(headers, allowed)

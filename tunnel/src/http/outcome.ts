@@ -6,6 +6,7 @@ import { Aborted } from '../envelope/body/bodies.ts'
 import type { Receipts } from '../observe/receipts.ts'
 import type { RejectionSamples } from '../observe/rejection-samples.ts'
 import {
+  type Context,
   type HttpResponse,
   jsonHeaders,
   type Outcome,
@@ -34,7 +35,7 @@ const FINAL_CODE: RejectionCode = 'tunnel-failed'
 
 /** Records an outcome, from which log, metrics, live feed and the sender's receipt derive. Called once per request. */
 export function respond(
-  ctx: Parts<'announceOutcome' | 'startedAt' | 'receipt' | 'client' | 'foreignOrigin'>,
+  ctx: Parts<'announceOutcome' | 'startedAt' | 'client' | 'foreignOrigin'> & Pick<Context, 'receipt'>,
   outcome: Outcome,
   { receipts, clock }: OutcomeServices,
 ): HttpResponse {

@@ -19,7 +19,7 @@ export type ReachDeps = {
   counters: Pick<Counters, 'countReach'>
   resolveClient: ClientResolver
   allowedOrigins: OriginSet
-  sentry: Pick<Forwarding, 'upstreams'>
+  forwarding: Pick<Forwarding, 'upstreams'>
   /** Monotonic clock in milliseconds. */
   clock: () => number
 }
@@ -42,7 +42,7 @@ export class ReachReports {
 
   /** Counts a known result, and ignores all others. */
   async respond(incoming: IncomingMessage): Promise<Response> {
-    const { projects, counters, sentry, resolveClient, allowedOrigins } = this.#deps
+    const { projects, counters, forwarding, resolveClient, allowedOrigins } = this.#deps
     const origin = checkOrigin(incoming.headers, allowedOrigins)
     const project = projects.find(readQuery(incoming.url ?? ''))
     if (!project) throw new Rejection('project-unknown')
@@ -52,7 +52,7 @@ export class ReachReports {
     const result = REACH_RESULTS.find((known) => known === text)
     if (result)
       counters.countReach(
-        sentry.upstreams.isResponding(project.origin) ? result : WITHOUT_SENTRY,
+        forwarding.upstreams.isResponding(project.origin) ? result : WITHOUT_SENTRY,
         project.name,
       )
     return new Response(null, { status: 204, headers: corsHeaders(origin) })

@@ -44,8 +44,8 @@ export function receiveBodyStage({
   projects,
   reader,
 }: ReceiveServices): Stage<
-  'incoming' | 'receipt' | keyof Refusable,
-  'parser' | 'postedDsn' | 'body' | 'project'
+  'incoming' | keyof Refusable,
+  'parser' | 'postedDsn' | 'body' | 'project' | 'receipt'
 > {
   const retryLimits = { ...reader, ...halveHeaderLimits(reader) }
   return function receiveBody(ctx) {
@@ -90,7 +90,7 @@ async function decode(ctx: Compressed, throttle: Throttle, maxBytes: number): Pr
 
 /** Ends the parsing. Responds to connectivity probes, which leave no receipt. Rejects events without an envelope. */
 export function parseEnvelope(
-  ctx: Parts<'parser' | 'removed' | 'receipt'> & Pick<Context, 'envelope'>,
+  ctx: Parts<'parser' | 'removed'> & Pick<Context, 'envelope' | 'receipt'>,
 ): Outcome | undefined {
   if (!ctx.parser) throw new Error('no body was received')
   ctx.envelope = ctx.parser.end()

@@ -53,7 +53,7 @@ export function receiveReportsStage({
   bodies,
   openBodies,
   projects,
-}: ReportServices): Stage<'incoming' | 'receipt' | keyof Refusable, 'project' | 'body'> {
+}: ReportServices): Stage<'incoming' | keyof Refusable, 'project' | 'body' | 'receipt'> {
   return async function receiveReportPost(ctx) {
     const { incoming } = ctx
     const project = findProject(incoming.url ?? '', projects)
@@ -127,8 +127,8 @@ function reportStage(
   post: Post,
   services: ReportServices,
 ): Stage<
-  'incoming' | 'receipt' | keyof Refusable,
-  'foreignOrigin' | 'project' | 'addressBudget' | 'parser' | 'body'
+  'incoming' | keyof Refusable,
+  'foreignOrigin' | 'project' | 'addressBudget' | 'parser' | 'body' | 'receipt'
 > {
   return function translateReport(ctx) {
     ctx.foreignOrigin = post.foreignOrigin
@@ -179,7 +179,7 @@ function filtered(reason: FilteredReason): Outcome {
 }
 
 function translationOf(
-  ctx: Parts<'receipt' | 'client' | 'incoming' | 'project'>,
+  ctx: Parts<'client' | 'incoming' | 'project'> & Pick<Context, 'receipt'>,
   index: number,
   { release, environment }: ReportSettings,
 ) {

@@ -1,7 +1,7 @@
 /** Types of the ingest pipeline: the context of one request, its outcome, and a stage. `http/ingest.ts` lists the stages. */
 
 import type { IncomingMessage } from 'node:http'
-import type { Receipt } from 'contract/admin-api'
+import type { Receipt, RemovalReason } from 'contract/admin-api'
 import type { RateLimit } from 'contract/rate-limits'
 import type { Body } from '../envelope/body/bodies.ts'
 import { mergeRanges, type Range } from '../envelope/body/ranges.ts'
@@ -18,8 +18,10 @@ export type Stage<Reads extends keyof Context = keyof Context, Writes extends ke
   ctx: Parts<Reads> & Pick<Context, Writes>,
 ) => Outcome | undefined | Promise<Outcome | undefined>
 
-/** Parts of a context that are read only. */
-export type Parts<Names extends keyof Context> = Readonly<Pick<Context, Names>>
+/** Parts of a context that are read only. A stage that adds to the receipt has it among those that it writes. */
+export type Parts<Names extends keyof Context> = {
+  readonly [Name in Names]: Name extends 'receipt' ? Readonly<PendingReceipt> : Context[Name]
+}
 
 /** Response of the public port to a request. */
 export type HttpResponse = {
@@ -47,7 +49,7 @@ export type Client = {
   isRetry: boolean
 }
 
-const NONE_REMOVED: ReadonlyMap<Item, string> = new Map()
+const NONE_REMOVED: ReadonlyMap<Item, RemovalReason> = new Map()
 const NO_RANGES: readonly Range[] = []
 const NO_LIMITS: readonly RateLimit[] = []
 
@@ -84,7 +86,7 @@ export class Context {
   #body: Body | undefined
   #envelope: Envelope | undefined
   #project: Project | undefined
-  #removed: Map<Item, string> | undefined
+  #removed: Map<Item, RemovalReason> | undefined
   #derivedBodies: Body[] | undefined
   #pendingAttempts: Promise<unknown>[] | undefined
   #outcomeListeners: ((outcome: Outcome) => void)[] | undefined
@@ -144,12 +146,12 @@ export class Context {
   }
 
   /** Items that policies have removed, and elements of containers as items, with the reason. */
-  get removed(): ReadonlyMap<Item, string> {
+  get removed(): ReadonlyMap<Item, RemovalReason> {
     return this.#removed ?? NONE_REMOVED
   }
 
   /** Removes items before the envelope is forwarded. The reason goes into the receipt and into a client report to Sentry. */
-  remove(items: Iterable<Item>, reason: string): void {
+  remove(items: Iterable<Item>, reason: RemovalReason): void {
     for (const item of items) {
       this.#removed ??= new Map()
       this.#removed.set(item, reason)
@@ -157,7 +159,7 @@ export class Context {
   }
 
   /** Removes elements of a container: `parts` stand for them, and `payload` has the others. */
-  removeElements(container: Item, parts: ReadonlyMap<Item, string>, payload: Buffer): void {
+  removeElements(container: Item, parts: ReadonlyMap<Item, RemovalReason>, payload: Buffer): void {
     let count = Number(container.header.item_count)
     for (const [part, reason] of parts) {
       this.remove([part], reason)

@@ -17,8 +17,8 @@ export function removedItemsStage(
   limits: SentryLimits,
   reports: ClientReports,
 ): Stage<
-  'envelope' | 'project' | 'removed' | 'receipt' | 'ownLimits' | keyof Refusable,
-  'isLossReported' | 'onOutcome'
+  'envelope' | 'project' | 'removed' | 'ownLimits' | keyof Refusable,
+  'isLossReported' | 'onOutcome' | 'receipt'
 > {
   return function accountForRemovedItems(ctx) {
     const { envelope, project, removed } = ctx

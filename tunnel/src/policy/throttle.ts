@@ -27,7 +27,7 @@ export const RESERVED_FROM_REPORTS = 0.2
 export function chargeAddressStage(
   throttle: Throttle,
   reserved = 0,
-): Stage<'body' | 'incoming' | 'receipt' | keyof Refusable, 'addressBudget'> {
+): Stage<'body' | 'incoming' | keyof Refusable, 'addressBudget' | 'receipt'> {
   return function chargeAddress(ctx) {
     const { body, client, incoming } = ctx
     ctx.receipt.bytes = body.wireBytes
