@@ -130,10 +130,11 @@ describe('Throttle', () => {
   it('remembers at most 50,000 addresses, and forgets those seen longest ago', () => {
     set({ addressBurst: 1 })
     const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`
-    for (let i = 0; i < 50_000; i++) shed(['event'], address(i))
+    const visit = (i: number) => throttle.charge(address(i), 100, 'shop.example')
+    for (let i = 0; i < 50_000; i++) visit(i)
     expect(throttle.addresses()).toBe(50_000)
     expect(shed(['event'], address(0))).toEqual(['event']) // seen again just now
-    for (let i = 50_000; i < 60_000; i++) shed(['event'], address(i))
+    for (let i = 50_000; i < 60_000; i++) visit(i)
     expect(throttle.addresses()).toBeLessThanOrEqual(50_000)
     expect(shed(['event'], address(0))).toEqual(['event'])
     expect(shed(['event'], address(1))).toEqual([])

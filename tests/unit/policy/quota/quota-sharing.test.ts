@@ -180,7 +180,7 @@ describe('QuotaSharing', () => {
   )
 
   it('knows the use of all processes of a day, however many there were', async () => {
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 30; n++) {
       const replica = open(`r${n}`)
       replica.countOfMany()
       await replica.stop()
@@ -188,7 +188,7 @@ describe('QuotaSharing', () => {
     }
     const next = open('next')
     await next.exchange()
-    expect(next.use()).toBe(60)
+    expect(next.use()).toBe(30)
     expect(logged).toEqual([])
   })
 
