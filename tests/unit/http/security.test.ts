@@ -3,16 +3,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
-import { openProxy, VISITOR_ADDRESS } from '../../support/visitor-proxy.ts'
-
-const KEY = '0123456789abcdef0123456789abcdef'
-const FORGED = '6.6.6.6'
 
 describe('Security', () => {
   const started = new AsyncDisposableStack()
@@ -47,38 +42,6 @@ describe('Security', () => {
   }
 
   describe('The upstream is not chosen by', () => {
-    it.each([
-      ['a host and a path', 'o=.evil.example/x?&p=456'],
-      ['an encoded fragment', 'o=1.evil.example%23&p=456'],
-      ['an encoded slash', 'o=1%2F&p=456'],
-      ['an @ and an address', 'o=@127.0.0.1&p=456'],
-      ['segments ..', 'p=../../456'],
-      ['a second value after a valid one', 'p=456&p=@127.0.0.1'],
-      ['a region that is a host', 'p=456&r=us.evil.example/'],
-      ['another organisation', 'o=666&p=456'],
-      ['another project', 'p=666'],
-    ])('the query, with %s', async (_, query) => {
-      await expectNothingSent(async () => {
-        expect((await send({ path: `/monitoring?${query}` })).status).toBe(400)
-        expect((await send({ path: `/monitoring?${query}`, body: errorOf(undefined) })).status).toBe(400)
-      })
-    })
-
-    it.each([
-      ['of an internal service', (port: number) => `http://${KEY}@127.0.0.1:${port}/456`],
-      ['of the same host at another port', (port: number) => `http://${KEY}@localhost:${port}/456`],
-      ['of a cloud metadata service', () => `http://${KEY}@169.254.169.254/456`],
-      ['of another organisation at Sentry', () => `https://${KEY}@o666.ingest.us.sentry.io/456`],
-      ['with another key', () => sentry.dsn('456', { key: 'other' })],
-      ['with a path before the project', () => sentry.dsn('456', { path: 'x' })],
-      ['with a host before an @', (port: number) => sentry.dsn().replace('@', `@127.0.0.1:${port}@`)],
-    ])('the DSN of the envelope, when it is one %s', async (_, dsn) => {
-      await expectNothingSent(async () => {
-        const { status } = await send({ body: errorOf(dsn(internal.port)) })
-        expect([400, 403]).toContain(status)
-      })
-    })
-
     it.each(['x-forwarded-host', 'forwarded', 'x-original-url', 'x-sentry-auth', 'host'])(
       'the header %s',
       async (name) => {
@@ -114,94 +77,7 @@ describe('Security', () => {
     })
   })
 
-  describe('The client address is not forged by', () => {
-    it.each([
-      'cf-connecting-ip',
-      'x-vercel-forwarded-for',
-      'x-sentry-forwarded-for',
-      'x-real-ip',
-      'true-client-ip',
-      'forwarded',
-      'x-client-ip',
-    ])('the header %s', async (name) => {
-      await send({ headers: { [name]: FORGED, 'x-forwarded-for': '203.0.113.7' } })
-      const { rawHeaders } = latest()
-      expect(rawHeaders.join('\n')).not.toContain(FORGED)
-      expect(rawHeaders.filter((value) => value === '203.0.113.7')).toHaveLength(3)
-    })
-
-    it.each(['x-forwarded-for', 'X-FORWARDED-FOR'])('%s of a sender outside EDGE', async (name) => {
-      await using proxy = await openProxy(tunnel.port)
-      await post(`http://127.0.0.1:${proxy.port}`, {
-        headers: { [name]: FORGED },
-        body: errorOf(sentry.dsn()),
-      })
-      const { headers } = latest()
-      expect(headers).toMatchObject({
-        'x-forwarded-for': VISITOR_ADDRESS,
-        'x-sentry-forwarded-for': VISITOR_ADDRESS,
-      })
-    })
-
-    it.each([
-      ['a list of two addresses', `${FORGED}, 203.0.113.7`],
-      ['two header lines', [FORGED, '203.0.113.7']],
-    ])('X-Forwarded-For from the edge with %s', async (_, value) => {
-      await send({ headers: { 'x-forwarded-for': value } })
-      expect(latest().rawHeaders.join('\n')).not.toContain(FORGED)
-    })
-
-    it.each([
-      '"forwarded_for"',
-      '"forw\\u0061rded_for"',
-      '"\\u0066orwarded_for"',
-      '"remote_addr"',
-      '"client"',
-      '"user_agent"',
-    ])('%s in the header of the envelope, compressed or not', async (key) => {
-      const clean = errorOf(sentry.dsn())
-      const forged = Buffer.concat([Buffer.from(`{${key} : "${FORGED}" , `), clean.subarray(1)])
-      for (const [body, headers] of [
-        [forged, {}],
-        [gzipSync(forged), { 'content-encoding': 'gzip' }],
-      ] as const) {
-        expect(await send({ body, headers })).toMatchObject({ status: 200 })
-        expect(JSON.parse(String(latest().decoded).split('\n')[0] ?? '')).toEqual(
-          JSON.parse(String(clean).split('\n')[0] ?? ''),
-        )
-      }
-    })
-  })
-
   describe('The tunnel does not disclose', () => {
-    it('cookies and credentials of a visitor to Sentry', async () => {
-      await send({
-        headers: { cookie: 'a=hush', authorization: 'Bearer hush', 'proxy-authorization': 'Basic hush' },
-      })
-      expect(latest().rawHeaders.join('\n')).not.toContain('hush')
-    })
-
-    it('cookies and security headers of Sentry to the page', async () => {
-      const names = [
-        'set-cookie',
-        'strict-transport-security',
-        'content-security-policy',
-        'access-control-allow-origin',
-        'clear-site-data',
-        'refresh',
-        'link',
-        'server',
-        'via',
-        'alt-svc',
-        'x-sentry-error',
-      ]
-      sentry.once({ headers: Object.fromEntries(names.map((name) => [name, 'hush'])) })
-      const { status, headers } = await send({})
-      latest()
-      expect(status).toBe(200)
-      expect(Object.values(headers).join('\n')).not.toContain('hush')
-    })
-
     it('payloads and client addresses in its log', async () => {
       const body = errorOf(sentry.dsn(), { sdk: { name: 'the-last' } })
       await send({ body, headers: { 'x-forwarded-for': '203.0.113.99', cookie: 'a=hush' } })
