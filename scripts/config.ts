@@ -90,7 +90,7 @@ A process does not start with a wrong setting, and lists every problem with a re
 - A misspelt or removed name has no effect. The commands and the processes warn of such names. With \`docker compose\` alone, \`docker compose logs nginx-config\` has the warning.
 - An empty value means the default. Sizes and times are whole numbers.
 
-See also: [operations](operations.md), [storage](storage.md), [commands](commands.md).
+See also: [operations](operations.md), [storage](storage.md), [commands](operations.md#commands).
 `
 
 const SECRETS = `## Secrets

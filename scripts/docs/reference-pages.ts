@@ -1,4 +1,4 @@
-/** Generates the reference pages of `docs/` from the code: rejection codes, commands and the tables of the API; and those of the chart. */
+/** Generates the reference pages of `docs/` from the code: rejection codes and the tables of the API; and those of the chart. */
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,6 @@ const REGENERATE = 'npm run config -- --docs'
 export function referencePages(): Record<string, string> {
   return {
     'docs/rejections.md': rejectionsPage(),
-    'docs/commands.md': commandsPage(),
     'docs/api.md': apiPage(),
     ...chartPages(),
     ...composeFile(),
@@ -99,34 +98,6 @@ function readMetrics(text: string): Metric[] {
     const labels = [...first.matchAll(/(\w+)="/g)].flatMap(([, label = '']) => (label === 'le' ? [] : label))
     return { name, type: types.get(name) ?? '', labels, help }
   })
-}
-
-/** Commands for operators, with the script that prints their help. */
-const COMMANDS: Readonly<Record<string, string>> = {
-  start: 'scripts/start.ts',
-  deploy: 'scripts/deploy.ts',
-  doctor: 'doctor/main.ts',
-  store: 'scripts/store.ts',
-  config: 'scripts/config.ts',
-  'hash-password': 'scripts/hash-password.ts',
-  policy: 'tunnel/src/commands/policy.ts',
-}
-
-function commandsPage(): string {
-  const sections = Object.entries(COMMANDS).map(
-    ([name, script]) =>
-      `## npm ${name === 'start' ? name : `run ${name}`}\n\n\`\`\`text\n${runProgram(script, '--help')}\n\`\`\`\n`,
-  )
-  return `# Commands
-
-Run these in a clone of the repository. Flags follow \`--\`, as in \`npm start -- --plain\`.
-All commands read the settings from the environment and from \`.env\`, see [configuration](configuration.md).
-
-<!-- Generated from the help texts of the commands: ${REGENERATE} -->
-
-${sections.join('\n')}
-[Contributing](../CONTRIBUTING.md) has the commands for developers, [benchmarks](benchmarks.md#measure-your-machine) those that measure.
-`
 }
 
 function runProgram(script: string, argument: string): string {
