@@ -182,24 +182,24 @@ function describeExpiry(situation: Situation, { format }: Clock): string[] {
 export function describeProblem(problem: Problem, { format }: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
-      return `No tunnel responds${problem.since === undefined ? '' : ` since ${format(problem.since)}`}. New envelopes may be lost.`
+      return `No tunnel ${problem.since === undefined ? 'responds' : `has responded since ${format(problem.since)}`}. New envelopes may be lost.`
     case 'losing':
       return describeLosses(problem.losses)
     case 'spool-failing': {
       const reason = problem.reason === undefined ? '' : ` (${problem.reason})`
       const loss = problem.is_losing ? ' Sentry is unreachable as well: new envelopes are lost.' : ''
-      return `The spool accepts no envelopes since ${format(problem.since)}${reason}.${loss}`
+      return `The spool has accepted no envelopes since ${format(problem.since)}${reason}.${loss}`
     }
     case 'spool-silent':
       return `The spool does not respond${problem.reason === undefined ? '' : ` (${problem.reason})`}.`
     case 'upstream':
       return describeUpstream(problem, format)
     case 'refused':
-      return describeRefusal('refuses the', problem, format)
+      return describeRefusal('has refused the', problem, format)
     case 'declined':
-      return `${describeRefusal('declines all', problem, format)} Declined so far: ${formatCount(problem.refusal.count)}.`
+      return `${describeRefusal('has declined all', problem, format)} Declined so far: ${formatCount(problem.refusal.count)}.`
     case 'mostly-declined':
-      return `Sentry declines ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}.`
+      return `Sentry has declined ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}.`
     case 'mostly-rejected':
       return `Culvert has rejected or limited ${formatCount(problem.count)} of ${formatQuantity(problem.total, 'envelope')} since ${format(problem.since)}. The most frequent reason is ${nameResult(problem.result)}.`
     case 'damaged-file':
@@ -207,16 +207,15 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
     case 'figures-missing':
       return `${problem.text} It is not known whether envelopes were lost.`
     case 'replicas-away': {
-      const others =
-        problem.others > 0 ? ` and ${formatCount(problem.others)} more do not respond` : ' does not respond'
-      return `${hostOf(problem.name)}${others} since ${format(problem.since)}.`
+      const others = problem.others > 0 ? ` and ${formatCount(problem.others)} more have` : ' has'
+      return `${hostOf(problem.name)}${others} not responded since ${format(problem.since)}.`
     }
     case 'paused': {
       const others =
         problem.others > 0 && problem.project !== undefined
           ? ` and ${formatQuantity(problem.others, 'more project')}`
           : ''
-      return `Delivery from the spool paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
+      return `Delivery from the spool has been paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
     case 'silence':
       return `No report accepted for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
@@ -236,7 +235,7 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
       const start = since === undefined ? '' : ` since ${format(since)}`
       return status === undefined
         ? `Mirror ${host}${more} unreachable${start} (${nameUpstreamError(error)}).`
-        : `Mirror ${host}${more} refuses envelopes${start} (HTTP ${status}).`
+        : `Mirror ${host}${more} ${start === '' ? 'refuses' : 'has refused'} envelopes${start} (HTTP ${status}).`
     }
     case 'gap':
       return `No tunnel ran ${format(problem.since)}–${format(problem.until)}; reports sent then are not counted.`

@@ -86,7 +86,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await consoleSite.sendMany(8, newError, 403)
     await banner
       .getByText(
-        /declines all envelopes of .* since \d\d:\d\d \(HTTP 403: “event submission rejected with_reason: ProjectId”\)\. Declined so far: \d+\..* Act now: copy the DSN/,
+        /has declined all envelopes of .* since \d\d:\d\d \(HTTP 403: “event submission rejected with_reason: ProjectId”\)\. Declined so far: \d+\..* Act now: copy the DSN/,
       )
       .waitFor()
     await expect.poll(() => visitor.page.title()).toBe('Degraded · Overview · Console · Culvert')
@@ -116,7 +116,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
       const lines = page.getByRole('figure', { name: /^Line for \.env/ })
       expect(await lines.filter({ hasNotText: 'REACH_SAMPLE_RATE' }).count()).toBe(0) // which replaces no value
     }
-    await look('', /^No tunnel responds/)
+    await look('', /^No tunnel has responded since/)
     await look('/live-feed', 'No tunnel responds, so it is not known which envelopes arrived.')
     await look('/setup', 'No tunnel responds, so the DSNs in force are not known.')
     await look('/rejections', /are missing/)

@@ -144,7 +144,7 @@ describe('describeSituation', () => {
     const { state, text } = describeFor([problem], SPOOLED)
     expect(state).toBe('degraded')
     expect(text).toContain(
-      `bugs.example refuses the envelopes of bugs.example/3 since 07:09 (HTTP ${status}: “Project not found”). 90 pending, 0 lost.`,
+      `bugs.example has refused the envelopes of bugs.example/3 since 07:09 (HTTP ${status}: “Project not found”). 90 pending, 0 lost.`,
     )
     expect(text).toContain(remedy)
     expect(text).not.toContain('First expiry') // the envelopes are declined long before
@@ -166,12 +166,12 @@ describe('describeSituation', () => {
     const failing = { kind: 'spool-failing', since: SEVEN, reason: 'disk full' } as const
     expect(describeFor([{ ...failing, is_losing: false }])).toMatchObject({
       state: 'degraded',
-      text: 'The spool accepts no envelopes since 07:09 (disk full). 0 pending, 0 lost. Act now: check the disk or the NATS server of SPOOL_URL.',
+      text: 'The spool has accepted no envelopes since 07:09 (disk full). 0 pending, 0 lost. Act now: check the disk or the NATS server of SPOOL_URL.',
     })
     const both: Problem[] = [{ ...failing, is_losing: true }, unreachable({ class: 'timeout' })]
     expect(describeFor(both, { ...SPOOLED }, { ...NO_LOSSES, unavailable: 4 })).toEqual({
       state: 'outage',
-      text: 'The spool accepts no envelopes since 07:09 (disk full). Sentry is unreachable as well: new envelopes are lost. 90 pending, 4 lost. First expiry tomorrow 07:09. Act now: check the disk or the NATS server of SPOOL_URL.',
+      text: 'The spool has accepted no envelopes since 07:09 (disk full). Sentry is unreachable as well: new envelopes are lost. 90 pending, 4 lost. First expiry tomorrow 07:09. Act now: check the disk or the NATS server of SPOOL_URL.',
       others: ['Sentry unreachable since 07:09 (timeout).'],
     })
   })
@@ -208,7 +208,7 @@ describe('describeSituation', () => {
   it('shows no number of envelopes that is unknown', () => {
     expect(describeFor([{ kind: 'no-replica', since: SEVEN }])).toMatchObject({
       state: 'outage',
-      text: 'No tunnel responds since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: run docker compose ps tunnel, then docker compose logs tunnel; on Kubernetes, run kubectl get pods --selector app.kubernetes.io/component=tunnel in the namespace of Culvert, and read their logs.',
+      text: 'No tunnel has responded since 07:09. New envelopes may be lost. Spooled envelopes stay on disk. Act now: run docker compose ps tunnel, then docker compose logs tunnel; on Kubernetes, run kubectl get pods --selector app.kubernetes.io/component=tunnel in the namespace of Culvert, and read their logs.',
     })
     const { text } = describeSituation({ ...situationOf([]), spools: [{ max_age_ms: HOUR }] }, CLOCK)
     expect(text).toContain('Number of pending envelopes unknown, 0 lost.')
@@ -218,7 +218,7 @@ describe('describeSituation', () => {
     const paused: Problem = { kind: 'paused', project: 'p/1', others: 1, since: SEVEN }
     expect(describeFor([paused], SPOOLED)).toMatchObject({
       state: 'degraded',
-      text: 'Delivery from the spool paused since 07:09 for p/1 and 1 more project. 90 pending, 0 lost. First expiry tomorrow 07:09. Act before tomorrow 07:09: resume it on the page Spool.',
+      text: 'Delivery from the spool has been paused since 07:09 for p/1 and 1 more project. 90 pending, 0 lost. First expiry tomorrow 07:09. Act before tomorrow 07:09: resume it on the page Spool.',
     })
     expect(describeFor([paused]).text).toMatch(/Act: resume it on the page Spool\.$/)
   })
@@ -228,11 +228,11 @@ describe('Reports that are not lost, and do not reach Sentry either', () => {
   it.each<[Problem, string]>([
     [
       { kind: 'declined', refusal: DECLINE, others: 1 },
-      'o1.example declines all envelopes of o1.example/2 and of 1 more project since 07:09 (HTTP 403: “event submission rejected”). Declined so far: 202. 0 pending, 0 lost. Act now: copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
+      'o1.example has declined all envelopes of o1.example/2 and of 1 more project since 07:09 (HTTP 403: “event submission rejected”). Declined so far: 202. 0 pending, 0 lost. Act now: copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
     ],
     [
       { kind: 'mostly-declined', ...MOST, result: 'declined' },
-      'Sentry declines 180 of 200 envelopes since 07:09. 0 pending, 0 lost. Act: the live feed shows the envelopes, and Sentry’s answers. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
+      'Sentry has declined 180 of 200 envelopes since 07:09. 0 pending, 0 lost. Act: the live feed shows the envelopes, and Sentry’s answers. The spool keeps declined envelopes for up to a week. Send them again on the page Spool.',
     ],
     [
       { kind: 'mostly-rejected', ...MOST, result: 'rejected:dsn-unknown' },

@@ -109,7 +109,7 @@ describe('Alerts', () => {
       { state: 'degraded', since: START, problems: [{ kind: 'paused', since: START }] },
     ])
     expect(site.messages()[0].text).toContain(
-      'Culvert: Degraded. Delivery from the spool paused since 12:00 UTC',
+      'Culvert: Degraded. Delivery from the spool has been paused since 12:00 UTC',
     )
     site.find()
     await site.live(2 * MINUTE, a, b)
