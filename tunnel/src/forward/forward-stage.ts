@@ -15,11 +15,12 @@ import { LEASE_MS } from './delivery/delivery.ts'
 import type { Forwarding } from './forwarding.ts'
 import { type Departure, type KeepServices, keepAnswered, notSpooled } from './keeping.ts'
 import { rateLimitsFor } from './limits/rate-limits.ts'
+import { consequencesOf, decisionOf } from './retry-policy.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry } from './spool-entry.ts'
 import { compressBody, isCompressible, mayRefuseEncoding } from './upstream/encodings.ts'
 import { type DeliveryResult, NOT_SENT, type UpstreamResponse } from './upstream/request.ts'
 import { type DeliveryAttempt, senderHeaders } from './upstream/upstream-client.ts'
-import { isUnreachable, receiptErrorOf, upstreamErrorOf } from './upstream/upstream-errors.ts'
+import { receiptErrorOf } from './upstream/upstream-errors.ts'
 
 export type ForwardServices = KeepServices & {
   forwarding: Forwarding
@@ -76,12 +77,9 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  return spool(ctx, services, departure, isForBackoff(result) ? attempt : undefined)
-}
-
-/** Returns `true` for a failure that may be the envelope's own: the deliverer follows it, for a backoff. Without a connection, the entry is due at once. */
-function isForBackoff(result: Extract<DeliveryResult, { kind: 'undecided' }>): boolean {
-  return upstreamErrorOf(result) !== undefined && !isUnreachable(result)
+  // The failure may be the envelope's own: the deliverer follows it, for a backoff. Without a connection, the entry is due at once.
+  const isFollowed = consequencesOf(result).next === 'own-backoff'
+  return spool(ctx, services, departure, isFollowed ? attempt : undefined)
 }
 
 function isAccepted(result: DeliveryResult | 'late'): boolean {
@@ -212,7 +210,7 @@ function answered(ctx: Forwarded, response: UpstreamResponse): Outcome {
   if (retryAfter) headers['retry-after'] = retryAfter
   if (rateLimits) headers['x-sentry-rate-limits'] = rateLimits
   return {
-    outcome: status < 300 ? 'delivered' : status === 429 ? 'rate_limited' : 'declined',
+    outcome: decisionOf(response),
     status,
     body: isAscii(body) ? body.toString('latin1') : body, // Node writes a string in one piece with the head
     headers,

@@ -6,10 +6,10 @@ import { parseDsn } from '../../../../contract/dsn.ts'
 import type { Pieces } from '../../../../tunnel/src/envelope/body/bodies.ts'
 import { Deliverer } from '../../../../tunnel/src/forward/delivery/delivery.ts'
 import { UpstreamLimits } from '../../../../tunnel/src/forward/limits/upstream-limits.ts'
+import { consequencesOf } from '../../../../tunnel/src/forward/retry-policy.ts'
 import { Breaker } from '../../../../tunnel/src/forward/upstream/breaker.ts'
 import { type DeliveryResult, NOT_SENT, UNREADABLE } from '../../../../tunnel/src/forward/upstream/request.ts'
 import type { Upstreams } from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
-import { isUnreachable, upstreamErrorOf } from '../../../../tunnel/src/forward/upstream/upstream-errors.ts'
 import { createFinalOutcomes } from '../../../../tunnel/src/observe/final-outcomes.ts'
 import { ClientReports } from '../../../../tunnel/src/pipeline/client-reports.ts'
 import { createProjects, type Project } from '../../../../tunnel/src/pipeline/projects.ts'
@@ -137,12 +137,11 @@ describe('Deliverer', () => {
     if (delivery.kind === 'answered') limits.learn(project, delivery.reply)
     const its = { ...sender, project: project.key }
     if (delivery.kind === 'answered') breaker.note(isSlow ? 'slow' : 'prompt', its)
-    else if (isUnreachable(delivery)) breaker.note('unreachable', its)
-    else if (upstreamErrorOf(delivery)) {
-      const { status, message } = delivery
-      const isRefused = status !== undefined && status >= 400 && status < 500
-      const refusing = isRefused ? { status, message } : undefined
-      breaker.note(isRefused ? 'refused' : 'failed', its, { refusing })
+    else {
+      const { counts, ends } = consequencesOf(delivery)
+      const { status = 0, message } = delivery
+      const refusing = ends === 'declined-in-time' ? { status, message } : undefined
+      if (counts !== 'nothing' && counts !== 'decision') breaker.note(counts, its, { refusing })
     }
     return delivery
   }

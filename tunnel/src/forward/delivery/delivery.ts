@@ -9,18 +9,24 @@ import {
   type Ending,
   type Keeping,
   type Lease,
-  LONGEST_DELAY_MS,
   type OnFinalOutcome,
   type ProjectDemand,
   type Spool,
   type SpoolEntry,
 } from '../../pipeline/spool.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
+import {
+  backoffMs,
+  boundRetryAfter,
+  consequencesOf,
+  decisionOf,
+  isRefusedForGood,
+  MAX_DELAY_MS,
+  ownBackoffMs,
+} from '../retry-policy.ts'
 import { isKept } from '../spool-entry.ts'
-import { isClientError } from '../upstream/answers.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
 import type { EnvelopeSender, Upstreams } from '../upstream/upstream-client.ts'
-import { isUnreachable, upstreamErrorOf } from '../upstream/upstream-errors.ts'
 import { Expiry } from './expiry.ts'
 import { FormerProjects } from './former-projects.ts'
 import { Pace } from './pace.ts'
@@ -62,8 +68,6 @@ type DeliveryListener = {
   onSettled: () => void
 }
 
-type Undecided = Extract<DeliveryResult, { kind: 'undecided' }>
-
 /** Projects of one upstream. */
 type Origin = {
   projects: readonly Project[]
@@ -83,13 +87,7 @@ const FORMER_MS = 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const MAX_BESIDE_MIRRORS = 32 // a slow mirror leaves the others to the projects
 const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
-const FIRST_DELAY_MS = 1_000
-const MAX_DELAY_MS = 10_000 // the breaker protects a failing upstream
-const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
 const STORE_DELAY_MS = 60_000
-/** Time for which an entry is refused, and refusals, after which it is given up. */
-const REFUSED_MS = 60 * 60_000
-const MIN_REFUSALS = 8
 
 export class Deliverer {
   readonly #deps: DeliveryDeps
@@ -284,7 +282,8 @@ export class Deliverer {
     if (timing === 'slow') attempt.drop() // its lease ends
     const delivery = await attempt.final
     const isSent = delivery.kind === 'answered' || delivery.reason !== NOT_SENT
-    if (isSent) this.#countAttempt(project, resultOf(delivery))
+    if (isSent)
+      this.#countAttempt(project, delivery.kind === 'answered' ? decisionOf(delivery.reply) : 'undecided')
     await this.#settle(extended, project, delivery, timing)
     this.#listener.onSettled()
   }
@@ -295,52 +294,47 @@ export class Deliverer {
     this.#attempts.set(key, { project: name, result, attempts })
   }
 
-  /** Finishes or postpones an entry by the result of an attempt. */
+  /** Finishes or postpones an entry by the result of an attempt, as the retry policy says. */
   async #settle(
     lease: Lease,
     project: Project,
     delivery: DeliveryResult,
     timing: 'prompt' | 'slow',
   ): Promise<void> {
-    const { spool, limits, now } = this.#deps
-    if (!this.#isOwnFailure(lease, project, delivery)) this.#adaptPace(project, delivery, timing)
-    if (delivery.kind === 'undecided') return this.#retry(lease, project, delivery)
-    const { status, body } = delivery.reply
-    if (status < 300) return this.#finish(lease, status)
-    if (status !== 429) return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
-    const retryAt = now() + this.#backoffMs(lease)
-    return spool.postpone(lease, Math.max(limits.until(project, lease.category), retryAt))
+    const { spool, upstreams } = this.#deps
+    const { pace, next, ends } = consequencesOf(delivery)
+    if (pace !== 'keep' && !upstreams.blames(project, senderOf(lease))) this.#adaptPace(project, pace, timing)
+    if (delivery.kind === 'answered' && next === 'never') {
+      const { status, body } = delivery.reply
+      if (ends === 'delivered') return this.#finish(lease, status)
+      return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
+    }
+    const failures = next === 'own-backoff' ? upstreams.failuresOf(lease.key, project) : undefined
+    const refusal = failures?.refusal
+    if (ends === 'declined-in-time' && isRefusedForGood(refusal))
+      return this.#decline(lease, refusal.status, refusal.message)
+    return spool.postpone(lease, this.#dueAt(lease, project, delivery, failures?.own ?? 0))
   }
 
-  #adaptPace({ origin }: Project, delivery: DeliveryResult, timing: 'prompt' | 'slow'): void {
+  #adaptPace({ origin }: Project, change: 'increase' | 'decrease', timing: 'prompt' | 'slow'): void {
     const pace = this.#origins.get(origin)?.pace
-    if (delivery.kind === 'answered' && delivery.reply.status !== 429) pace?.increase(timing)
-    else if (delivery.kind === 'answered' || upstreamErrorOf(delivery)) pace?.decrease()
+    if (change === 'increase') pace?.increase(timing)
+    else pace?.decrease()
+  }
+
+  /** Returns the time of the next attempt of an entry that has failed alone `own` times. */
+  #dueAt(lease: Lease, project: Project, delivery: DeliveryResult, own: number): number {
+    const { limits, now, random } = this.#deps
+    const delayMs = backoffMs(lease.attempts, random())
+    if (delivery.kind === 'answered') return Math.max(limits.until(project, lease.category), now() + delayMs)
+    const ownMs = own === 0 ? 0 : ownBackoffMs(own, random())
+    return now() + Math.max(boundRetryAfter(delivery.retryAfterMs), delayMs, ownMs)
   }
 
   /** Removes an entry that was spooled before it was known that the server does not store its category. */
   async #drop(lease: Lease): Promise<void> {
     if (await this.#remove(lease, { state: 'declined' }))
       this.#listener.onFinalOutcome(lease, 'declined', undefined, 'not-stored')
-  }
-
-  /** Returns `true` for a failure that says nothing about the upstream. */
-  #isOwnFailure(lease: Lease, project: Project, delivery: DeliveryResult): boolean {
-    if (delivery.kind === 'answered') return false
-    const { upstreams } = this.#deps
-    return isClientError(delivery.status) || upstreams.blames(project, senderOf(lease))
-  }
-
-  async #retry(lease: Lease, project: Project, delivery: Undecided): Promise<void> {
-    const { spool, upstreams, now } = this.#deps
-    const { status, retryAfterMs = 0, message } = delivery
-    const backoffMs = Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), this.#backoffMs(lease))
-    if (!upstreamErrorOf(delivery) || isUnreachable(delivery)) return spool.postpone(lease, now() + backoffMs)
-    const { own, refusal } = upstreams.failuresOf(lease.key, project)
-    if (refusal && refusal.count >= MIN_REFUSALS && refusal.last - refusal.first >= REFUSED_MS)
-      return this.#decline(lease, status, message)
-    const ownMs = own === 0 ? 0 : this.#jitter(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** own))
-    return spool.postpone(lease, now() + Math.max(backoffMs, ownMs))
   }
 
   /** Ends the delivery of an entry that Sentry has accepted. */
@@ -381,16 +375,6 @@ export class Deliverer {
     )
   }
 
-  /** Doubles the delay with each attempt. */
-  #backoffMs({ attempts }: Lease): number {
-    return this.#jitter(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts, 10)))
-  }
-
-  /** Keeps replicas out of step. */
-  #jitter(delayMs: number): number {
-    return Math.ceil(delayMs * (0.5 + this.#deps.random() / 2))
-  }
-
   async #expire(): Promise<void> {
     try {
       for (const entry of await this.#expiry.expire())
@@ -403,12 +387,6 @@ export class Deliverer {
 
 function senderOf({ network, key }: Lease): EnvelopeSender {
   return { network, entry: key }
-}
-
-function resultOf(delivery: DeliveryResult): AttemptResult {
-  if (delivery.kind === 'undecided') return 'undecided'
-  const { status } = delivery.reply
-  return status < 300 ? 'delivered' : status === 429 ? 'rate_limited' : 'declined'
 }
 
 /** Resolves after `ms`, or at the signal. */

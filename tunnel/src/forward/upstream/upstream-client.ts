@@ -10,7 +10,7 @@ import { emptyReport, type PostReport } from '../../pipeline/client-reports.ts'
 import type { Project } from '../../pipeline/projects.ts'
 import type { RateLimitHeaders } from '../limits/rate-limits.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
-import { isClientError, isRefusal } from './answers.ts'
+import { consequencesOf } from '../retry-policy.ts'
 import { Breaker, type BreakerState, type RequestResult } from './breaker.ts'
 import { Connections } from './connections.ts'
 import { Declines } from './declines.ts'
@@ -29,13 +29,7 @@ import {
   securityEndpoint,
   sendAgain,
 } from './security-reports.ts'
-import {
-  isUnreachable,
-  type LastError,
-  type UpstreamError,
-  UpstreamErrors,
-  upstreamErrorOf,
-} from './upstream-errors.ts'
+import { type LastError, type UpstreamError, UpstreamErrors } from './upstream-errors.ts'
 
 /** One POST. Neither promise rejects. */
 export type DeliveryAttempt = {
@@ -312,8 +306,10 @@ export class UpstreamClient {
         errors.note(result)
         declines.note(project, network, result)
         this.#limits.learn(project, rateLimitHeadersOf(result))
-        if (result.kind === 'answered') note(timing)
-        else if (upstreamErrorOf(result)) note(failureOf(result), refusalIn(result))
+        const { counts, ends } = consequencesOf(result)
+        if (counts === 'decision') note(timing)
+        else if (counts !== 'nothing')
+          note(counts, ends === 'declined-in-time' ? refusalIn(result) : undefined)
         release()
       },
     }
@@ -326,14 +322,10 @@ export class UpstreamClient {
   }
 }
 
-function failureOf(result: Extract<DeliveryResult, { kind: 'undecided' }>): RequestResult {
-  if (isClientError(result.status)) return 'refused'
-  return isUnreachable(result) ? 'unreachable' : 'failed'
-}
-
+/** Returns the response of a server that refuses an envelope. */
 function refusalIn(result: DeliveryResult): RefusingResponse | undefined {
   if (result.kind === 'answered' || result.status === undefined) return undefined
-  return isRefusal(result.status) ? { status: result.status, message: result.message } : undefined
+  return { status: result.status, message: result.message }
 }
 
 function contentOf({ content, bytes }: OutgoingBody): Buffer | Readable {
