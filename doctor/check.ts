@@ -31,8 +31,9 @@ export const warn = (message: string): Finding => ({ result: 'warn', message })
 export const fail = (message: string): Finding => ({ result: 'fail', message })
 export const unknown = (message: string): Finding => ({ result: 'unknown', message })
 
-/** Makes a failure with the remedy of its cause. */
+/** Makes a finding with the remedy of its cause. */
 export const failWith = (message: string, remedy: string): Finding => ({ ...fail(message), remedy })
+export const warnWith = (message: string, remedy: string): Finding => ({ ...warn(message), remedy })
 
 /** Runs the checks in their order, so that they do not disturb each other's measurements. */
 export async function runChecks(checks: readonly Check[], deployment: Deployment): Promise<Diagnosis> {

@@ -7,13 +7,13 @@ import { type AdminClient, openAdminClient } from './admin-client.ts'
 import type { Run } from './envelopes.ts'
 import { type Options, UsageError } from './options.ts'
 import {
-  DistrustedCertificate,
   type HttpResponse,
   jsonOf,
   NoResponse,
   type RequestOptions,
   send,
   sendIfUp,
+  WrongCertificate,
 } from './request.ts'
 
 export type Deployment = {
@@ -50,7 +50,7 @@ export type Post = { label: string | undefined; bytes: number; response: HttpRes
 export async function openDeployment(options: Options): Promise<Deployment> {
   const { site, filterLists, closedPorts, env } = options
   const page = await send(`${site}/`, { headers: { accept: 'text/html' } }).catch((error) => {
-    if (error instanceof DistrustedCertificate) throw new UsageError(error.message) // each check would blame something else
+    if (error instanceof WrongCertificate) throw new UsageError(error.message) // each check would blame something else
     if (error instanceof NoResponse) return undefined
     throw error
   })

@@ -24,11 +24,33 @@ export type HttpResponse = {
 /** Error of a server that does not listen, closed the connection or was too slow; the message is a sentence. */
 export class NoResponse extends Error {}
 
-/** The server has a certificate that this machine does not trust. */
-export class DistrustedCertificate extends NoResponse {}
+/** The server has a certificate that browsers and this machine refuse. */
+export class WrongCertificate extends NoResponse {}
 
-/** Codes for a certificate whose signer this machine does not know. Codes for an expired certificate, or one of another name, do not match. */
-const CERTIFICATE = /SELF_SIGNED|^UNABLE_TO_/
+/** Faults of certificates by error code of OpenSSL or Node, with their remedies. */
+const CERTIFICATE_FAULTS: readonly [codes: RegExp, fault: string, remedy: string][] = [
+  [
+    /SELF_SIGNED|^UNABLE_TO_/,
+    'that this machine does not trust',
+    'If an authority of your own has signed it, set NODE_EXTRA_CA_CERTS to the file of that authority.',
+  ],
+  [
+    /^CERT_HAS_EXPIRED$/,
+    'that has expired',
+    'Renew it, and have the server load the new one. If it is new, correct the clock of this machine.',
+  ],
+  [
+    /^CERT_NOT_YET_VALID$/,
+    'that is not valid yet',
+    'Correct the clock of this machine, or wait until the certificate is valid.',
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'for another name',
+    'Get one for this name, or name the site as its certificate does.',
+  ],
+  [/^CERT_|^INVALID_(CA|PURPOSE)$/, 'that is not valid', 'Replace it.'],
+]
 
 const TIMEOUT_MS = 20_000
 const MAX_BYTES = 1024 * 1024 // of a response; the rest is discarded
@@ -91,10 +113,9 @@ function describeError(
 ): NoResponse {
   const { host } = new URL(url)
   if (signal.aborted) return new NoResponse(`${host} did not respond within ${timeoutMs / 1000} s.`)
-  if (code !== undefined && CERTIFICATE.test(code))
-    return new DistrustedCertificate(
-      `${host} has a certificate that this machine does not trust (${code}). If an authority of your own has signed it, set NODE_EXTRA_CA_CERTS to the file of that authority.`,
-    )
+  const [, fault, remedy] = CERTIFICATE_FAULTS.find(([codes]) => codes.test(code ?? '')) ?? []
+  if (fault !== undefined)
+    return new WrongCertificate(`${host} has a certificate ${fault} (${code}). ${remedy}`)
   return new NoResponse(`${host} did not respond (${code ?? message}).`)
 }
 

@@ -2,7 +2,7 @@
 
 import { gzipSync } from 'node:zlib'
 import type { AdminClient } from '../admin-client.ts'
-import { type Check, type Finding, fail, pass, warn, withDsn } from '../check.ts'
+import { type Check, type Finding, fail, pass, warn, warnWith, withDsn } from '../check.ts'
 import { receiptToken } from '../deployment.ts'
 import { errorEnvelope, replayEnvelope, reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, send, sendIfUp, summarize } from '../request.ts'
@@ -87,10 +87,10 @@ async function refusedEncoding(admin: AdminClient | undefined, host: string): Pr
   for (const { upstreams } of (await admin?.statuses()) ?? [])
     for (const { origin, compression } of upstreams)
       if (compression?.is_refused && new URL(origin).host === host)
-        return {
-          ...warn(`${origin} does not accept ${compression.encoding}: it gets envelopes uncompressed.`),
-          remedy: 'Set UPSTREAM_ENCODING to off.',
-        }
+        return warnWith(
+          `${origin} does not accept ${compression.encoding}: it gets envelopes uncompressed.`,
+          'Set UPSTREAM_ENCODING to off.',
+        )
   return undefined
 }
 
@@ -100,6 +100,9 @@ function isDeclinedBySentry(response: HttpResponse): boolean {
   return isOfTunnel && jsonOf(response).code === undefined
 }
 
+const SPOOLED_REMEDY =
+  'The body has reached the tunnel. Sentry is unavailable or slow: the console and /status show its last error.'
+
 /** Judges the response to an envelope that the tunnel should accept. */
 function accepted(response: HttpResponse): Finding {
   if (response.status >= 300)
@@ -107,7 +110,7 @@ function accepted(response: HttpResponse): Finding {
   if (receiptToken(response) === undefined)
     return fail(`${response.status}, but not from a tunnel: the response has no receipt.`)
   if (response.headers['x-culvert-outcome'] === 'spooled')
-    return warn('The envelope is spooled, since Sentry did not accept it yet.')
+    return warnWith('The envelope is spooled, since Sentry did not accept it yet.', SPOOLED_REMEDY)
   return pass(`${response.status} after ${response.durationMs.toFixed(0)} ms.`)
 }
 

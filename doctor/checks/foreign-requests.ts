@@ -1,6 +1,6 @@
 /** Checks that the tunnel rejects envelopes of other sites and for other projects. */
 
-import { type Check, type Finding, fail, failWith, pass, warn, withAdmin, withDsn } from '../check.ts'
+import { type Check, type Finding, fail, pass, warn, warnWith, withAdmin, withDsn } from '../check.ts'
 import { allowedOrigins, type Deployment } from '../deployment.ts'
 import { reportEnvelope } from '../envelopes.ts'
 import { type HttpResponse, jsonOf, send, summarize } from '../request.ts'
@@ -94,13 +94,10 @@ function describePreflight(origin: string, response: HttpResponse): Finding | un
     )
   const seconds = Number(headers['access-control-max-age'] ?? 0)
   if (seconds < MIN_PREFLIGHT_SECONDS)
-    return {
-      ...failWith(
-        `Browsers keep the response to a preflight request for ${seconds} s.`,
-        'Let the proxy pass Access-Control-Max-Age on.',
-      ),
-      result: 'warn',
-    }
+    return warnWith(
+      `Browsers keep the response to a preflight request for ${seconds} s.`,
+      'Let the proxy pass Access-Control-Max-Age on.',
+    )
   return undefined
 }
 

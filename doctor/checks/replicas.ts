@@ -11,6 +11,7 @@ import {
   type Result,
   unknown,
   warn,
+  warnWith,
   withAdmin,
   withDsn,
 } from '../check.ts'
@@ -63,7 +64,7 @@ export const clientAddress: Check = {
     const warning = statuses
       ?.flatMap(({ warnings }) => warnings)
       .find((each) => each.includes('a proxy hides theirs'))
-    return warning === undefined ? finding : { ...warn(warning), remedy: PROXY_REMEDY }
+    return warning === undefined ? finding : warnWith(warning, PROXY_REMEDY)
   }),
 }
 
@@ -256,12 +257,12 @@ const MANY_DECLINES = 3
 
 function describeRefusedProject({ project, status, message, is_decline }: ProjectRefusal): Finding {
   const text = message === undefined ? '' : `: “${message}”`
-  return {
-    ...warn(`The server of ${project} refuses its envelopes (HTTP ${status}${text}).`),
-    remedy: is_decline
+  return warnWith(
+    `The server of ${project} refuses its envelopes (HTTP ${status}${text}).`,
+    is_decline
       ? 'Copy the DSN from the settings of the project again: its key is wrong, or the project was deleted. Declined envelopes are kept for a week. Send them again on the page Spool of the console, or with npm run store -- resend.'
       : 'Check that the project exists, its key in SENTRY_DSN, and the settings of the server and of the proxy in front of it: see docs/other-servers.md. Envelopes that are refused for an hour are declined.',
-  }
+  )
 }
 
 function describeCspReports(statuses: readonly ReplicaStatus[]): string {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { REJECTIONS } from 'contract/rejections'
-import { type Check, type Finding, failWith, pass, withAdmin } from '../check.ts'
+import { type Check, type Finding, failWith, pass, warnWith, withAdmin } from '../check.ts'
 import { allowedOrigins, type Deployment } from '../deployment.ts'
 import { type HttpResponse, jsonOf, type RequestOptions, send, sendIfUp, summarize } from '../request.ts'
 import { FOREIGN_ORIGIN } from './foreign-requests.ts'
@@ -229,13 +229,10 @@ function describeBundle(file: string, integrity: string, response: HttpResponse)
     )
   const { 'cache-control': cache } = response.headers
   if (maxAgeOf(cache) < BUNDLE_SECONDS)
-    return {
-      ...failWith(
-        `Browsers load ${file} again and again: the proxy changes Cache-Control to “${cache ?? ''}”.`,
-        'Let the proxy or CDN pass Cache-Control on (“respect existing headers”).',
-      ),
-      result: 'warn',
-    }
+    return warnWith(
+      `Browsers load ${file} again and again: the proxy changes Cache-Control to “${cache ?? ''}”.`,
+      'Let the proxy or CDN pass Cache-Control on (“respect existing headers”).',
+    )
   return undefined
 }
 

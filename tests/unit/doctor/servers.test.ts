@@ -77,12 +77,15 @@ describe('The doctor', () => {
     await using sentry = await startSentry()
     await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
     await sentry.away()
-    const { 'tunnel-state': _, ...found } = problemsIn(await diagnose(tunnel, sentry.dsn())) // the circuit breaker opens at some point
+    const diagnosis = await diagnose(tunnel, sentry.dsn())
+    const { 'tunnel-state': _, ...found } = problemsIn(diagnosis) // the circuit breaker opens at some point
     const spooled = expect.stringMatching(/^warn: The envelope is spooled/)
     expect(found).toEqual({
       ...{ error: spooled, replay: spooled, keepalive: spooled, compression: spooled },
       delivery: expect.stringMatching(/^warn: The tunnel has spooled the error/),
     })
+    const blamed = diagnosis.filter(({ result, remedy }) => result === 'warn' && /proxy/i.test(remedy))
+    expect(blamed).toEqual([])
   })
 
   it('warns of a Sentry that does not accept UPSTREAM_ENCODING', async () => {
