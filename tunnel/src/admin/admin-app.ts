@@ -25,7 +25,7 @@ import type { Inbox } from '../store/inbox.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
-import { FIGURES_QUERY, readFigures } from './figures-query.ts'
+import { readFigures } from './figures-query.ts'
 import { createInboxAdmin } from './inbox-routes.ts'
 import type { PolicyExampleDeps, PolicyExamples } from './policy-example.ts'
 import { trafficByProject } from './project-traffic.ts'
@@ -85,7 +85,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/status', async (c) =>
     c.json({ ...(await deps.status()), actions: auditLog.actions() } satisfies ReplicaStatus),
   )
-  app.get('/figures', createHandler({ query: FIGURES_QUERY, run: (c) => readFigures(c, deps) }))
+  app.get('/figures', createHandler({ run: (c) => readFigures(c, deps) }))
   app.get('/receipts', (c) => feed.stream(c))
   app.get('/receipts/:token', (c) => findReceipt(c, receipts))
   app.get('/rejections', (c) => c.json(describeRejections(deps)))

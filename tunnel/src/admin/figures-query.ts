@@ -1,4 +1,4 @@
-/** Query of the figures: `GET /figures?from=&to=&step=`. */
+/** Query of the figures: `GET /figures?from=&to=&step=`. All parameters are required. */
 
 import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
 import type { Context } from 'hono'
@@ -11,9 +11,6 @@ type FiguresDeps = {
   /** Milliseconds since 1970. */
   now: () => number
 }
-
-/** Parameters. All are required. */
-export const FIGURES_QUERY = ['from', 'to', 'step']
 
 const MINUTE_MS = 60_000
 const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)

@@ -9,18 +9,8 @@ import { addRoute, download, RequestError, readNumber } from './responses.ts'
 
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
-const PAGE_QUERY = [
-  'limit',
-  'after',
-  'id',
-  'type',
-  'hidden',
-  'group',
-  'release',
-  'environment',
-  'replay',
-  'search',
-]
+/** Parameters that are texts. */
+const TEXTS = ['id', 'group', 'release', 'environment', 'replay', 'search'] as const
 const MAX_STEPS = 200
 const DEFAULT_OUTAGE_SECONDS = 30
 const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
@@ -34,16 +24,16 @@ export function createInboxAdmin(
 ): Hono {
   const app = new Hono()
   addRoute(app, '/', {
-    GET: { query: PAGE_QUERY, run: list },
+    GET: { run: list },
     DELETE: { query: ['all'], run: deleteAll },
   })
-  addRoute(app, '/groups', { GET: { query: [...PAGE_QUERY, 'from', 'step', 'steps'], run: listGroups } })
+  addRoute(app, '/groups', { GET: { run: listGroups } })
   addRoute(app, '/outage', {
     GET: { run: () => simulation().status() },
     POST: { query: ['seconds'], run: beginOutage },
     DELETE: { run: endOutage },
   })
-  addRoute(app, '/:id', { GET: { query: ['first'], run: read }, DELETE: { run: deleteOne } })
+  addRoute(app, '/:id', { GET: { run: read }, DELETE: { run: deleteOne } })
   return app.onError(unreadable)
 
   function inbox(): Inbox {
@@ -126,16 +116,19 @@ function notFound(): RequestError {
 
 function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
   const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
-  const { limit: _, from: _from, step: _step, steps: _steps, after, type, hidden, ...query } = c.req.query()
+  const { after, type, hidden, ...given } = c.req.query()
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw new RequestError(400, 'after is the "next" of the previous page.')
-  for (const [name, given] of Object.entries({ type, hidden }))
-    if (given !== undefined && !/^[a-z_]{1,64}$/.test(given))
+  for (const [name, text] of Object.entries({ type, hidden }))
+    if (text !== undefined && !/^[a-z_]{1,64}$/.test(text))
       throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
-  for (const [name, value] of Object.entries(query))
-    if (value.length > MAX_QUERY_LENGTH)
+  const query: InboxPageQuery = { type, hidden, ...(after !== undefined && { after: Number(after) }) }
+  for (const name of TEXTS) {
+    query[name] = given[name]
+    if ((given[name] ?? '').length > MAX_QUERY_LENGTH)
       throw new RequestError(400, `${name} has at most ${MAX_QUERY_LENGTH} characters.`)
-  return [limit, { ...query, type, hidden, ...(after !== undefined && { after: Number(after) }) }]
+  }
+  return [limit, query]
 }
 
 /** Reads the spans of time that groups are counted by; `undefined` without any. */

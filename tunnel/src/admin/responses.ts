@@ -2,7 +2,7 @@
 
 import type { Context, Handler, Hono } from 'hono'
 
-/** Action on a path. `query` lists the parameters that it reads. */
+/** Action on a path. `query` lists the parameters of a change. */
 export type Action = { query?: readonly string[]; run: (c: Context) => object | Promise<object> }
 
 type Method = 'GET' | 'POST' | 'DELETE'
@@ -25,8 +25,8 @@ export function addRoute(app: Hono, path: string, actions: { [method in Method]?
 }
 
 /**
- * Creates a handler that sends the result of an action as JSON. Unknown and repeated parameters get 400, since ignoring them could do
- * something else than was meant.
+ * Creates a handler that sends the result of an action as JSON. Repeated parameters get 400, and unknown ones of a change, which could do more
+ * than was meant without them. Reading ignores unknown ones: web may be of a newer release.
  */
 export function createHandler({ query = [], run }: Action): Handler {
   return async function runAction(c) {
@@ -42,8 +42,9 @@ export function createHandler({ query = [], run }: Action): Handler {
 }
 
 function checkParameters(c: Context, known: readonly string[]): void {
+  const isChange = c.req.method !== 'GET' && c.req.method !== 'HEAD'
   for (const [name, values] of Object.entries(c.req.queries())) {
-    if (!known.includes(name)) {
+    if (isChange && !known.includes(name)) {
       const parameters = known.length > 0 ? `Parameters: ${known.join(', ')}.` : 'There are none here.'
       throw new RequestError(400, `"${name.slice(0, 40)}" is not a parameter. ${parameters}`)
     }

@@ -42,7 +42,7 @@ export function createSpoolAdmin(deps: SpoolAdminDeps): Hono {
   const admin = new SpoolAdmin(deps)
   const app = new Hono()
   addRoute(app, '/', {
-    GET: { query: [...SELECTION, 'order', 'limit', 'after'], run: (c) => admin.list(c) },
+    GET: { run: (c) => admin.list(c) },
     DELETE: { query: [...SELECTION, 'all'], run: (c) => admin.purgeSelection(c) },
   })
   addRoute(app, '/retry', { POST: { query: [...SELECTION, 'all'], run: (c) => admin.retrySelection(c) } })

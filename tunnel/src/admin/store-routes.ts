@@ -53,7 +53,7 @@ export function createStoreAdmin(deps: StoreAdminDeps): Hono {
   const admin = new StoreAdmin(deps)
   const app = new Hono()
   addRoute(app, '/entries', {
-    GET: { query: [...LISTED, 'after', 'limit'], run: (c) => admin.list(c) },
+    GET: { run: (c) => admin.list(c) },
     DELETE: { query: [...LISTED, 'id', 'all'], run: (c) => admin.purge(c) },
   })
   addRoute(app, '/events/:event_id', { GET: { run: (c) => admin.findEvent(c) } })
