@@ -125,11 +125,12 @@ function workerUser(): string | undefined {
   return `${ask('-un')} ${ask('-gn')}`
 }
 
-const PLACEHOLDER = /@([A-Z0-9_]+)@/
+const PLACEHOLDER = /@([A-Z0-9_]+)@/g
+const CONDITION = / # (if|unless) ([A-Z_]+)(: |$)/
 
 /**
- * Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. A line that opens a block
- * stands for the whole block.
+ * Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. A line that ends with the comment
+ * `# if NAME` is written only if NAME has a value, with `# unless NAME` only if it has none. A line that opens a block stands for the whole block.
  */
 export function renderNginx({ text, unavailablePage }: NginxTemplate, config: NginxConfig): string {
   const values: Values = {
@@ -144,19 +145,29 @@ function renderLines(lines: readonly string[], values: Values): string[] {
   const rendered: string[] = []
   for (let start = 0, end = 0; start < lines.length; start = end) {
     const line = lines[start] ?? ''
-    end = start + 1
-    const [placeholder = '', name] = PLACEHOLDER.exec(line) ?? []
-    const known = name === undefined ? [''] : values[name]
-    if (!known) throw new Error(`nginx.conf: ${placeholder} is no value`)
-    if (name !== undefined && OPENING.test(line)) end = endOfBlock(lines, start)
+    end = OPENING.test(line) ? endOfBlock(lines, start) : start + 1
     const block = renderLines(lines.slice(start + 1, end), values)
-    for (const value of known)
-      rendered.push(
-        line.replace(placeholder, () => value),
-        ...block,
-      )
+    for (const text of renderLine(line, values)) rendered.push(text, ...block)
   }
   return rendered
+}
+
+/** Returns a line for each value of the name in it. Throws for a line with two names, since no value of one belongs to a value of the other. */
+function renderLine(line: string, values: Values): string[] {
+  const [comment = '', word, condition = '', end] = CONDITION.exec(line) ?? []
+  if (word !== undefined && valuesFor(condition, values).length > 0 !== (word === 'if')) return []
+  const text = line.replace(comment, end ? ' # ' : '')
+  const [name, ...others] = new Set(Array.from(text.matchAll(PLACEHOLDER), ([, each = '']) => each))
+  if (others.length > 0) throw new Error(`nginx.conf: "${line.trim()}" has more than one name`)
+  return name === undefined
+    ? [text]
+    : valuesFor(name, values).map((value) => text.replaceAll(`@${name}@`, () => value))
+}
+
+function valuesFor(name: string, values: Values): readonly string[] {
+  const known = values[name]
+  if (!known) throw new Error(`nginx.conf: ${name} is no value`)
+  return known
 }
 
 /** Matches a line that opens a block. */
@@ -187,7 +198,6 @@ function valuesOf(config: NginxConfig): Values {
       ].join('|'),
     ],
     ALLOWED_HOSTS: config.allowedHosts,
-    HAS_ALLOWED_HOSTS: config.allowedHosts.length > 0 ? ['on'] : [],
     TRUSTED_PROXIES: config.trustedProxies,
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     ADDRESS_RATE: addressRate > 0 ? [String(addressRate)] : [],
@@ -201,21 +211,18 @@ function valuesOf(config: NginxConfig): Values {
     INNER_PORT: [String(portOf(config.innerListen[0] ?? ''))],
     LISTEN_TLS: config.listenTls,
     LISTEN_REDIRECT: config.listenRedirect,
-    HAS_REDIRECT: config.listenRedirect.length > 0 ? ['on'] : [],
     // Without HTTPS, nginx would load the certificates all the same, and not start without them.
     TLS_FOLDER:
       config.listenTls.length > 0
         ? listOf(config.tlsFolder && `${config.tlsFolder}${isNew ? '$renewed' : ''}`)
         : [],
-    HTTP2: isNew ? ['on'] : [],
-    HAS_RENEWAL: isNew ? ['on'] : [],
+    RENEWAL: isNew ? ['on'] : [],
     TUNNELS: config.tunnels.map(server),
     WEB: config.web.map(server),
     // A variable in proxy_pass is looked up for each request. Without a name server it names the upstream.
     TUNNEL_RETRY: [nameToLookUp(config, config.tunnels) ?? 'tunnel'],
     WEB_RETRY: [nameToLookUp(config, config.web) ?? 'web'],
     ...pageValues(config, server),
-    BROWSER_REPORTS: config.reportsUrl ? ['on'] : [],
     REPORTS_URL: listOf(config.reportsUrl),
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
@@ -230,11 +237,10 @@ function nameToLookUp({ resolver }: NginxConfig, [only, ...others]: readonly str
 /** Values that divide the paths between web and the app. Without an app, web gets all of them. */
 function pageValues(config: NginxConfig, server: (authority: string) => string): Values {
   const { app } = config
-  if (!app) return { APP: [], APP_AWAY: [], NO_APP: ['no app'], WEB_PATHS: ['/'] }
+  if (!app) return { APP: [], APP_AWAY: [], WEB_PATHS: ['/'] }
   return {
     APP: [server(app)],
     APP_AWAY: [describeAppAway(app)],
-    NO_APP: [],
     WEB_PATHS: ['~ ^/(console|lab)(/|\\z)'],
   }
 }

@@ -381,22 +381,40 @@ describe('renderNginx', () => {
   })
 
   it('omits only a block whose first line contains a placeholder without value', () => {
-    const text = 'a {\n  b { # @NGINX_USER@\n    c {\n    }\n  }\n  d;\n}'
+    const text = 'a {\n  b @NGINX_USER@ {\n    c {\n    }\n  }\n  d;\n}'
     const render = (user: string | undefined) => renderNginx(templateOf(text), { ...CONFIG, user })
     expect(render(undefined)).toBe('a {\n  d;\n}')
     expect(render('nginx')).toBe(text.replace('@NGINX_USER@', 'nginx'))
   })
 
-  it('throws for a block without a closing brace at its indentation', () => {
-    const text = 'a {\n  b { # @APP@\n    c;\n}'
-    expect(() => renderNginx(templateOf(text), CONFIG)).toThrow(
-      'nginx.conf: "b { # @APP@" opens a block without a closing brace',
+  it('writes a line or block with a condition in its comment only when that holds', () => {
+    const text = 'a { # if NGINX_USER\n  b;\n}\nc; # unless NGINX_USER: why\nd; # if something else'
+    const render = (user: string | undefined) => renderNginx(templateOf(text), { ...CONFIG, user })
+    expect(render('nginx')).toBe('a {\n  b;\n}\nd; # if something else')
+    expect(render(undefined)).toBe('c; # why\nd; # if something else')
+  })
+
+  it('replaces a placeholder that a line has twice, and throws for two different ones', () => {
+    const render = (text: string) => renderNginx(templateOf(text), { ...CONFIG, user: 'u' })
+    expect(render('a @NGINX_USER@ "@NGINX_USER@"; # if NGINX_USER')).toBe('a u "u";')
+    expect(() => render('a @NGINX_USER@ @RESOLVER@;')).toThrow(
+      '"a @NGINX_USER@ @RESOLVER@;" has more than one name',
     )
   })
 
-  it('throws for a placeholder without values', () => {
-    expect(() => renderNginx(templateOf('a\nb @NO_SUCH_NAME@;'), CONFIG)).toThrow('@NO_SUCH_NAME@')
+  it('throws for a block without a closing brace at its indentation', () => {
+    const text = 'a {\n  b { # if APP\n    c;\n}'
+    expect(() => renderNginx(templateOf(text), CONFIG)).toThrow(
+      'nginx.conf: "b { # if APP" opens a block without a closing brace',
+    )
   })
+
+  it.each(['a\nb @NO_SUCH_NAME@;', 'a; # if NO_SUCH_NAME', 'a; # unless NO_SUCH_NAME: why'])(
+    'throws for an unknown name: %j',
+    (text) => {
+      expect(() => renderNginx(templateOf(text), CONFIG)).toThrow('NO_SUCH_NAME is no value')
+    },
+  )
 })
 
 describe('writeNginxConfig', () => {
