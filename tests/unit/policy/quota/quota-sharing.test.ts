@@ -10,7 +10,7 @@ const HOUR = 60 * 60_000
 const DAY = 24 * HOUR
 const NOON = Date.UTC(2026, 10, 23, 12)
 const PROJECT = 'sentry.example/1'
-const MANY = 400 // projects, of which 30 processes have more counts than fit
+const MANY = 400 // projects
 const MINUTE = 60_000
 const QUOTA = { category: 'error', limit: 1_000_000 }
 
@@ -50,7 +50,8 @@ describe('QuotaSharing', () => {
       },
       exchange: () => sharing.exchange(),
       stop: () => sharing.stop(),
-      use: (period = 'day') => quotas.describe([PROJECT]).find((quota) => quota.period === period)?.used,
+      use: (period = 'day', project = PROJECT) =>
+        quotas.describe([project]).find((quota) => quota.period === period)?.used,
     }
   }
 
@@ -255,21 +256,22 @@ describe('QuotaSharing', () => {
     expect(b.use()).toBe(8)
   })
 
-  it('logs once that the use of running replicas is too much to share', async () => {
-    const replicas = Array.from({ length: 30 }, (_, n) => open(`r${n}`))
-    for (const replica of replicas) {
-      replica.countOfMany()
-      await replica.exchange()
-    }
-    logged = []
+  it('shares what fits, and logs once that replicas count too much', async () => {
+    const [a, b] = [open('a'), open('b')]
+    for (let round = 0; round < 3; round++)
+      for (const each of [a, b]) {
+        for (let n = 0; n < 3_000; n++) each.count(1, 'event', `sentry.example/${n}`)
+        await each.exchange()
+      }
+    await a.exchange()
     const last = open('last')
-    for (let n = 0; n < 3; n++) {
-      last.countOfMany()
-      await last.exchange()
-    }
-    expect(logged).toEqual([
-      'warn replicas count too many projects and categories to share the use of all quotas',
-    ])
+    await last.exchange()
+    const lastProject = 'sentry.example/2999'
+    expect([a.use(), b.use(), last.use()]).toEqual([6, 6, 6])
+    expect([a, b, last].map(({ use }) => use('day', lastProject))).toEqual([3, 3, 0])
+    expect(logged).toEqual(
+      Array(2).fill('warn replicas count too many projects and categories to share the use of all quotas'),
+    )
   })
 
   it('logs once that the store fails, and once that it works again', async () => {

@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { QuotaPeriod } from 'contract/policies'
 import type { Logger } from 'pino'
+import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
 import { PERIOD_MS, PERIODS, type Quotas } from './quotas.ts'
 
@@ -17,52 +18,45 @@ export type QuotaSharingDeps = {
 
 type Amounts = Readonly<Record<string, number>>
 
-/**
- * Use that one replica has counted in one period, by project and category. The entry ends with the period. An entry of the replica
- * `SUM` has what was moved into it.
- */
-type ReplicaUse = {
+/** Sum of what all replicas have counted in one period, by project and category. The entry ends with the period. */
+type SharedUse = {
+  /** `SUM`, or a replica of the former release, which has an entry of its own. */
   replica: string
   period: QuotaPeriod
   used: Amounts
-  /** Time of the last change, by the clock of the store. */
-  at?: number
-  /** Of the sum: how many times an entry of each replica was moved into it. */
-  moved?: Readonly<Record<string, number>>
+  /** Number of the last addition of each replica. */
+  added?: Readonly<Record<string, number>>
 }
 
-type Entries = Map<string, SharedEntry<ReplicaUse>>
+type Entries = ReadonlyMap<string, SharedEntry<SharedUse>>
 
-/** Knowledge of a replica on its own entry in the period that begins at `start`. */
-type OwnEntry = {
-  start: number
-  /** Number of times that other replicas have moved the entry into the sum, and what they have moved of it. */
-  moves: number
-  inSum: Amounts
-  /** Use of this replica that the store has, in the entry and in the sum. */
-  stored: Amounts
-}
+/** Period that begins at `start`, and what this replica has counted in it. */
+type Current = { period: QuotaPeriod; start: number; used: Amounts }
+
+/** Additions of this replica to the sum of a period: what it had counted at each of the last ones, by their numbers. */
+type Additions = { start: number; counted: Map<number, Amounts> }
 
 /** Twice a second: a replica knows what the others have counted until a second ago. */
 const INTERVAL_MS = 500
 const START_MS = 1_000
 const MAX_LAST_EXCHANGES = 3
 const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
-const SUM = '*'
-/** A replica that has changed its entry within this time runs. Most of the others have ended. */
-const RUNS_MS = 60_000
-/** Of all entries, each of about 60 bytes: a quarter of what a shared map may have. */
-const MAX_AMOUNTS = 1_000
+const SUM = '+'
+/** Projects and categories in one sum, each of about 60 bytes: the two sums fill a shared map. */
+const MAX_AMOUNTS = 2_000
+/** Additions whose response may have been lost, so that the sum has one of them. */
+const MAX_ADDITIONS = 8
 
 /**
- * When the store fails, each replica counts for itself, and shares its use when the store works again. Each process has entries of its
- * own, so that a write whose response was lost can be repeated. When there are many, those of processes that seem to have ended are moved
- * into a sum. One that was only idle, or away, finds that there and continues from it.
+ * When the store fails, each replica counts for itself, and shares its use when the store works again. A replica adds to the sum what it has
+ * counted since its last addition. The sum has the number of that addition, so that none counts twice whose response was lost. A replica
+ * whose number is missing adds all it has counted: the store has lost the sum.
  */
 export class QuotaSharing {
   readonly #deps: QuotaSharingDeps
-  readonly #map: SharedMap<ReplicaUse>
-  readonly #ownEntries: Record<QuotaPeriod, OwnEntry> = { day: newOwnEntry(0), hour: newOwnEntry(0) }
+  readonly #map: SharedMap<SharedUse>
+  readonly #additions: Record<QuotaPeriod, Additions> = { day: newAdditions(0), hour: newAdditions(0) }
+  #lastNumber = 0
   #isFailing = false
   #isLeftOut = false
   #timer: NodeJS.Timeout | undefined
@@ -105,87 +99,62 @@ export class QuotaSharing {
   }
 
   async #exchange(): Promise<void> {
-    const { quotas } = this.#deps
-    const starts = { day: quotas.startOf('day'), hour: quotas.startOf('hour') } // a period may end meanwhile
-    const used = { day: quotas.own('day'), hour: quotas.own('hour') }
+    const { quotas, logger } = this.#deps
+    const periods = PERIODS.map((period) => ({
+      ...{ period, start: quotas.startOf(period), used: quotas.own(period) }, // a period may end meanwhile
+    }))
     try {
       const all = await this.#map.update((entries) => {
-        for (const period of PERIODS) this.#write(period, starts[period], used[period], entries)
-        if (countAmounts(entries) <= MAX_AMOUNTS) return
-        for (const period of PERIODS) this.#moveEnded(period, starts[period], entries)
+        for (const current of periods) this.#add(current, entries)
       })
-      for (const period of PERIODS) this.#ownEntries[period].stored = used[period]
-      this.#learn(all, starts)
+      for (const current of periods) this.#learn(current, all)
+      if (this.#isFailing) logger.info('the use of quotas is shared again')
+      this.#isFailing = false
     } catch (err) {
-      this.#noteFailure(err)
+      if (!this.#isFailing) logger.warn({ err }, 'the use of quotas is not shared')
+      this.#isFailing = true
     }
   }
 
-  /** Writes what this replica has counted and the sum does not have. */
-  #write(period: QuotaPeriod, start: number, used: Amounts, entries: Entries): void {
-    const { replica } = this.#deps
-    const name = `${period} ${replica}`
-    const own = this.#findOwn(period, start, entries)
-    const stored = entries.get(name)
-    const entry = stored && isIn(period, start, stored) ? stored : undefined
-    if (entry) own.stored = add(own.inSum, entry.value.used)
-    const rest = add(used, own.inSum, -1)
-    if (JSON.stringify(rest) === JSON.stringify(entry?.value.used ?? {})) return
-    const value = { replica, period, used: rest, at: this.#storeTime() }
+  /** Adds to the sum what this replica has counted and the sum does not have. */
+  #add({ period, start, used }: Current, entries: Map<string, SharedEntry<SharedUse>>): void {
+    const name = `${period} ${start}`
+    if (this.#additions[period].start !== start) this.#additions[period] = newAdditions(start)
+    const inSum = this.#ownIn(period, entries.get(name))
+    const sum = entries.get(name)?.value
+    const rest = this.#withRoom(sum?.used ?? {}, add(used, inSum, -1))
+    if (Object.keys(rest).length === 0) return
+    const number = ++this.#lastNumber
+    this.#additions[period].counted.set(number, add(inSum, rest))
+    const added = { ...sum?.added, [this.#deps.replica]: number }
+    const value = { replica: SUM, period, used: add(sum?.used ?? {}, rest), added }
     entries.set(name, { value, until: start + PERIOD_MS[period] })
   }
 
-  /** Returns what is known of the own entry, with what others have done to it since. */
-  #findOwn(period: QuotaPeriod, start: number, entries: Entries): OwnEntry {
-    if (this.#ownEntries[period].start !== start) this.#ownEntries[period] = newOwnEntry(start)
-    const own = this.#ownEntries[period]
-    const sum = entries.get(`${period} ${SUM}`)
-    const moves = (sum && isIn(period, start, sum) && sum.value.moved?.[this.#deps.replica]) || 0
-    if (moves !== own.moves) own.inSum = moves > own.moves ? own.stored : {} // the store has lost the sum
-    own.moves = moves
+  /** Returns the amounts for which the sum has room. The others apply to this replica for itself. */
+  #withRoom(sum: Amounts, rest: Amounts): Amounts {
+    let room = MAX_AMOUNTS - Object.keys(sum).length
+    const fitting = Object.entries(rest).filter(([name]) => name in sum || room-- > 0)
+    if (room < 0) this.#noteLeftOut()
+    return Object.fromEntries(fitting)
+  }
+
+  /** Returns the part of a sum that this replica has added. */
+  #ownIn(period: QuotaPeriod, sum: SharedEntry<SharedUse> | undefined): Amounts {
+    const { counted } = this.#additions[period]
+    const number = sum?.value.added?.[this.#deps.replica] ?? 0
+    const own = counted.get(number) ?? {}
+    counted.set(number, own) // to the end: it is remembered
     return own
   }
 
-  /** Moves the use of replicas that seem to have ended into the sum. Leaves those of another release, which would count it again. */
-  #moveEnded(period: QuotaPeriod, start: number, entries: Entries): void {
-    const former = entries.get(`${period} ${SUM}`)
-    if (former && !isIn(period, start, former)) return
-    let used = former?.value.used ?? {}
-    const moved = { ...former?.value.moved }
-    for (const [name, entry] of entries) {
-      const { replica, at = Number.POSITIVE_INFINITY } = entry.value
-      const isOther = entry.value.period === period && replica !== SUM && replica !== this.#deps.replica
-      if (!isOther || at > this.#storeTime() - RUNS_MS || !isIn(period, start, entry)) continue
-      used = add(used, entry.value.used)
-      moved[replica] = (moved[replica] ?? 0) + 1
-      entries.delete(name)
-      const value = { replica: SUM, period, used, moved }
-      entries.set(`${period} ${SUM}`, { value, until: start + PERIOD_MS[period] })
-    }
-  }
-
-  #storeTime(): number {
-    return this.#deps.now() + this.#deps.state.clockOffsetMs()
-  }
-
-  #learn(all: Entries, starts: Readonly<Record<QuotaPeriod, number>>): void {
-    const { quotas, replica, logger } = this.#deps
-    const uses = Array.from(all.values(), ({ value }) => value).filter((use) => use.replica !== replica)
-    for (const period of PERIODS) {
-      const sums = new Map<string, number>()
-      for (const { used } of uses.filter((use) => use.period === period))
-        for (const [name, amount] of Object.entries(used)) sums.set(name, (sums.get(name) ?? 0) + amount)
-      for (const [name, amount] of Object.entries(this.#ownEntries[period].inSum))
-        sums.set(name, (sums.get(name) ?? 0) - amount)
-      quotas.learn(period, { start: starts[period], sums })
-    }
-    if (this.#isFailing) logger.info('the use of quotas is shared again')
-    this.#isFailing = false
-  }
-
-  #noteFailure(err: unknown): void {
-    if (!this.#isFailing) this.#deps.logger.warn({ err }, 'the use of quotas is not shared')
-    this.#isFailing = true
+  #learn({ period, start }: Current, all: Entries): void {
+    const uses = [...all.values()].filter(
+      (entry) => entry.value.period === period && isIn(period, start, entry),
+    )
+    const total = uses.reduce<Amounts>((sum, { value }) => add(sum, value.used), {})
+    const others = add(total, this.#ownIn(period, all.get(`${period} ${start}`)), -1)
+    this.#deps.quotas.learn(period, { start, sums: new Map(Object.entries(others)) })
   }
 
   #noteLeftOut(): void {
@@ -195,12 +164,12 @@ export class QuotaSharing {
   }
 }
 
-function newOwnEntry(start: number): OwnEntry {
-  return { start, moves: 0, inSum: {}, stored: {} }
+function newAdditions(start: number): Additions {
+  return { start, counted: new BoundedMap(MAX_ADDITIONS) }
 }
 
 /** Reports whether an entry is of the period that begins at `start`. Entries of the last and the next one may be there, too. */
-function isIn(period: QuotaPeriod, start: number, { until }: SharedEntry<ReplicaUse>): boolean {
+function isIn(period: QuotaPeriod, start: number, { until }: SharedEntry<SharedUse>): boolean {
   return Math.abs(until - PERIOD_MS[period] - start) < CLOCK_MS
 }
 
@@ -211,13 +180,8 @@ function add(amounts: Amounts, others: Amounts, sign = 1): Amounts {
   return Object.fromEntries(sums.entries().filter(([, amount]) => amount !== 0))
 }
 
-function countAmounts(entries: Entries): number {
-  return entries.values().reduce((count, { value }) => count + 1 + Object.keys(value.used).length, 0)
-}
-
-function isUse(value: unknown): value is ReplicaUse {
-  const { replica, period, used, at = 0, moved } = Object(value)
-  const hasNames = typeof replica === 'string' && PERIODS.includes(period)
-  const numbers = [at, ...Object.values(Object(used)), ...Object.values(Object(moved))]
-  return hasNames && numbers.every(Number.isFinite)
+function isUse(value: unknown): value is SharedUse {
+  const { replica, period, used, added } = Object(value)
+  const numbers = [...Object.values(Object(used)), ...Object.values(Object(added))]
+  return typeof replica === 'string' && PERIODS.includes(period) && numbers.every(Number.isFinite)
 }
