@@ -1,6 +1,6 @@
 /**
  * Retry policy: what each kind of answer to a delivery attempt counts for, when the next attempt is, and where the delivery ends.
- * `docs/architecture.md` gives the reasons (One envelope is not an outage).
+ * `docs/architecture.md` gives the reasons (Delivery and retries).
  */
 
 import { LONGEST_DELAY_MS } from '../pipeline/spool.ts'
