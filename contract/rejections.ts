@@ -6,7 +6,7 @@ type RejectionDefinition = {
   fix: string
 }
 
-/** Closed set of codes; `docs/rejections.md` lists them. nginx sends some of them itself. */
+/** Closed set of codes; `docs/api.md` lists them. nginx sends some of them itself. */
 export const REJECTIONS = {
   'empty-body': {
     status: 400,

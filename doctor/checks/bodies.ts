@@ -26,7 +26,7 @@ export const error: Check = {
   title: 'The tunnel accepts an error',
   verifies: 'An error passes the proxy and the checks of the tunnel, and is delivered or spooled.',
   remedy:
-    'Look the rejection code up in docs/rejections.md. A response without one is that of Sentry, and says why. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
+    'Look the rejection code up in docs/api.md. A response without one is that of Sentry, and says why. dsn-unknown: give web and the tunnel the same SENTRY_DSN. Spooled: Sentry is unavailable or slow; see /status.',
   run: withDsn(async ({ post, run }, dsn) => {
     const response = await post(errorEnvelope(dsn, run), { label: 'the error' })
     if (isDeclinedBySentry(response)) return describeRefusal(response.status, dsn, jsonOf(response).detail)
