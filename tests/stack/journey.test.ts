@@ -24,7 +24,9 @@ import { signIn } from '../support/web/operator.ts'
 
 const PASSWORD = 'another password of the tests'
 const HEALTH = 'tests/support/docker/health.yml'
-const OPERATIONS = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const DOCS = ['operations', 'storage']
+  .map((page) => readFileSync(join(ROOT, `docs/${page}.md`), 'utf8'))
+  .join('\n')
 const CERTIFICATES = join(ROOT, 'tests/fixtures/tls')
 /** Requests of the traffic before and after a step. */
 const [BEFORE, AFTER] = [20, 50]
@@ -212,7 +214,7 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     await expect(deploy()).rejects.toThrow(
       /nothing was built or replaced: TLS_FOLDER \(.+\): fullchain\.pem is a link that leads out of the folder/,
     )
-    const [, hook = ''] = /--deploy-hook '(.+)'/.exec(OPERATIONS) ?? []
+    const [, hook = ''] = /--deploy-hook '(.+)'/.exec(DOCS) ?? []
     await run(`RENEWED_LINEAGE=${lineage}; ${hook.replaceAll('/etc/culvert/tls', folder)}`)
     set({ TLS_FOLDER: folder })
     await deploy()
@@ -235,12 +237,9 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     sentry.answer({ status: 503 })
     await raise('stored by JetStream')
     const volume = `${project}_nats`
-    const [backup = '', restore = ''] = commandOf(/^docker compose down\n[\s\S]*?(?=^```)/m).split(
-      '# on the other machine',
-    )
-    await run(`VOLUME=${volume}; ${backup}`)
+    await run(`VOLUME=${volume}; ${commandOf(/^docker compose down\n[\s\S]*?(?=^```)/m)}`)
     await run(`docker volume rm ${volume}`)
-    await run(`VOLUME=${volume} #${restore}`)
+    await run(`VOLUME=${volume}; ${commandOf(/^docker compose create[\s\S]*?(?=^```)/m)}`)
     sentry.answer({})
     await until(isUp)
     await arrived('stored by JetStream')
@@ -262,10 +261,10 @@ function isEndedPost(trouble: string): boolean {
   return /^failed: POST .*ERR_NETWORK_CHANGED/.test(trouble)
 }
 
-/** Returns the command of docs/operations.md that matches. */
+/** Returns the command of docs/operations.md or docs/storage.md that matches. */
 function commandOf(pattern: RegExp): string {
-  const [command] = pattern.exec(OPERATIONS) ?? []
-  if (command === undefined) throw new Error(`docs/operations.md has no ${pattern}`)
+  const [command] = pattern.exec(DOCS) ?? []
+  if (command === undefined) throw new Error(`docs/operations.md and docs/storage.md have no ${pattern}`)
   return command
 }
 
