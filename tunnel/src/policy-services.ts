@@ -1,33 +1,67 @@
 /** Creates the policies of a tunnel from its settings. */
 
-import type { PolicyMode } from 'contract/policies'
-import type { Forwarding } from './forward/forwarding.ts'
 import type { Counters } from './observe/counters.ts'
 import type { Log } from './observe/log.ts'
-import type { MetricsDeps } from './observe/metrics.ts'
 import { type PolicyRule, RuleHits } from './observe/rule-hits.ts'
-import type { Projects } from './pipeline/projects.ts'
-import { QuotaSharing } from './policy/quota/quota-sharing.ts'
+import type { FilterSettings } from './policy/filters/filter-list.ts'
+import { Filters } from './policy/filters/filters.ts'
+import { QuotaSharing, type QuotaSharingDeps } from './policy/quota/quota-sharing.ts'
 import { Quotas } from './policy/quota/quotas.ts'
 import type { QuotaSettings } from './policy/quota/settings.ts'
 import type { Scrubbing, ScrubSettings } from './policy/scrub/scrub.ts'
 import { type StormSettings, Storms } from './policy/storms.ts'
+import { Throttle, type ThrottleSettings } from './policy/throttle.ts'
 
 export type PolicyServices = {
+  filters: Filters
+  throttle: Throttle
   /** Absent: identical errors are not counted. */
   storms: Storms | undefined
   /** Absent without a quota. */
   quotas: Quotas | undefined
-  /** Absent without a quota or a spool: each replica counts for itself. */
+  /** Absent without a quota. */
   quotaSharing: QuotaSharing | undefined
   /** Absent: payloads are forwarded unmodified. */
   scrubbing: Scrubbing | undefined
   ruleHits: RuleHits
 }
 
-type PolicySettings = { scrub: ScrubSettings | undefined; storm: StormSettings; quota: QuotaSettings }
+type PolicySettings = {
+  filters: FilterSettings
+  throttle: ThrottleSettings
+  scrub: ScrubSettings | undefined
+  storm: StormSettings
+  quota: QuotaSettings
+}
+
+type PolicyDeps = {
+  config: PolicySettings
+  counters: Counters
+  replica: string
+  state: QuotaSharingDeps['state']
+  log: Log
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
+  clock: () => number
+}
 
 const STORM_RULE = 'identical errors'
+
+export async function openPolicies(deps: PolicyDeps): Promise<PolicyServices> {
+  const { config, replica, state, log, now, clock } = deps
+  const ruleHits = new RuleHits(listRules(config), now)
+  const scrubbing = await openScrubbing(deps, ruleHits)
+  const quotas = createQuotas(deps, ruleHits)
+  return {
+    filters: new Filters(config.filters),
+    throttle: new Throttle(config.throttle, clock),
+    storms: createStorms(deps, ruleHits, scrubbing),
+    quotas,
+    quotaSharing: quotas && new QuotaSharing({ state, quotas, replica, logger: log.logger, now }),
+    scrubbing,
+    ruleHits,
+  }
+}
 
 /** Returns the rules that the operator has written. */
 function listRules({ scrub, quota }: PolicySettings): PolicyRule[] {
@@ -40,8 +74,7 @@ function listRules({ scrub, quota }: PolicySettings): PolicyRule[] {
 }
 
 async function openScrubbing(
-  { scrub }: PolicySettings,
-  counters: Counters,
+  { config: { scrub }, counters }: PolicyDeps,
   ruleHits: RuleHits,
 ): Promise<Scrubbing | undefined> {
   if (!scrub) return undefined
@@ -52,55 +85,32 @@ async function openScrubbing(
   })
 }
 
-type PolicyDeps = {
-  config: PolicySettings
-  /** Milliseconds since 1970. */
-  now: () => number
-  counters: Counters
-  replica: string
-  log: Log
-  forwarding: Forwarding
+function createStorms(
+  { config: { storm }, counters, now }: PolicyDeps,
+  ruleHits: RuleHits,
+  scrubbing: Scrubbing | undefined,
+): Storms | undefined {
+  if (storm.limit === 0) return undefined
+  return new Storms(storm, {
+    now,
+    onRemoved(mode, project, count) {
+      counters.countPolicyItems('storm', mode, project, count)
+      ruleHits.note('storm', STORM_RULE, count)
+    },
+    scrub: (title) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title),
+  })
 }
 
-export async function openPolicies({
-  config,
-  now,
-  counters,
-  replica,
-  log,
-  forwarding,
-}: PolicyDeps): Promise<PolicyServices> {
-  const { storm, quota } = config
-  const ruleHits = new RuleHits(listRules(config), now)
-  const scrubbing = await openScrubbing(config, counters, ruleHits)
-  const onRemoved = (mode: PolicyMode, project: string, count: number) => {
-    counters.countPolicyItems('storm', mode, project, count)
-    ruleHits.note('storm', STORM_RULE, count)
-  }
-  const scrub = (title: string) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title)
-  const storms = storm.limit > 0 ? new Storms(storm, { now, onRemoved, scrub }) : undefined
-  if (quota.limits.day.length + quota.limits.hour.length === 0)
-    return { storms, quotas: undefined, quotaSharing: undefined, scrubbing, ruleHits }
-  const quotas = new Quotas(quota, {
+function createQuotas(
+  { config: { quota }, counters, now }: PolicyDeps,
+  ruleHits: RuleHits,
+): Quotas | undefined {
+  if (quota.limits.day.length + quota.limits.hour.length === 0) return undefined
+  return new Quotas(quota, {
     now,
     onRemoved(mode, project, category) {
       counters.countPolicyItems('quota', mode, project, 1)
       if (category !== undefined) ruleHits.note('quota', category, 1)
     },
   })
-  const state = forwarding.spool.store.state
-  const quotaSharing = state && new QuotaSharing({ state, quotas, replica, logger: log.logger, now })
-  return { storms, quotas, quotaSharing, scrubbing, ruleHits }
-}
-
-/** Returns the values for metrics. The policies need the metrics: they are opened later. */
-export function policyGauges(
-  policies: () => Pick<PolicyServices, 'storms' | 'quotas'>,
-  projects: Projects,
-): Pick<MetricsDeps, 'quotas' | 'storms'> {
-  const names = projects.all.map(({ name }) => name)
-  return {
-    storms: () => policies().storms?.active() ?? [],
-    quotas: () => policies().quotas?.describe(names) ?? [],
-  }
 }

@@ -11,7 +11,7 @@ import { orExit } from './config/startup-errors.ts'
 import { Bodies, prepareFolder } from './envelope/body/bodies.ts'
 import { MemoryBudget } from './envelope/body/memory-budget.ts'
 import { DEFAULT_HEADER_LIMITS, MAX_ITEMS } from './envelope/headers.ts'
-import { createForwarding, type Forwarding, type ForwardingDeps } from './forward/forwarding.ts'
+import { createForwarding, type Forwarding } from './forward/forwarding.ts'
 import { InboxUpstream, SimulatedOutage } from './forward/inbox-upstream.ts'
 import { UpstreamLimits } from './forward/limits/upstream-limits.ts'
 import type { Mirrors } from './forward/mirrors.ts'
@@ -33,10 +33,8 @@ import { RejectionSamples } from './observe/rejection-samples.ts'
 import { SdkInventory } from './observe/sdk-inventory.ts'
 import { ClientReports } from './pipeline/client-reports.ts'
 import { createProjects, type Projects } from './pipeline/projects.ts'
-import { Filters } from './policy/filters/filters.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
-import { Throttle } from './policy/throttle.ts'
-import { openPolicies, type PolicyServices, policyGauges } from './policy-services.ts'
+import { openPolicies, type PolicyServices } from './policy-services.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
 import { Inbox } from './store/inbox.ts'
@@ -53,9 +51,7 @@ export type Services = PolicyServices & {
   proxyFaults: ProxyFaults
   projects: Projects
   bodies: Bodies
-  filters: Filters
   limits: UpstreamLimits
-  throttle: Throttle
   forwarding: Forwarding
   /** Returns `undefined` while no kept envelopes can be read. */
   inbox: () => Inbox | undefined
@@ -103,46 +99,134 @@ export async function openServices(
   const projects = createProjects(config.dsns, config.mirrors)
   const limits = new UpstreamLimits(now)
   const memory = new MemoryBudget(config.memoryBytes, SPARE_BYTES)
-  const bodies = createBodies(config, memory)
-  const shared = { config, projects, limits, memory, bodies, clock, now, log }
+  const base: Base = { config, replica, now, clock, log, projects, limits, memory }
+  const bodies = createBodies(base)
   const isRefusing = async () => (await outage?.isOn()) === true
-  const forwarding = await openForwarding({ ...shared, openSpoolFile, isRefusing })
+  const forwarding = await openForwarding(base, bodies, isRefusing, openSpoolFile)
   const inbox = () => Inbox.of(forwarding.spool.store)
-  const outage = config.forward ? undefined : createOutage(inbox, forwarding, now)
+  const outage = config.forward ? undefined : createOutage(base, forwarding, inbox)
   const counters = new Counters(projects, now)
-  const metrics = new Metrics({
+  const history = createHistory(base, forwarding, counters)
+  const reports = new ClientReports(postReport(forwarding.upstreams), now)
+  const { state } = forwarding.spool.store
+  const policies = await openPolicies({ config, counters, replica, state, log, now, clock })
+  const situation = createSituation(base, forwarding, counters, history, policies)
+  const services: Opened = {
+    ...base,
+    ...policies,
+    bodies,
+    resolveClient: createClientResolver(config.edge, config.trustedProxies),
+    proxyFaults: new ProxyFaults(clock),
+    forwarding,
+    mirrors: await openMirrors(base, bodies, forwarding, counters, reports),
+    inbox,
+    outage,
+    reports,
     counters,
-    build: { version: manifest.version, revision: config.revision },
-    inFlight: () => ingest.inFlight(),
-    bodyBytes: () => memory.usedBytes(),
-    limits: () => limits.inForce(),
-    upstreams: () => (config.forward ? forwarding.upstreams.state() : []),
-    spool: () => describeSpool(forwarding, projects, config.spool.ageMs),
-    problems: () => situation.kinds(),
-    ...policyGauges(() => policies, projects),
-    projects,
-    now,
-  })
-  const records = {
-    ...{ counters, metrics },
-    history: createHistory({ counters, replica, forwarding, now, log }),
+    history,
     receipts: new Receipts(counters, log, now),
     rejectionSamples: new RejectionSamples(now),
     sdkInventory: new SdkInventory(projects),
     doctorFindings: new DoctorFindings(now),
-    reports: new ClientReports(postReport(forwarding.upstreams), now),
+    situation,
+    alerts: await openAlerts(base, forwarding, situation),
   }
-  const policies = await createPolicies({ ...shared, counters, replica, forwarding })
-  const situation = createSituation({ ...shared, ...records, replica, forwarding, storms: policies.storms })
-  const mirrors = await openMirrors({ ...shared, ...records, forwarding })
-  const alerts = await openAlerts({ ...shared, replica, forwarding, situation })
-  const services = {
-    ...{ ...shared, replica, forwarding, mirrors, inbox, outage, ...records, situation, alerts, ...policies },
-  }
-  const { filters, storms, quotas, scrubbing } = policies
+  const ingest = createIngest(services)
+  const metrics = createMetrics(services, ingest)
+  const sdk = readSdkOrLog(log, () => readSdk(config.sdk, config.tunnelPaths[0] ?? '', sdkFolder))
+  return { ...services, ingest, metrics, sdk, sharedBundles: sdk && shareBundles(sdk, services) }
+}
+
+/** Services that most others need. */
+type Base = Pick<Services, 'config' | 'replica' | 'now' | 'clock' | 'log' | 'projects' | 'limits'> & {
+  memory: MemoryBudget
+}
+
+function createBodies({ config, memory }: Base): Bodies {
+  const { maxEnvelopeBytes: maxBytes, bodyDir: dir, bodyMs: timeoutMs } = config
+  return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
+}
+
+async function openForwarding(
+  { config, projects, limits, memory, log, now, clock }: Base,
+  bodies: Bodies,
+  isRefusing: () => Promise<boolean>,
+  openSpoolFile: OpenStoreDeps['openSpoolFile'],
+): Promise<Forwarding> {
+  const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
+  const onNotice = (notice: string) => log.logger.warn(notice)
+  const store = await orExit(
+    'SPOOL_URL: the spool cannot be opened; look at the disk or the server it names',
+    () => openStore(config.spool, { kept: config.keep, projectShare, now, onNotice, openSpoolFile }),
+  )
+  return createForwarding({
+    config,
+    store,
+    projectShare,
+    projects,
+    limits,
+    memory,
+    bodies,
+    clock,
+    now,
+    onNotice,
+    onBreakerChange: (change) => logBreakerChange(log, change),
+    onHealthChange: (health) => logHealthChange(log, health),
+    openTransport: config.forward ? undefined : () => new InboxUpstream(isRefusing),
+  })
+}
+
+function createOutage({ now }: Base, { spool }: Forwarding, inbox: Services['inbox']): SimulatedOutage {
+  return new SimulatedOutage({
+    state: spool.store.state,
+    pending: async () => (await spool.totals()).envelopes,
+    stored: async (span) => inbox()?.countArrived(span) ?? 0,
+    now,
+  })
+}
+
+function createHistory({ replica, log, now }: Base, { spool }: Forwarding, counters: Counters): History {
+  const { store } = spool
+  return new History({
+    store: store.state.snapshots,
+    storeId: () => store.id,
+    counters,
+    pending: async () => withoutMirrors(await spool.totals()),
+    replica,
+    logger: log.logger,
+    now,
+  })
+}
+
+function createSituation(
+  { config, replica, limits, projects, now, clock }: Base,
+  forwarding: Forwarding,
+  counters: Counters,
+  history: History,
+  { storms }: PolicyServices,
+): SituationMonitor {
+  const deps = { config, limits, projects, counters, forwarding, now, clock }
+  return new SituationMonitor({
+    state: forwarding.spool.store.state,
+    replica,
+    describe: () => describeForwarding(deps),
+    storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
+    history,
+    silenceMs: config.silenceMs,
+    deployment: config.deployment,
+    now,
+  })
+}
+
+/** Services that are open before the pipeline is. */
+type Opened = Omit<Services, 'ingest' | 'metrics' | 'sdk' | 'sharedBundles'> &
+  Base & { mirrors: Mirrors | undefined }
+
+function createIngest(services: Opened): Ingest {
+  const { config, log, clock, projects, filters, storms, quotas, scrubbing } = services
   const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
   const keepFaults = new FaultLog(log.logger, clock)
-  const ingest = new Ingest({
+  return new Ingest({
     ...services,
     openBodies: new OpenBodies(),
     keeping: config.keep?.keeping,
@@ -158,112 +242,57 @@ export async function openServices(
     tunnelPaths: tunnelPathsOf({ ...config, projects }),
     onBug: (err, requestId) => log.logger.error({ err, requestId }, 'a bug'),
   })
-  const sdk = readSdkOrLog(log, () => readSdk(config.sdk, config.tunnelPaths[0] ?? '', sdkFolder))
-  return { ...services, ingest, sdk, sharedBundles: sdk && shareBundles(sdk, services) }
 }
 
-function createBodies(
-  { maxEnvelopeBytes: maxBytes, bodyDir: dir, bodyMs: timeoutMs }: Config,
-  memory: MemoryBudget,
-): Bodies {
-  return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
-}
-
-async function createPolicies({
-  config,
-  projects,
-  limits,
-  clock,
-  ...deps
-}: Pick<
-  Services,
-  'config' | 'projects' | 'limits' | 'now' | 'clock' | 'counters' | 'replica' | 'log' | 'forwarding'
->) {
-  return {
-    resolveClient: createClientResolver(config.edge, config.trustedProxies),
-    proxyFaults: new ProxyFaults(clock),
+function createMetrics(services: Opened, ingest: Ingest): Metrics {
+  const { config, projects, limits, memory, forwarding, counters, storms, quotas, situation, now } = services
+  const names = projects.all.map(({ name }) => name)
+  return new Metrics({
+    counters,
+    build: { version: manifest.version, revision: config.revision },
+    inFlight: () => ingest.inFlight(),
+    bodyBytes: () => memory.usedBytes(),
+    limits: () => limits.inForce(),
+    upstreams: () => (config.forward ? forwarding.upstreams.state() : []),
+    spool: () => describeSpool(forwarding, projects, config.spool.ageMs),
+    quotas: () => quotas?.describe(names) ?? [],
+    storms: () => storms?.active() ?? [],
+    problems: () => situation.kinds(),
     projects,
-    filters: new Filters(config.filters),
-    limits,
-    throttle: new Throttle(config.throttle, clock),
-    ...(await openPolicies({ config, ...deps })),
-  }
-}
-
-function createOutage(inbox: Services['inbox'], { spool }: Forwarding, now: () => number): SimulatedOutage {
-  return new SimulatedOutage({
-    state: spool.store.state,
-    pending: async () => (await spool.totals()).envelopes,
-    stored: async (span) => inbox()?.countArrived(span) ?? 0,
     now,
   })
 }
 
-function createHistory({
-  forwarding: { spool },
-  log: { logger },
-  ...deps
-}: Pick<Services, 'forwarding' | 'log' | 'counters' | 'replica' | 'now'>): History {
-  const { store } = spool
-  const pending = async () => withoutMirrors(await spool.totals())
-  return new History({ ...deps, store: store.state.snapshots, storeId: () => store.id, pending, logger })
-}
-
 /** Loads the mirrors where there are any. */
-async function openMirrors({
-  config,
-  ...deps
-}: Pick<Services, 'config' | 'projects' | 'bodies' | 'counters' | 'reports'> & {
-  forwarding: Forwarding
-}): Promise<Mirrors | undefined> {
+async function openMirrors(
+  { config, projects }: Base,
+  bodies: Bodies,
+  forwarding: Forwarding,
+  counters: Counters,
+  reports: ClientReports,
+): Promise<Mirrors | undefined> {
   if (config.mirrors.length === 0) return undefined
   const { Mirrors } = await import('./forward/mirrors.ts')
-  return new Mirrors({ ...deps, lateMs: config.upstream.lateMs })
-}
-
-function createSituation({
-  storms,
-  ...deps
-}: Pick<
-  Services,
-  | 'config'
-  | 'projects'
-  | 'limits'
-  | 'counters'
-  | 'clock'
-  | 'now'
-  | 'history'
-  | 'replica'
-  | 'forwarding'
-  | 'storms'
->): SituationMonitor {
-  const { config, forwarding } = deps
-  return new SituationMonitor({
-    ...{ ...deps, state: forwarding.spool.store.state, silenceMs: config.silenceMs },
-    deployment: config.deployment,
-    storms: () => (storms?.active() ?? []).map((each) => ({ ...each, mode: config.storm.mode })),
-    describe: () => describeForwarding(deps),
-  })
+  const { lateMs } = config.upstream
+  return new Mirrors({ projects, forwarding, bodies, counters, reports, lateMs })
 }
 
 /** Loads alerts where there is a destination. */
-async function openAlerts({
-  config,
-  forwarding,
-  log,
-  ...deps
-}: Pick<Services, 'config' | 'replica' | 'forwarding' | 'situation' | 'log' | 'now'>): Promise<
-  Alerts | undefined
-> {
+async function openAlerts(
+  { config, replica, log, now }: Base,
+  { spool }: Forwarding,
+  situation: SituationMonitor,
+): Promise<Alerts | undefined> {
   const { targets, heartbeat } = config.alerts
   if (targets.length === 0 && !heartbeat) return undefined
   const [{ Alerts }, { Senders }] = await Promise.all([
     import('./admin/alerts/alerts.ts'),
     import('./admin/alerts/senders.ts'),
   ])
-  const { state } = forwarding.spool.store
+  const { logger } = log
   const senders = new Senders(config.upstream.proxies)
-  return new Alerts({ ...deps, targets, heartbeat, senders, state, logger: log.logger })
+  const { state } = spool.store
+  return new Alerts({ targets, heartbeat, senders, state, replica, situation, logger, now })
 }
 
 const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool
@@ -301,31 +330,6 @@ function openBodyDirOrExit({ bodyDir }: Config, time: number): Promise<void> {
   return orExit(`BODY_DIR: "${bodyDir}" cannot be written to; write a folder on a disk`, () =>
     prepareFolder(bodyDir, time),
   )
-}
-
-async function openForwarding({
-  openSpoolFile,
-  isRefusing,
-  ...deps
-}: { isRefusing: () => Promise<boolean> } & Pick<
-  Services,
-  'config' | 'projects' | 'limits' | 'bodies' | 'clock' | 'now' | 'log'
-> &
-  Pick<ForwardingDeps, 'memory'> &
-  Pick<OpenStoreDeps, 'openSpoolFile'>): Promise<Forwarding> {
-  const { config, projects, log, now } = deps
-  const projectShare = projects.destinations.length > 1 ? PROJECT_SHARE : 1
-  const onNotice = (notice: string) => log.logger.warn(notice)
-  const store = await orExit(
-    'SPOOL_URL: the spool cannot be opened; look at the disk or the server it names',
-    () => openStore(config.spool, { kept: config.keep, projectShare, now, onNotice, openSpoolFile }),
-  )
-  return createForwarding({
-    ...{ ...deps, store, projectShare, onNotice },
-    onBreakerChange: (change) => logBreakerChange(log, change),
-    onHealthChange: (health) => logHealthChange(log, health),
-    openTransport: config.forward ? undefined : () => new InboxUpstream(isRefusing),
-  })
 }
 
 /** The log has no line for each failed attempt, but one when the breaker opens and one when it closes. */
