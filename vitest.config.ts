@@ -48,9 +48,6 @@ const stack = {
   sequence: { groupOrder: 2 },
 }
 
-/** Builds an app and visits it in Chromium, which ends its requests when Docker adds a network: before the tests that need Docker. */
-const SITES = ['tests/stack/own-next-app.test.ts']
-
 /** Two at a time: their limits are far from what they measure. */
 const IN_PAIRS = ['tests/process/security/tunnel-process.test.ts', 'tests/process/outage/slow-sentry.test.ts']
 const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
@@ -60,7 +57,6 @@ const ALONE = [
   'tests/process/security/**/*.test.ts',
   'tests/process/nginx/unreachable-replicas.test.ts',
   'tests/stack/attack-cost.test.ts',
-  'tests/stack/bugsink.test.ts', // has a browser beside containers
 ]
 const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 
@@ -84,13 +80,12 @@ export default defineConfig({
         },
       },
       { test: { ...waiting, name: 'browser', include: ['tests/browser/**/*.test.ts'] } },
-      { test: { ...waiting, name: 'sites', include: SITES } },
       {
         test: {
           ...stack,
           name: 'stack',
           include: ['tests/stack/**/*.test.ts'],
-          exclude: [...SITES, ...IN_PAIRS, ...ALONE],
+          exclude: [...IN_PAIRS, ...ALONE],
         },
       },
       { test: { ...inPairs, name: 'pairs', include: IN_PAIRS } },

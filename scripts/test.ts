@@ -49,8 +49,8 @@ type Tally = {
 type AllowedSkip = { name: string; reason: string }
 
 const USAGE = `npm test -- [files] [flags]
-Runs all tests except those of the projects sites, stack, pairs and alone, which take long.
-  --project NAME    run one project: unit, contract, process, browser, sites, stack, pairs or alone; '*' runs all
+Runs all tests except those of the projects stack, pairs and alone, which take long.
+  --project NAME    run one project: unit, contract, process, browser, stack, pairs or alone; '*' runs all
   --watch           run again when a file changes
   --coverage        print the coverage of tunnel/src
   --runs N          run only the fuzz test, with N envelopes instead of 20000
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
   for (const [name, value] of Object.entries(fuzz)) if (value !== undefined) process.env[name] = value
   const isFuzzing = fuzz.FUZZ_RUNS !== undefined || fuzz.FUZZ_SEED !== undefined
   if (isFuzzing && filter.length === 0) filter.push('tests/contract/fuzz/')
-  if (filter.length === 0) options.project ??= ['!sites', '!stack', '!pairs', '!alone'] // they take long: npm run test:stack
+  if (filter.length === 0) options.project ??= ['!stack', '!pairs', '!alone'] // they take long: npm run test:stack
   const isUnitOnly = [options.project].flat().every((name) => name === 'unit') // needs no program and no build
   if (filter.length === 0 && !isUnitOnly) await installRequirements(env)
   if (isWatching) await startVitest(filter, { ...options, root: ROOT })

@@ -80,42 +80,22 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
 
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') return
-    await until(open)
+    await visitor.page.goto(url)
     await expectReport(`after: ${task.name}`)
     const { code, text } = await askDoctorIn(clone.path, plainUrl, '--password-file')
     expect(text).not.toMatch(/^FAIL/m)
     expect(code).toBe(0)
   })
 
-  /** Opens the site with all its scripts. Returns `false` when Docker has added a network meanwhile, which ends the requests of Chromium. */
-  async function open(): Promise<boolean> {
-    const known = visitor.troubles.length
-    const opened = await visitor.page.goto(url).then(
-      () => true,
-      (error: Error) => {
-        if (!/ERR_NETWORK_CHANGED|interrupted by another navigation to "chrome-error/.test(error.message))
-          throw error
-        return false
-      },
-    )
-    return opened && !visitor.troubles.slice(known).some((trouble) => trouble.includes('ERR_NETWORK_CHANGED'))
-  }
-
-  /** Throws in the open page, again if Docker has ended the request of the report. Every report that is answered is accepted. */
+  /** Throws in the open page. Every report is accepted at the first attempt. */
   async function raise(message: string): Promise<void> {
     answers.length = 0
-    let known: number | undefined
-    await until(async () => {
-      if (known === undefined || visitor.troubles.slice(known).some(isEndedPost)) {
-        known = visitor.troubles.length
-        await visitor.page.evaluate((text) => {
-          setTimeout(() => {
-            throw new Error(text)
-          })
-        }, message)
-      }
-      return answers.length > 0
-    })
+    await visitor.page.evaluate((text) => {
+      setTimeout(() => {
+        throw new Error(text)
+      })
+    }, message)
+    await until(async () => answers.length > 0)
   }
 
   async function expectReport(message: string): Promise<void> {
@@ -256,10 +236,6 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     expect(await image()).toBe(before)
   })
 })
-
-function isEndedPost(trouble: string): boolean {
-  return /^failed: POST .*ERR_NETWORK_CHANGED/.test(trouble)
-}
 
 /** Returns the command of docs/operations.md or docs/storage.md that matches. */
 function commandOf(pattern: RegExp): string {

@@ -34,6 +34,8 @@ export const LISTS_FOLDER = process.env.ADBLOCK_LISTS ?? resolve(import.meta.dir
 export const CHROMIUM_PROGRAM = findProgram(CHROMIUM, path)
 /** Chromium without windows, which starts visitors in a third of the time; Chromium when it is missing. */
 export const HEADLESS_SHELL_PROGRAM = findProgram(HEADLESS_SHELL, path) ?? CHROMIUM_PROGRAM
+/** Starts Chromium for tests; without Perl, containers that start meanwhile end requests of Chromium. */
+export const PERL_PROGRAM = findProgram(['perl'], path)
 export const FIREFOX_PROGRAM = findProgram(FIREFOX, path)
 export const WEBKIT_DRIVER_PROGRAM = findProgram(WEBKIT_DRIVER, path)
 export const XVFB_PROGRAM = findProgram(XVFB, path)

@@ -2,11 +2,15 @@
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
+import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
-import { CHROMIUM_PROGRAM, HEADLESS_SHELL_PROGRAM } from '../requirements.ts'
+import { CHROMIUM_PROGRAM, HEADLESS_SHELL_PROGRAM, PERL_PROGRAM } from '../requirements.ts'
 
 /** Name that resolves to this machine, and that Chromium does not treat as localhost. */
 export const SITE_HOST = 'shop.example'
+
+/** Starts a program for which the network of this machine never changes. */
+const WITHOUT_NETLINK = join(import.meta.dirname, 'without-netlink.pl')
 
 /** Of several `--disable-features` the last one counts. */
 const DISABLED_FEATURES = [
@@ -69,7 +73,8 @@ export type Chromium = Awaited<ReturnType<typeof startChromium>>
 export async function startChromium({ leads = {}, trusted, screenshots }: ChromiumOptions = {}) {
   const program = trusted || screenshots ? CHROMIUM_PROGRAM : HEADLESS_SHELL_PROGRAM // the shell can do neither
   const browser = await chromium.launch({
-    ...(program && { executablePath: program }),
+    ...(program && { executablePath: PERL_PROGRAM ? WITHOUT_NETLINK : program }),
+    env: { ...process.env, ...(program && { PROGRAM: program }) },
     args: [
       ...FLAGS,
       resolverRules({ [SITE_HOST]: '127.0.0.1', ...leads }),

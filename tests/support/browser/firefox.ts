@@ -28,6 +28,7 @@ const PREFERENCES: Record<string, string | number | boolean> = {
   'network.captive-portal-service.enabled': false,
   'network.connectivity-service.enabled': false,
   'network.dns.localDomains': SITE_HOST,
+  'network.notify.changed': false, // containers that start meanwhile change nothing for it
   // Everything else goes to a proxy that does not exist.
   'network.proxy.http': '127.0.0.1',
   'network.proxy.http_port': 9,
