@@ -6,8 +6,10 @@ import {
   contentSecurityPolicy,
   DATA_POLICY,
   isData,
+  isOfConsole,
   REPLAY_FRAME,
   replayFramePolicy,
+  reportingHeaders,
   transportSecurity,
 } from './lib/security-headers.ts'
 import { asksForPrivacy } from './lib/sentry/privacy.ts'
@@ -26,7 +28,9 @@ export function proxy(request: NextRequest): NextResponse {
     ? NextResponse.rewrite(new URL(target, request.url), { request: { headers } })
     : NextResponse.next({ request: { headers } })
   response.headers.set('content-security-policy', policyFor(pathname, nonce, policy))
-  for (const [name, value] of transportSecurity(request.headers)) response.headers.set(name, value)
+  const reporting = reportingHeaders(request.headers, pathname, settings().reportsUrl)
+  for (const [name, value] of [...transportSecurity(request.headers), ...reporting])
+    response.headers.set(name, value)
   return response
 }
 
@@ -53,7 +57,7 @@ function rewriteTarget(path: string): string | undefined {
 /** Returns the origins that a page may reach: the connection check and reach tests send a request directly to Sentry. */
 function reachable(path: string): string[] {
   const { checkPath, sentryOrigin, reachTestUrl } = settings()
-  const isTested = reachTestUrl !== undefined && !/^\/console(\/|$)/.test(path)
+  const isTested = reachTestUrl !== undefined && !isOfConsole(path)
   return (path === '/' || path === checkPath || isTested) && sentryOrigin ? [sentryOrigin] : []
 }
 

@@ -81,7 +81,7 @@ export const SHARED = {
       { isMounted: true },
     ),
   }),
-  ...section(CONSOLE, ['nginx', 'web'], {
+  ...section(CONSOLE, ['web'], {
     LAB: setting(
       is.onOff,
       true,

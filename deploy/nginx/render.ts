@@ -8,7 +8,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { hostOf, isLocal, leadsTo, portOf } from 'contract/addresses'
 import { CATEGORY_NAMES } from 'contract/categories'
-import { derivedPaths, INBOX, reportsUrl } from 'contract/dsn'
+import { derivedPaths, INBOX } from 'contract/dsn'
 import { findOwnDsns } from 'contract/own-dsns'
 import { BURST_SECONDS, formatRateLimits, THROTTLE_SECONDS } from 'contract/rate-limits'
 import { REJECTIONS, Rejection, type RejectionCode, rejectionBody } from 'contract/rejections'
@@ -41,7 +41,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
   const settings = new SettingsReader(env, problems)
   const dsns = settings.read('SENTRY_DSN')
   const { derivedPaths: hasDerivedPaths, tunnelPaths, ...shared } = readSharedSettings(settings)
-  const [ownDsn = INBOX] = dsns
   const tunnels = settings.read('TUNNELS')
   const web = settings.read('WEB')
   const derived = hasDerivedPaths ? (dsns.length > 0 ? dsns : [INBOX]).flatMap(derivedPaths) : []
@@ -51,10 +50,6 @@ export function readNginxConfig(env: Environment, problems: string[]) {
     tunnelPaths,
     /** Paths that SDKs derive from the DSNs. They may stand below a base path (`tunnel: { basePath }`). */
     derivedPaths: [...new Set(derived)],
-    /** URL of the reports that browsers are asked for; absent: they are not. */
-    reportsUrl: settings.read('LAB', dsns.length === 0)
-      ? reportsUrl(tunnelPaths[0] ?? '', ownDsn)
-      : undefined,
     allowedHosts: settings.read('ALLOWED_HOSTS'),
     addressRate: settings.read('ADDRESS_RATE'),
     clientAddress: settings.read('CLIENT_ADDRESS'),
@@ -223,7 +218,6 @@ function valuesOf(config: NginxConfig): Values {
     TUNNEL_RETRY: [nameToLookUp(config, config.tunnels) ?? 'tunnel'],
     WEB_RETRY: [nameToLookUp(config, config.web) ?? 'web'],
     ...pageValues(config, server),
-    REPORTS_URL: listOf(config.reportsUrl),
     RESOLVER: listOf(config.resolver),
     NGINX_USER: listOf(config.user),
   }

@@ -1,5 +1,7 @@
 /** Security headers. */
 
+import { asksForPrivacy } from './sentry/privacy.ts'
+
 /** Headers of every response. Feedback may capture the screen, for which Chromium also requires permission for the camera. */
 export const SAFETY_HEADERS = [
   { key: 'X-Content-Type-Options', value: 'nosniff' },
@@ -69,7 +71,8 @@ export function nonceOf(headers: Headers): string {
   return /'nonce-([^']+)'/.exec(headers.get('content-security-policy') ?? '')?.[1] ?? ''
 }
 
-const A_YEAR = 365 * 24 * 60 * 60 // s
+const A_DAY = 24 * 60 * 60 // s
+const A_YEAR = 365 * A_DAY
 
 /** Returns the headers for HTTPS only: browsers complain about the second one without it. */
 export function transportSecurity(headers: Headers): [string, string][] {
@@ -77,5 +80,27 @@ export function transportSecurity(headers: Headers): [string, string][] {
   return [
     ['strict-transport-security', `max-age=${A_YEAR}`],
     ['cross-origin-opener-policy', 'same-origin'],
+  ]
+}
+
+export function isOfConsole(path: string): boolean {
+  return /^\/console(\/|$)/.test(path)
+}
+
+/**
+ * Returns the headers that ask browsers for reports to `url`, except about the console, and from visitors with `Sec-GPC`. Browsers accept them only
+ * over HTTPS; NEL needs Report-To. They expire after a day, so that browsers soon forget them after they are switched off.
+ */
+export function reportingHeaders(
+  headers: Headers,
+  path: string,
+  url: string | undefined,
+): [string, string][] {
+  const isWanted = headers.get('x-forwarded-proto') === 'https' && !asksForPrivacy(headers.get('sec-gpc'))
+  if (url === undefined || !isWanted || isOfConsole(path)) return []
+  return [
+    ['reporting-endpoints', `default="${url}"`],
+    ['report-to', JSON.stringify({ group: 'default', max_age: A_DAY, endpoints: [{ url }] })],
+    ['nel', JSON.stringify({ report_to: 'default', max_age: A_DAY })],
   ]
 }

@@ -64,10 +64,8 @@ describe('An invalid setting', () => {
     expect(inLines(web)).toEqual(problems)
   })
 
-  it.each<Environment>([
-    { APP_URL: 'https://shop.example' },
-    { APP_URL: 'http://127.0.0.1:5173', LAB: 'maybe' },
-  ])('of the pages is told by nginx and web in the same words: %j', (env) => {
+  it('of the pages is told by nginx and web in the same words', () => {
+    const env = { APP_URL: 'https://shop.example' }
     const problems = nginxProblems(env)
     expect(problems).not.toEqual([])
     const web: string[] = []

@@ -21,7 +21,7 @@ const MAX = 1024 * 1024 // 1 MiB
 /** Time limits that the tests wait for, and their shorter replacements. */
 const SHORT_LIMITS = {
   '  client_body_timeout 10s;': '  client_body_timeout 1s;',
-  '  proxy_read_timeout 60s;': '  proxy_read_timeout 1s;',
+  '  proxy_buffering off;': '  proxy_buffering off;\n  proxy_read_timeout 1s;',
 }
 
 describe('Without upstreams, nginx', requires('nginx'), () => {

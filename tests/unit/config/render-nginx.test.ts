@@ -63,25 +63,6 @@ describe('CLIENT_ADDRESS', () => {
   })
 })
 
-describe('LAB', () => {
-  const DSN = 'https://abc@o123.ingest.us.sentry.io/456'
-
-  it('adds headers with the URL of the first path and project', () => {
-    const env = { SENTRY_DSN: `${DSN} https://def@sentry.example/7`, LAB: 'on' }
-    expect(lines(env, '/reports?p=')).toEqual([
-      'map $reported $reporting_endpoints { default ""; 1 \'default="/monitoring/reports?p=456&o=123&r=us"\'; }',
-      expect.stringContaining('"endpoints":[{"url":"/monitoring/reports?p=456&o=123&r=us"}]'),
-    ])
-    expect(lines(env, 'add_header NEL')).toEqual(['add_header NEL $network_errors always;'])
-  })
-
-  it('is on without SENTRY_DSN, and off with it', () => {
-    expect(lines({}, '/reports?p=1"')).toHaveLength(2)
-    expect(lines({ SENTRY_DSN: DSN }, 'report')).toEqual([expect.stringContaining('location')])
-    expect(lines({ LAB: 'off' }, 'reported')).toEqual([])
-  })
-})
-
 describe('DERIVED_PATHS', () => {
   const BASE = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
   const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
@@ -156,14 +137,18 @@ describe('A list', () => {
 })
 
 describe('A retry', () => {
+  const replicas = (env: Env) => {
+    const all = lines(env, '')
+    const start = all.indexOf('map $page $replicas {')
+    return all.slice(start + 1, all.indexOf('}', start))
+  }
+
   it('looks the names of the tunnels and of web up again', () => {
     const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
-    const named = ['set $replicas web:3000;', 'set $replicas tunnel:9090;']
-    expect(lines(env, 'set $replicas').sort()).toEqual(named.sort())
-    const upstreams = ['set $replicas tunnel;', 'set $replicas web;']
-    expect(lines({}, 'set $replicas').sort()).toEqual(upstreams)
+    expect(replicas(env)).toEqual(['default tunnel:9090;', 'web web:3000;'])
+    expect(replicas({})).toEqual(['default tunnel;', 'web web;'])
     const several = { TUNNELS: 'a:9090 b:9090', WEB: 'a:3000 b:3000' }
-    expect(lines(several, 'set $replicas').sort()).toEqual(upstreams)
+    expect(replicas(several)).toEqual(['default tunnel;', 'web web;'])
   })
 })
 
