@@ -61,23 +61,3 @@ it('tells of an outage on both, counts what was delivered late, and keeps the in
   await using next = await openTunnel({ env })
   expect((await read(next)).incidents.at(-1)).toEqual(incident)
 })
-
-it('ends an outage without traffic, also while delivery is paused', async () => {
-  await using sentry = await startSentry()
-  await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
-  const kinds = async (): Promise<string[]> => {
-    tunnel.advanceTime(PASSED_MS)
-    const { situation } = await (await tunnel.admin('/status')).json()
-    return situation.problems.map(({ kind }: { kind: string }) => kind)
-  }
-  const headers = { authorization: `Bearer ${tunnel.token}` }
-  expect((await tunnel.admin('/spool/pause', { method: 'POST', headers })).status).toBe(200)
-  await sentry.away()
-  for (let n = 0; n < 5; n++)
-    await post(tunnel.url, { body: errorOf(sentry.dsn(), { event_id: String(n).repeat(32) }) })
-  await until(async () => (await kinds()).includes('upstream'))
-  await sentry.back()
-  tunnel.advanceClock(10_000) // to the next probe
-  await until(async () => !(await kinds()).includes('upstream'))
-  expect(await kinds()).toEqual(['paused'])
-})

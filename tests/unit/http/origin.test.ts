@@ -11,134 +11,81 @@ import { post } from '../../support/post.ts'
 import { attempt } from '../../support/rejection.ts'
 import { openTunnel } from '../../support/tunnel/in-process.ts'
 
+const SITE = 'https://site.example'
 const NOBODY = new Set<string>()
 const FRIENDS = new Set(['https://friend.example', 'null'])
 
+/** Returns the headers that are given. */
+function headersOf(site?: string, origin?: string, host?: string): IncomingHttpHeaders {
+  return {
+    ...(site !== undefined && { 'sec-fetch-site': site }),
+    ...(origin !== undefined && { origin }),
+    ...(host !== undefined && { host }),
+  }
+}
+
 describe('A post', () => {
-  it.each<[string, IncomingHttpHeaders]>([
-    [
-      'with Sec-Fetch-Site: same-origin',
-      { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'site.example' },
-    ],
+  it.each<[string, site: string | undefined, origin: string | undefined, host: string]>([
+    ['with Sec-Fetch-Site: same-origin', 'same-origin', SITE, 'site.example'],
     [
       'with Sec-Fetch-Site: same-origin and another Host, as behind a proxy,',
-      { 'sec-fetch-site': 'same-origin', origin: 'https://site.example', host: 'tunnel:9090' },
+      'same-origin',
+      SITE,
+      'tunnel:9090',
     ],
-    [
-      'without Sec-Fetch-Site whose Origin matches its Host',
-      { origin: 'https://site.example', host: 'site.example' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Origin and Host have the same port',
-      { origin: 'http://site.example:8080', host: 'site.example:8080' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Host names the port of https',
-      { origin: 'https://site.example', host: 'site.example:443' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Host names the port of http',
-      { origin: 'http://site.example', host: 'Site.example:80' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Origin names the port of https',
-      { origin: 'https://[2001:db8::1]:443', host: '[2001:db8::1]' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Origin has the scheme http',
-      { origin: 'http://site.example', host: 'site.example' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Origin and Host differ in case',
-      { origin: 'https://Site.Example', host: 'SITE.example' },
-    ],
-    [
-      'without Sec-Fetch-Site whose Origin and Host are an IPv6 address',
-      { origin: 'http://[::1]:8080', host: '[::1]:8080' },
-    ],
-    ['of a server without an Origin header', { host: 'site.example' }],
-  ])('%s is accepted without CORS headers', (_, headers) => {
-    expect(corsHeaders(checkOrigin(headers, NOBODY))).toEqual({})
+    ['whose Origin matches its Host', undefined, SITE, 'site.example'],
+    ['whose Origin and Host have the same port', undefined, 'http://site.example:8080', 'site.example:8080'],
+    ['whose Host names the port of https', undefined, SITE, 'site.example:443'],
+    ['whose Host names the port of http', undefined, 'http://site.example', 'Site.example:80'],
+    ['whose Origin names the port of https', undefined, 'https://[2001:db8::1]:443', '[2001:db8::1]'],
+    ['whose Origin has the scheme http', undefined, 'http://site.example', 'site.example'],
+    ['whose Origin and Host differ in case', undefined, 'https://Site.Example', 'SITE.example'],
+    ['whose Origin and Host are an IPv6 address', undefined, 'http://[::1]:8080', '[::1]:8080'],
+    ['of a server without an Origin header', undefined, undefined, 'site.example'],
+  ])('%s is accepted without CORS headers', (_, site, origin, host) => {
+    expect(corsHeaders(checkOrigin(headersOf(site, origin, host), NOBODY))).toEqual({})
   })
 
-  it.each<[string, IncomingHttpHeaders, string]>([
-    [
-      'with Sec-Fetch-Site: same-site',
-      { 'sec-fetch-site': 'same-site', origin: 'https://a.site.example', host: 'site.example' },
-      'https://a.site.example',
-    ],
-    [
-      'with Sec-Fetch-Site: cross-site',
-      { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', host: 'site.example' },
-      'https://evil.example',
-    ],
-    [
-      'with Sec-Fetch-Site: cross-site and the origin of this site',
-      { 'sec-fetch-site': 'cross-site', origin: 'https://site.example', host: 'site.example' },
-      'https://site.example',
-    ],
-    ['from the origin null', { origin: 'null', host: 'site.example' }, 'null'],
-    ['from another host', { origin: 'https://evil.example', host: 'site.example' }, 'https://evil.example'],
-    [
-      'from another port',
-      { origin: 'https://site.example:8443', host: 'site.example' },
-      'https://site.example:8443',
-    ],
-    [
-      'from http, while Host names the port of https',
-      { origin: 'http://site.example', host: 'site.example:443' },
-      'http://site.example',
-    ],
-    [
-      'from an origin with a user name',
-      { origin: 'https://site.example@evil.example', host: 'evil.example' },
-      'https://site.example@evil.example',
-    ],
-    [
-      'from a host that begins like this one',
-      { origin: 'https://site.example.evil.example', host: 'site.example' },
-      'https://site.example.evil.example',
-    ],
-    [
-      'from an origin with a path',
-      { origin: 'https://site.example/', host: 'site.example' },
-      'https://site.example/',
-    ],
-    [
-      'from a browser extension',
-      { origin: 'chrome-extension://site.example', host: 'site.example' },
-      'chrome-extension://site.example',
-    ],
-    ['with an empty Origin header', { origin: '', host: 'site.example' }, ''],
-    ['without a Host header', { origin: 'https://site.example' }, 'https://site.example'],
-  ])('%s is rejected, and the rejection names the origin to allow', (_, headers, name) => {
-    const rejection = attempt(() => checkOrigin(headers, NOBODY))
-    expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${name}.`] })
+  it.each<[string, site: string | undefined, origin: string, host?: string]>([
+    ['with Sec-Fetch-Site: same-site', 'same-site', 'https://a.site.example', 'site.example'],
+    ['with Sec-Fetch-Site: cross-site', 'cross-site', 'https://evil.example', 'site.example'],
+    ['with Sec-Fetch-Site: cross-site and the origin of this site', 'cross-site', SITE, 'site.example'],
+    ['from the origin null', undefined, 'null', 'site.example'],
+    ['from another host', undefined, 'https://evil.example', 'site.example'],
+    ['from another port', undefined, 'https://site.example:8443', 'site.example'],
+    ['from http, while Host names the port of https', undefined, 'http://site.example', 'site.example:443'],
+    ['from an origin with a user name', undefined, 'https://site.example@evil.example', 'evil.example'],
+    ['from a host that begins like this one', undefined, 'https://site.example.evil.example', 'site.example'],
+    ['from an origin with a path', undefined, 'https://site.example/', 'site.example'],
+    ['from a browser extension', undefined, 'chrome-extension://site.example', 'site.example'],
+    ['with an empty Origin header', undefined, '', 'site.example'],
+    ['without a Host header', undefined, SITE],
+  ])('%s is rejected, and the rejection names the origin to allow', (_, site, origin, host) => {
+    const rejection = attempt(() => checkOrigin(headersOf(site, origin, host), NOBODY))
+    expect(rejection).toMatchObject({ code: 'origin-foreign', causes: [`Its origin is ${origin}.`] })
   })
 
-  it.each<[string, IncomingHttpHeaders]>([
-    ['with Sec-Fetch-Site: none', { 'sec-fetch-site': 'none', host: 'site.example' }],
-    ['with Sec-Fetch-Site: cross-site', { 'sec-fetch-site': 'cross-site', host: 'site.example' }],
-  ])('%s without an Origin header is rejected, and the rejection says so', (_, headers) => {
-    const rejection = attempt(() => checkOrigin(headers, NOBODY))
-    const causes = ['The request has no Origin header.']
-    expect(rejection).toMatchObject({ code: 'origin-foreign', causes })
-  })
+  it.each(['none', 'cross-site'])(
+    'with Sec-Fetch-Site: %s without an Origin header is rejected, and the rejection says so',
+    (site) => {
+      const rejection = attempt(() => checkOrigin(headersOf(site, undefined, 'site.example'), NOBODY))
+      const causes = ['The request has no Origin header.']
+      expect(rejection).toMatchObject({ code: 'origin-foreign', causes })
+    },
+  )
 
-  it.each<[string, IncomingHttpHeaders]>([
-    ['same-site', { 'sec-fetch-site': 'same-site', origin: 'https://friend.example', host: 'site.example' }],
-    [
-      'cross-site',
-      { 'sec-fetch-site': 'cross-site', origin: 'https://friend.example', host: 'site.example' },
-    ],
-    ['without Sec-Fetch-Site', { origin: 'https://friend.example', host: 'site.example' }],
-  ])('from an allowed foreign origin is accepted: %s', (_, headers) => {
-    expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
-      'access-control-allow-origin': 'https://friend.example',
-      'access-control-expose-headers': 'x-sentry-error, x-sentry-rate-limits, retry-after, x-culvert-outcome',
-      vary: 'origin',
-    })
-  })
+  it.each(['same-site', 'cross-site', undefined])(
+    'from an allowed foreign origin is accepted with Sec-Fetch-Site: %s',
+    (site) => {
+      const headers = headersOf(site, 'https://friend.example', 'site.example')
+      expect(corsHeaders(checkOrigin(headers, FRIENDS))).toEqual({
+        'access-control-allow-origin': 'https://friend.example',
+        'access-control-expose-headers':
+          'x-sentry-error, x-sentry-rate-limits, retry-after, x-culvert-outcome',
+        vary: 'origin',
+      })
+    },
+  )
 
   it('from the origin null is accepted when ALLOWED_ORIGINS contains null', () => {
     expect(checkOrigin({ 'sec-fetch-site': 'cross-site', origin: 'null' }, FRIENDS)).toBe('null')

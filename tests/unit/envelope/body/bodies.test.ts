@@ -100,19 +100,16 @@ describe('A body', () => {
     await body.release()
   })
 
-  it('that does not arrive before the deadline is rejected with body-timeout', async () => {
-    await using receiver = await startReceiver({ timeoutMs: 50 })
-    await expect(receiver.take(unending(randomBytes(10)))).rejects.toMatchObject({ code: 'body-timeout' })
-    expect(receiver.memory.usedBytes()).toBe(0)
-  })
-
-  it('that does not arrive before the deadline leaves no file behind', async () => {
-    await using receiver = await startReceiver({ timeoutMs: 200 })
-    await expect(receiver.take(unending(randomBytes(2 * MIB)))).rejects.toMatchObject({
-      code: 'body-timeout',
-    })
-    await expect.poll(() => openFiles(receiver.folder)).toBe(0)
-  })
+  it.each([10, 2 * MIB])(
+    'that stops after %d bytes is rejected at the deadline, and leaves nothing',
+    async (bytes) => {
+      await using receiver = await startReceiver({ timeoutMs: 200 })
+      const rejection = receiver.take(unending(randomBytes(bytes)))
+      await expect(rejection).rejects.toMatchObject({ code: 'body-timeout' })
+      expect(receiver.memory.usedBytes()).toBe(0)
+      await expect.poll(() => openFiles(receiver.folder)).toBe(0)
+    },
+  )
 
   it.each([100, 1_200_000])(
     'whose sender disconnects after %d bytes is aborted and leaves no memory or file behind',
@@ -182,14 +179,6 @@ describe('A body sent through the tunnel', () => {
     expect(await send({ headers: { 'content-encoding': encoding }, body })).toMatchObject({ status: 200 })
     const received = await sentry.next()
     expect(received.headers['content-encoding']).toBe(encoding)
-    expect(received.body.equals(body)).toBe(true)
-  })
-
-  it('in x-gzip is forwarded as gzip', async () => {
-    const body = gzipSync(errorOf(sentry.dsn()))
-    await send({ headers: { 'content-encoding': 'x-gzip' }, body })
-    const received = await sentry.next()
-    expect(received.headers['content-encoding']).toBe('gzip')
     expect(received.body.equals(body)).toBe(true)
   })
 

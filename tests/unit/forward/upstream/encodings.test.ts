@@ -151,29 +151,6 @@ describe('With UPSTREAM_LATE_MS=50, a compressed envelope', () => {
   })
 })
 
-describe('With drop-attachments', () => {
-  it.override('settings', { SCRUB: 'default drop-attachments' })
-
-  it.for(PACKED)(
-    'an envelope in %s leaves uncompressed, since scrubbing and a filter have changed it',
-    async ([encoding, pack], { sentry, tunnel }) => {
-      sentry.answer(refuse(415))
-      const event = JSON.stringify({ message: 'to jane@shop.example', level: 'error' })
-      const parts = [
-        { header: { type: 'event', length: event.length }, payload: event },
-        { header: { type: 'attachment', length: 4, filename: 'a.bin' }, payload: 'a\0b\n' },
-      ]
-      const body = pack(envelopeOf({ dsn: sentry.dsn() }, parts))
-      const headers = { 'content-encoding': encoding }
-      expect(await post(tunnel.url, { headers, body })).toMatchObject({ status: 200 })
-      const received = await sentry.next()
-      expect(received.headers['content-encoding']).toBeUndefined()
-      expect(received.items.map(({ header }) => header.type)).toEqual(['event'])
-      expect(String(received.items[0]?.payload)).toContain('to [email]')
-    },
-  )
-})
-
 /** Reads the outcomes and the final outcomes that the tunnel has counted. */
 async function countsOf(tunnel: { admin: (path: string) => Promise<Response> }) {
   const text = await (await tunnel.admin('/metrics')).text()

@@ -10,21 +10,10 @@ import { openTunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
 const CASES: [string, Answer][] = [
-  ['returns 500', { status: 500, body: { detail: 'x' } }],
   ['returns 503', { status: 503, headers: { 'retry-after': '1' } }],
-  ['returns the 502 of a gateway', { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>' }],
-  ['returns 408', { status: 408 }],
-  ['returns 421', { status: 421 }],
-  ['returns 425', { status: 425 }],
-  [
-    'is behind a proxy that returns 403',
-    { status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>' },
-  ],
-  ['is behind a proxy that returns 404', { status: 404, body: 'not found' }],
   ['is behind a proxy that returns 401', { status: 401, body: { error: 'log in' } }],
   ['redirects', 'redirecting'],
   ['does not answer', 'silent'],
-  ['closes the connection', 'hanging-up'],
   ['closes the connection before it has read the request', 'hanging-up-early'],
   ['returns more than 64 KiB', { body: 'x'.repeat(100_000) }],
 ]

@@ -91,6 +91,7 @@ describe('Scrubbing by default', () => {
       const body = PACK[encoding](envelopeOf({ dsn: sentry.dsn() }, [event(), attachment]))
       const headers = encoding === 'identity' ? {} : { 'content-encoding': encoding }
       expect((await send([], {}, { body, headers })).status).toBe(200)
+      expect(arrived().headers['content-encoding']).toBeUndefined()
       const expected =
         '{"message":"to [email]","extra":{"big":12345678901234567890},"_meta":{"message":{"":{"rem":[["@email:replace","s",3,10]],"len":24}}}}'
       expect(arrived().decoded).toEqual(envelopeOf({ dsn: sentry.dsn() }, [event(expected), attachment]))
