@@ -53,13 +53,31 @@ describe('The categories of an item', () => {
     },
   )
 
-  it('of profiles depend on their platform', () => {
-    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'javascript' }))).toEqual(['profile_chunk_ui'])
-    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'python' }))).toEqual(['profile_chunk'])
-    expect(categoriesOf(itemOf('profile_chunk', 2, { platform: 'cocoa' }))).toEqual(['profile_chunk_ui'])
-    expect(categoriesOf(itemOf('profile', 2, { platform: 'android' }))).toContain('profile_ui')
-    expect(categoriesOf(itemOf('profile', 2, { platform: 'node' }))).toContain('profile_backend')
-    expect(categoriesOf(itemOf('profile', 2))).toEqual(['profile', 'transaction'])
+  it.each([
+    ...['event.minidump', 'event.applecrashreport', 'event.payload', 'event.breadcrumbs'].map(
+      (name) => [name, ['error']] as const,
+    ),
+    ...['event.attachment', 'event.view_hierarchy', 'unreal.context', 'invented'].map(
+      (name) => [name, ['attachment', 'attachment_item']] as const,
+    ),
+  ])('of an attachment of the type %s are %j', (attachment_type, categories) => {
+    expect(categoriesOf(itemOf('attachment', 2, { attachment_type }))).toEqual(categories)
+  })
+
+  it.each([
+    ['profile_chunk', { platform: 'javascript' }, ['profile_chunk_ui']],
+    ['profile_chunk', { platform: 'python' }, ['profile_chunk']],
+    ['profile_chunk', { platform: 'android' }, ['profile_chunk_ui']],
+    ['profile_chunk', { platform: 'cocoa' }, ['profile_chunk_ui']],
+    ['profile_chunk_ui', {}, ['profile_chunk_ui']],
+    ['profile_chunk_ui', { platform: 'python' }, ['profile_chunk']],
+    ['profile', { platform: 'android' }, ['profile', 'transaction', 'profile_ui']],
+    ['profile', { platform: 'node' }, ['profile', 'transaction', 'profile_backend']],
+    ['otel_span', {}, ['span']],
+    ['otel_traces_data', {}, ['span']],
+    ['otel_log', {}, ['log_item', 'log_byte']],
+  ])('of the type %s with %j are %j', (type, header, categories) => {
+    expect(new Set(categoriesOf(itemOf(type, 2, header)))).toEqual(new Set(categories))
   })
 })
 

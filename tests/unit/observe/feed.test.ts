@@ -121,10 +121,8 @@ describe('Feed', () => {
   })
 
   it('sends a gap with the number of missed receipts to a reader that was away too long', async () => {
-    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
+    const { receipts, app } = serve()
     for (let n = 1; n <= 40_101; n++) receipts.record({ ...longReceipt(n), reason: 'short' })
-    const feed = new Feed(receipts, 'r')
-    const app = new Hono().get('/receipts', (c) => feed.stream(c))
     const response = await app.request('/receipts', { headers: { 'last-event-id': 'r:1' } })
     const told = eventsOf(response.body ?? [])
     expect((await told.next()).value).toMatchObject({ event: 'gap', data: { missed: 100 } })
@@ -133,9 +131,7 @@ describe('Feed', () => {
   })
 
   it('starts with the requested number of newest receipts, without a gap before them', async () => {
-    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
-    const feed = new Feed(receipts, 'r')
-    const app = new Hono().get('/receipts', (c) => feed.stream(c))
+    const { receipts, app } = serve()
     const firstOf = async (newest: number) => {
       const told = eventsOf((await app.request(`/receipts?newest=${newest}`)).body ?? [])
       const { value } = await told.next()
@@ -202,9 +198,7 @@ describe('Feed', () => {
   })
 
   it('does not count HEAD requests as readers', async () => {
-    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
-    const feed = new Feed(receipts, 'r')
-    const app = new Hono().get('/receipts', (c) => feed.stream(c))
+    const { app } = serve()
     for (let n = 0; n < 101; n++)
       expect((await app.request('/receipts', { method: 'HEAD' })).status).toBe(200)
     const response = await app.request('/receipts')
@@ -213,9 +207,7 @@ describe('Feed', () => {
   })
 
   it('buffers nothing for a reader that stops reading, and sends it a gap when it reads again', async () => {
-    const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
-    const feed = new Feed(receipts, 'r')
-    const app = new Hono().get('/receipts', (c) => feed.stream(c))
+    const { receipts, app } = serve()
     const server = createAdaptorServer({ fetch: app.fetch }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const sleeper = get({ port: (server.address() as AddressInfo).port, path: '/receipts' })
@@ -253,6 +245,13 @@ describe('Feed', () => {
 
   const replica = async (): Promise<string> => (await (await tunnel.admin('/status')).json()).replica
 })
+
+/** Serves the feed of replica `r` without a tunnel. */
+function serve() {
+  const receipts = new Receipts(NO_METRICS, { recordEvent: () => {} }, Date.now)
+  const feed = new Feed(receipts, 'r')
+  return { receipts, app: new Hono().get('/receipts', (c) => feed.stream(c)) }
+}
 
 const NO_METRICS = { count: () => {}, countFinalOutcome: () => {}, expose: async () => '' }
 const LONG = 'x'.repeat(10_000)

@@ -1,5 +1,6 @@
 /** Metrics: bounded in number, and equal to log and receipts. */
 
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { resolve } from 'node:path'
@@ -182,20 +183,15 @@ describe('Metrics', () => {
 })
 
 function countBy(words: string[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const word of words) counts[word] = (counts[word] ?? 0) + 1
-  return counts
+  return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]))
 }
 
 /** Starts a post and disconnects in the middle. */
 async function leaveEarly(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
-  await new Promise<void>((resolve) =>
-    socket.write('POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"dsn"', () =>
-      resolve(),
-    ),
-  )
-  await new Promise<void>((resolve) => socket.once('close', resolve).destroySoon())
+  const head = 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"dsn"'
+  socket.write(head, () => socket.destroySoon())
+  await once(socket, 'close')
 }
 
 async function takeReceipts(feed: Response, count: number): Promise<{ id: string; outcome: string }[]> {
