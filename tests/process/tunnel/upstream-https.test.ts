@@ -1,13 +1,13 @@
 /** Requests of a tunnel process to Sentry by HTTPS: certificates and proxies come from its environment. */
 
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
+import { connect, type Server } from 'node:net'
 import { resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../scripts/start/free-port.ts'
 import { errorOf } from '../../support/envelopes.ts'
+import { listen } from '../../support/listen.ts'
 import { ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { readCertificate, type Sentry, startSentry } from '../../support/sentry/sentry.ts'
@@ -146,17 +146,7 @@ describe('Sentry over HTTPS', () => {
     },
   )
 
-  async function serve(server: Server): Promise<number> {
-    const sockets = new Set<Socket>()
-    server.on('connection', (socket: Socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    scope.defer(async () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    })
-    return (server.address() as AddressInfo).port
-  }
+  const serve = async (server: Server) => scope.use(await listen(server)).port
 
   /** Starts a proxy that opens tunnels by CONNECT, and records their targets. */
   async function startProxy() {

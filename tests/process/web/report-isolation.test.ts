@@ -2,8 +2,8 @@
 
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../support/listen.ts'
 import { eventOf, hasItem, type Received, receive } from '../../support/sentry/received-request.ts'
 import { type FakeTunnel, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 import { until } from '../../support/until.ts'
@@ -26,10 +26,10 @@ async function startRecorder() {
     response.end('{}')
     arrivals.emit('request')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const listening = await listen(server)
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...listening,
+    origin: `http://127.0.0.1:${listening.port}`,
     requests,
     /** Resolves with the first recorded envelope, past or to come, that `isWanted` accepts. */
     async first(isWanted: (received: Received) => boolean): Promise<Received> {
@@ -38,11 +38,6 @@ async function startRecorder() {
         if (found) return found
         await once(arrivals, 'request', { signal: AbortSignal.timeout(PATIENCE) })
       }
-    },
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }

@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { listen } from '../listen.ts'
 
 /** Starts a server that accepts every post. */
 export const startOpenRelay = () =>
@@ -46,15 +46,7 @@ async function ask(site: string, request: IncomingMessage, body: Buffer, host?: 
 }
 
 async function start(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  const listening = await listen(createServer(listener))
+  const address = `127.0.0.1:${listening.port}`
+  return { ...listening, address, url: `http://${address}` }
 }

@@ -1,10 +1,9 @@
 /** Sentry that accepts everything, and keeps each body until the test takes it. */
 
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { listen } from '../listen.ts'
 
 export type RecordingUpstream = Awaited<ReturnType<typeof startRecordingUpstream>>
 
@@ -17,10 +16,9 @@ export async function startRecordingUpstream() {
     count++
     bodies.set(request.headers['user-agent'] ?? '', { encoding: request.headers['content-encoding'], body })
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   return {
-    port: (server.address() as AddressInfo).port,
+    ...(await listen(server)),
     /** Number of requests so far. */
     count: () => count,
     /** Returns the body that arrived with this user agent, once. */
@@ -28,11 +26,6 @@ export async function startRecordingUpstream() {
       const body = bodies.get(userAgent)
       bodies.delete(userAgent)
       return body
-    },
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }

@@ -1,16 +1,11 @@
 /** API server with the resources that helm looks up, for `helm template --dry-run=server`. */
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../listen.ts'
 import type { Manifest } from './manifests.ts'
 
-export type ApiServer = AsyncDisposable & { url: string }
-
 /** Starts a server that knows the kinds of `manifests`, and contains `objects` by path, such as `/api/v1/namespaces/a/secrets/b`. */
-export async function startApiServer(
-  manifests: Manifest[],
-  objects: Readonly<Record<string, object>>,
-): Promise<ApiServer> {
+export async function startApiServer(manifests: Manifest[], objects: Readonly<Record<string, object>>) {
   const answers = { ...discoveryOf(manifests), ...objects }
   const server = createServer(({ url = '' }, response) => {
     const [path = ''] = url.split('?')
@@ -20,14 +15,8 @@ export async function startApiServer(
       JSON.stringify(answer ?? { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 }),
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // it listens on a port
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  const listening = await listen(server)
+  return { ...listening, url: `http://127.0.0.1:${listening.port}` }
 }
 
 function discoveryOf(manifests: Manifest[]): Record<string, object> {

@@ -1,7 +1,7 @@
 /** TCP proxy in front of a NATS server: counts the bytes from the server, and withholds them or disconnects on request. */
 
-import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
+import { listen } from '../listen.ts'
 
 /** Starts a proxy on a free port of 127.0.0.1. `await using` closes it and its connections. */
 export async function startNatsProxy(server: string) {
@@ -41,11 +41,9 @@ export async function startNatsProxy(server: string) {
     for (const socket of sockets) socket.destroy()
   }
 
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const address = proxy.address()
+  const { port } = await listen(proxy)
   return {
-    server: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    server: `127.0.0.1:${port}`,
     /** Bytes that the server has sent. */
     sentBytes: () => sentBytes,
     /** Discards what the server sends after a client has sent `text`, as when the connection fails. */

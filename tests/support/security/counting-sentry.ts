@@ -2,8 +2,8 @@
 
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { listen } from '../listen.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef'
 const PARSED_BYTES = 4096 // valid envelopes are smaller
@@ -41,10 +41,9 @@ export async function startCountingSentry(host = '127.0.0.1') {
     arrivals.emit('event')
   }
 
-  server.listen(0, host)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return Object.assign(state, {
+  const listening = await listen(server, 0, host)
+  const { port } = listening
+  return Object.assign(state, listening, {
     dsn: `http://${KEY}@${host}:${port}/456`,
     /** DSN of another project, which no tunnel of these tests accepts. */
     foreignDsn: `http://${KEY}@${host}:${port}/789`,
@@ -57,11 +56,6 @@ export async function startCountingSentry(host = '127.0.0.1') {
         await once(arrivals, 'event', { signal }).catch(() => {
           throw new Error(`${missing()} of ${ids.length} events have not arrived within ${timeoutMs} ms`)
         })
-    },
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
     },
   })
 }

@@ -1,10 +1,9 @@
 /** Admin port with the responses of a test, for faults that a real tunnel shows only when it is broken or slow. */
 
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { ReplicaStatus } from '../../../contract/admin-api.ts'
 import { type Figures, MIN_STEP } from '../../../contract/figures.ts'
+import { listen } from '../listen.ts'
 import { quietStatus } from '../web/figures.ts'
 
 /** Responses by method and path, like `GET /inbox`. */
@@ -31,19 +30,12 @@ export async function startFakeTunnel(
     if (answer) answer(request, response)
     else response.writeHead(404).end()
   })
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address() as AddressInfo
+  const listening = await listen(server, port)
   return {
-    adminUrl: `http://127.0.0.1:${address.port}`,
-    port: address.port,
+    ...listening,
+    adminUrl: `http://127.0.0.1:${listening.port}`,
     /** Method, path and query of each request, in order. */
     asked,
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
   }
 }
 

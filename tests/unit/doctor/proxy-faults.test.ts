@@ -1,6 +1,5 @@
 /** Faults of a proxy in front of a tunnel without nginx: what the doctor finds, and what the console shows. */
 
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -8,7 +7,6 @@ import {
   request,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../contract/dsn.ts'
@@ -27,6 +25,7 @@ import {
 import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
 import { listFindings } from '../../../doctor/report.ts'
+import { listen } from '../../support/listen.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
@@ -99,16 +98,7 @@ async function startProxy(url: string, fault: Fault) {
     response.writeContinue()
     forward(url, incoming, response, fault).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return listen(server)
 }
 
 describe('A proxy in front of a tunnel without nginx', () => {

@@ -1,7 +1,7 @@
 /** Requests that Node.js itself would answer with an empty body: they get the JSON of a rejection. */
 
 import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Hono } from 'hono'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -12,6 +12,7 @@ import type { App } from '../../../tunnel/src/http/public-app.ts'
 import { createPublicServer, publicServerOptions } from '../../../tunnel/src/http/public-server.ts'
 import { AllowedHosts } from '../../../tunnel/src/pipeline/hosts.ts'
 import type { HttpResponse } from '../../../tunnel/src/pipeline/pipeline.ts'
+import { listen } from '../../support/listen.ts'
 import { type Answered, post } from '../../support/post.ts'
 import { exchangeRaw, sendRaw } from '../../support/raw-request.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -208,21 +209,6 @@ async function startServer(
     log: { logger: pino({}, { write: (line) => bugs.push(JSON.parse(line).err.message) }) },
     onFull,
   }
-  const server = createPublicServer(deps, { ...publicServerOptions(60_000), ...options }).listen(
-    0,
-    '127.0.0.1',
-  )
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    port,
-    bugs,
-    events: server,
-    onFull,
-    async [Symbol.asyncDispose](): Promise<void> {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  const server = createPublicServer(deps, { ...publicServerOptions(60_000), ...options })
+  return { ...(await listen(server)), bugs, events: server, onFull }
 }

@@ -2,9 +2,10 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
+import { listen } from '../../support/listen.ts'
 import { type Posting, post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -162,17 +163,8 @@ async function openInternal() {
   const server = createServer((_, response) => {
     visits++
     response.end('secret')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    visits: () => visits,
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  })
+  return { ...(await listen(server)), visits: () => visits }
 }
 
 /** Writes the bytes unmodified, and returns the response when the server closes the connection. */

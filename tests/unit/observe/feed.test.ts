@@ -1,8 +1,8 @@
 /** Feed of receipts: live, resumed without gap or duplicate, and bounded in memory. */
 
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { get, type IncomingMessage, type Server } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
@@ -13,6 +13,7 @@ import { Feed } from '../../../tunnel/src/observe/feed.ts'
 import { Receipts } from '../../../tunnel/src/observe/receipts.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { heldBytes } from '../../support/heap-usage.ts'
+import { listen } from '../../support/listen.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -208,9 +209,8 @@ describe('Feed', () => {
 
   it('buffers nothing for a reader that stops reading, and sends it a gap when it reads again', async () => {
     const { receipts, app } = serve()
-    const server = createAdaptorServer({ fetch: app.fetch }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const sleeper = get({ port: (server.address() as AddressInfo).port, path: '/receipts' })
+    await using server = await listen(createAdaptorServer({ fetch: app.fetch }) as Server)
+    const sleeper = get({ port: server.port, path: '/receipts' })
     const [response] = (await once(sleeper, 'response')) as [IncomingMessage]
     response.pause()
     const before = heldBytes()
@@ -228,8 +228,6 @@ describe('Feed', () => {
     expect(heard + missed).toBe(settled)
     expect(told.at(-1)?.data.id).toBe(`e${settled}`)
     sleeper.destroy()
-    server.close()
-    await once(server, 'close')
   })
 
   it('does not delay the stop of the tunnel by a reader that does not read', async () => {

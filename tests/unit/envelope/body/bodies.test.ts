@@ -1,10 +1,9 @@
 /** Request bodies: size limits, storage in memory or in a file, and forwarding. */
 
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
@@ -20,6 +19,7 @@ import { decompress } from '../../../../tunnel/src/envelope/body/decode.ts'
 import { MemoryBudget } from '../../../../tunnel/src/envelope/body/memory-budget.ts'
 import { buildBody } from '../../../../tunnel/src/envelope/body/outgoing.ts'
 import { attachmentOf, errorOf } from '../../../support/envelopes.ts'
+import { listen } from '../../../support/listen.ts'
 import { type Posting, post } from '../../../support/post.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
@@ -303,9 +303,9 @@ async function startReceiver({
         (error) => outcome?.reject(error),
       )
       .finally(() => response.end())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
+  const listening = await listen(server)
+  const { port } = listening
 
   function take(sent: Buffer | Readable, encoding: Body['encoding'] = 'identity'): Promise<Body> {
     const outcome = expectOutcome()
@@ -336,9 +336,7 @@ async function startReceiver({
     take,
     takeAndLeave,
     async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
+      await listening[Symbol.asyncDispose]()
       await folder[Symbol.asyncDispose]()
     },
   }

@@ -1,12 +1,12 @@
 /** Turns of large bodies: four at a time, in order. */
 
-import { once } from 'node:events'
 import { createServer, IncomingMessage, request } from 'node:http'
-import { type AddressInfo, Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Bodies } from '../../../../tunnel/src/envelope/body/bodies.ts'
 import { MemoryBudget } from '../../../../tunnel/src/envelope/body/memory-budget.ts'
 import { Turns } from '../../../../tunnel/src/envelope/body/turns.ts'
+import { listen } from '../../../support/listen.ts'
 
 const MIB = 1024 * 1024
 const UPLOADS = 12
@@ -58,7 +58,6 @@ describe('Bodies whose Content-Length is above 1 MiB', () => {
   it('are received four at a time from their first bytes on', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }) // or turns would end after a second
     onTestFinished(() => void vi.useRealTimers())
-    await using scope = new AsyncDisposableStack()
     const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
     const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
     const received: number[] = []
@@ -68,11 +67,9 @@ describe('Bodies whose Content-Length is above 1 MiB', () => {
         received[n] = (received[n] ?? 0) + chunk.length
       }
       bodies.receive(incoming, count).catch(() => {})
-    }).listen(0, '127.0.0.1')
-    scope.defer(() => server.closeAllConnections())
-    scope.defer(() => void server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    })
+    await using listening = await listen(server)
+    const { port } = listening
     const options = { port, method: 'POST', headers: { 'content-length': 2 * MIB }, agent: false }
     for (let n = 0; n < UPLOADS; n++)
       request(options)

@@ -1,9 +1,8 @@
 /** Requests to Sentry: classification of responses, timeouts, connections and the circuit breaker. */
 
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../../contract/dsn.ts'
@@ -17,6 +16,7 @@ import {
 } from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
 import { createProjects, type Project } from '../../../../tunnel/src/pipeline/projects.ts'
 import { attachmentOf, errorOf } from '../../../support/envelopes.ts'
+import { listen } from '../../../support/listen.ts'
 import type { Answering } from '../../../support/sentry/responses.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
 
@@ -309,17 +309,7 @@ describe('UpstreamClient', () => {
     expect(await report(project, envelope)).toBe(false)
   })
 
-  async function serve(server: Server): Promise<number> {
-    const sockets = new Set<Socket>()
-    server.on('connection', (socket: Socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    scope.defer(async () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    })
-    return (server.address() as AddressInfo).port
-  }
+  const serve = async (server: Server) => scope.use(await listen(server)).port
 })
 
 function cut(bytes: Buffer, size: number): Buffer[] {

@@ -1,12 +1,12 @@
 /** Durability on NATS, by what the servers tell. */
 
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import {
   describeServers,
   problemOfNats,
 } from '../../../../tunnel/src/store/jetstream/jetstream-durability.ts'
+import { listen } from '../../../support/listen.ts'
 
 type Told = Record<string, unknown>
 
@@ -53,12 +53,9 @@ describe('describeServers', () => {
 
   it('reads the monitoring port', async () => {
     const server = createServer((_, response) => response.end(JSON.stringify({ ...ALWAYS, server_id: 'a' })))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const address = server.address()
-    const monitoringPort = typeof address === 'object' ? (address?.port ?? 0) : 0
-    expect(await describeWith([], { replicas: 1, monitoringPort })).toBe('on 1 of 1 servers, sync always')
-    server.close()
+    await using listening = await listen(server)
+    const place = { replicas: 1, monitoringPort: listening.port }
+    expect(await describeWith([], place)).toBe('on 1 of 1 servers, sync always')
   })
 })
 
