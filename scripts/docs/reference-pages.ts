@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REJECTIONS } from 'contract/rejections'
-import { parse } from 'yaml'
 import { ROOT } from '../environment.ts'
 import { chartPages } from './chart.ts'
 import { composeFile } from './compose.ts'
@@ -64,23 +63,11 @@ function runProgram(script: string, argument: string): string {
   return stdout.trim()
 }
 
-type Operation = { summary: string; description?: string }
-
-/** Replaces the table of routes in `docs/api.md` by the operations of `docs/openapi.yaml`, and those of rejection codes and metrics by those of the code. */
+/** Replaces the tables of rejection codes and metrics in `docs/api.md` by those of the code. */
 function apiPage(): string {
   const page = readFileSync(join(ROOT, 'docs/api.md'), 'utf8')
-  const { paths }: { paths: Record<string, Record<string, Operation>> } = parse(
-    readFileSync(join(ROOT, 'docs/openapi.yaml'), 'utf8'),
-  )
-  const rows = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations)
-      .filter(([method]) => method !== 'parameters')
-      .map(([method, { summary }]) => [`\`${method.toUpperCase()} ${path}\``, `${summary}.`]),
-  )
-  const routes = renderTable(['request', 'result'], rows)
   const withCodes = putTable(page, 'contract/rejections.ts', '<!-- end of the codes -->', rejectionsTable())
-  const withRoutes = putTable(withCodes, 'openapi.yaml', '<!-- end of the table -->', routes)
-  return putTable(withRoutes, 'tunnel/src/observe/metrics.ts', '<!-- end of the metrics -->', metricsTable())
+  return putTable(withCodes, 'tunnel/src/observe/metrics.ts', '<!-- end of the metrics -->', metricsTable())
 }
 
 /** Replaces the text between the comment that names the source and the end. */
