@@ -4,7 +4,12 @@ import { DatabaseSync } from 'node:sqlite'
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
 import type { EndedEntry, InboxPageQuery, Span, Steps, Summaries } from '../../pipeline/spool.ts'
-import { MAX_LISTED, SUMMARIES_TABLE, Summaries as SummaryTable } from '../sqlite/summaries.ts'
+import {
+  MAX_LISTED,
+  missingColumns,
+  SUMMARIES_TABLE,
+  Summaries as SummaryTable,
+} from '../sqlite/summaries.ts'
 import type { EndedStream, Found } from './ended-stream.ts'
 import { REMOVED, type StreamEntries } from './stream-entries.ts'
 
@@ -56,6 +61,7 @@ export class SummaryIndex implements Summaries {
   async #readAll(): Promise<SummaryTable> {
     const db = new DatabaseSync(':memory:')
     db.exec(SUMMARIES_TABLE)
+    for (const addColumn of missingColumns(db)) db.exec(addColumn)
     const table = new SummaryTable(db)
     let left = MAX_LISTED
     for await (const found of this.#kept.newest({})) {

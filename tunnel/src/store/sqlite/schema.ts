@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ENTRIES_TABLE } from './ended-entries.ts'
 import { retryWhileBusy } from './locks.ts'
 import { SHARED_TABLES } from './shared-tables.ts'
-import { ADDED_COLUMNS, SUMMARIES_TABLE } from './summaries.ts'
+import { missingColumns, SUMMARIES_TABLE } from './summaries.ts'
 
 export const SCHEMA_VERSION = 2
 
@@ -71,16 +71,10 @@ function isCurrent(db: DatabaseSync): boolean {
   )
 }
 
-function missingColumns(db: DatabaseSync): typeof ADDED_COLUMNS {
-  const has = db.prepare("SELECT 1 FROM pragma_table_info('summaries') WHERE name = ?")
-  return ADDED_COLUMNS.filter(({ name }) => !has.get(name))
-}
-
 function create(db: DatabaseSync, newId: string): void {
   retryWhileBusy(() => db.exec('BEGIN IMMEDIATE')) // several replicas may create one file
   db.exec(SCHEMA)
-  for (const { name, definition } of missingColumns(db))
-    db.exec(`ALTER TABLE summaries ADD COLUMN ${name} ${definition}`)
+  for (const addColumn of missingColumns(db)) db.exec(addColumn)
   db.prepare('INSERT INTO spool (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM spool)').run(newId)
   if (versionOf(db) < SCHEMA_VERSION) db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')

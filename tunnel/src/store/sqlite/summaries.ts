@@ -33,19 +33,18 @@ export const SUMMARIES_TABLE = `CREATE TABLE IF NOT EXISTS summaries (
   raised INTEGER,
   user TEXT NOT NULL,
   types TEXT NOT NULL,
-  search TEXT NOT NULL,
-  culprit TEXT NOT NULL DEFAULT '',
-  browser TEXT NOT NULL DEFAULT ''
+  search TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS summaries_receipt ON summaries (receipt);
 CREATE INDEX IF NOT EXISTS summaries_release ON summaries (release);
 CREATE INDEX IF NOT EXISTS summaries_environment ON summaries (environment)`
 
-/** Columns that a file of an earlier release lacks. */
-export const ADDED_COLUMNS: readonly { name: string; definition: string }[] = [
-  { name: 'culprit', definition: "TEXT NOT NULL DEFAULT ''" },
-  { name: 'browser', definition: "TEXT NOT NULL DEFAULT ''" },
-]
+/** Statements that add the columns which a new table, and that of an earlier release, lack. */
+export function missingColumns(db: DatabaseSync): string[] {
+  const has = db.prepare("SELECT 1 FROM pragma_table_info('summaries') WHERE name = ?")
+  const missing = ['culprit', 'browser'].filter((name) => !has.get(name))
+  return missing.map((name) => `ALTER TABLE summaries ADD COLUMN ${name} TEXT NOT NULL DEFAULT ''`)
+}
 
 const COLUMNS = `id, receipt, received, event_id, size, group_id, kind, title, is_error, release, environment, replay, segment, raised,
   user, types, search, culprit, browser`
