@@ -101,7 +101,6 @@ export function createMemorySpool(now: () => number): MemorySpool {
       keep: notHere,
       list: notHere,
       count: notHere,
-      projects: notHere,
       read: notHere,
       resend: notHere,
       purge: notHere,

@@ -15,7 +15,7 @@ describe('A project selects the stored entries', () => {
   const [own, mirror] = [OWN, MIRROR].map((dsn) => parseDsn(dsn))
   const pairs = own && mirror ? [{ source: own, target: mirror }] : []
   const spool = createMemorySpool(Date.now)
-  spool.entries.projects = async () => [GONE, OTHERS]
+  spool.entries.count = async () => ({ entries: 2, bytes: 2, projects: [GONE, OTHERS] })
   const queries = new SpoolQueries(spool, createProjects(own ? [own] : [], pairs))
 
   it.each([

@@ -80,7 +80,7 @@ export class SpoolQueries {
     const stored = [...partitions, ...paused].flatMap(({ project }) => project ?? [])
     const hasName = (key: string) => this.#projects.nameOf(key) === name
     const keys = [...this.#projects.destinations.map(({ key }) => key), ...stored].filter(hasName)
-    const found = keys.length > 0 ? keys : (await this.#spool.entries.projects({})).filter(hasName)
+    const found = keys.length > 0 ? keys : (await this.#spool.entries.count({})).projects.filter(hasName)
     if (found.length > 0) return [...new Set(found)]
     throw new RequestError(
       404,

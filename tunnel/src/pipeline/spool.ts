@@ -142,6 +142,9 @@ export type EndedPage = { limit: number; after?: EndedPlace }
 /** Position of an entry in the order in which they ended. */
 export type EndedPlace = { ended: number; id: number }
 
+/** Number of entries, bytes of their bodies, and their projects. */
+export type EndedCount = { entries: number; bytes: number; projects: string[] }
+
 /** Result of one step of a resend. */
 export type Resent = {
   /** Entries that have become pending. */
@@ -164,10 +167,8 @@ export type Entries = {
    */
   keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'>
   list(filter: EndedFilter, page: EndedPage): Promise<EndedEntry[]>
-  /** Counts the entries that match and have a body, and the bytes of their bodies. With `limit`, the oldest of one state. */
-  count(filter: EndedFilter, limit?: number): Promise<{ entries: number; bytes: number }>
-  /** Returns the projects of the entries that match and have a body. */
-  projects(filter: EndedFilter): Promise<string[]>
+  /** Counts the entries that match and have a body. With `limit`, the oldest of one state. */
+  count(filter: EndedFilter, limit?: number): Promise<EndedCount>
   /** Rejects when the entry is gone, or has no body. */
   read(entry: EndedEntry): Promise<StoredBody>
   /**

@@ -51,7 +51,6 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       keep: async (...args) => opened().entries.keep(...args),
       list: async (...args) => opened().entries.list(...args),
       count: async (...args) => opened().entries.count(...args),
-      projects: async (...args) => opened().entries.projects(...args),
       read: async (...args) => opened().entries.read(...args),
       resend: async (...args) => opened().entries.resend(...args),
       purge: async (...args) => opened().entries.purge(...args),

@@ -70,8 +70,10 @@ describe('ResendJobs', () => {
             const place = { ended: MANY - stored.length, id: 0 }
             return { entries, isOver: entries.length === 0, after: place }
           },
-          count: async () => ({ entries: stored.length, bytes: 10 * stored.length }),
-          projects: async () => [...new Set(stored.map(({ project }) => project))],
+          count: async () => ({
+            ...{ entries: stored.length, bytes: 10 * stored.length },
+            projects: [...new Set(stored.map(({ project }) => project))],
+          }),
         } as never,
         totals: async () => ({
           envelopes: pending.reduce((sum, { envelopes }) => sum + envelopes, 0),

@@ -103,7 +103,7 @@ export class ResendJobs {
   async withoutUndeliverable(order: ResendOrder): Promise<ResendOrder> {
     const { spool, projects } = this.#deps
     const { notResentSince: _recent, ...filter } = filterOf(order, this.#deps.now())
-    const keys = await spool.entries.projects(filter)
+    const { projects: keys } = await spool.entries.count(filter)
     const isDeliverable = (key: string) => (projects.byKey(key) ?? projects.successorOf(key)) !== undefined
     const undeliverable = keys.filter((key) => !isDeliverable(key))
     if (undeliverable.length === 0) return order
@@ -115,13 +115,14 @@ export class ResendJobs {
     const { entries } = this.#deps.spool
     const { notResentSince, ...filter } = filterOf(order, this.#deps.now())
     const projects = order.found?.undeliverable
-    const [all, recent, selected, undeliverable] = await Promise.all([
+    const [all, recent, { entries: selected, bytes }, undeliverable] = await Promise.all([
       entries.count(filter),
       entries.count({ ...filter, notResentSince }),
       entries.count({ ...filter, notResentSince }, order.limit),
       projects ? entries.count({ ...filter, projects }) : { entries: 0 },
     ])
-    return { ...selected, skipped: all.entries - recent.entries, undeliverable: undeliverable.entries }
+    const skipped = all.entries - recent.entries
+    return { entries: selected, bytes, skipped, undeliverable: undeliverable.entries }
   }
 
   /** Reports whether a configured project takes what an order selects. */

@@ -1,6 +1,7 @@
 /** Entries that are not pending, in streams of NATS JetStream: dead letters, and kept entries. */
 
 import type {
+  EndedCount,
   EndedEntry,
   EndedFilter,
   EndedPage,
@@ -108,20 +109,16 @@ export class StreamEntries implements Entries {
     return found.sort((a, b) => b.ended - a.ended || b.id - a.id).slice(0, limit)
   }
 
-  async count(filter: EndedFilter, limit = Infinity): Promise<{ entries: number; bytes: number }> {
+  async count(filter: EndedFilter, limit = Infinity): Promise<EndedCount> {
     const total = { entries: 0, bytes: 0 }
+    const projects = new Set<string>()
     for await (const { found } of this.#withBodies(filter)) {
       if (total.entries === limit) break
+      projects.add(found.project)
       total.entries++
       total.bytes += found.bytes
     }
-    return total
-  }
-
-  async projects(filter: EndedFilter): Promise<string[]> {
-    const projects = new Set<string>()
-    for await (const { found } of this.#withBodies(filter)) projects.add(found.project)
-    return [...projects]
+    return { ...total, projects: [...projects] }
   }
 
   async read(entry: EndedEntry): Promise<StoredBody> {

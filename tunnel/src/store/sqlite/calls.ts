@@ -31,8 +31,8 @@ const OPERATIONS = {
     ...{ pause: 'changes', resume: 'changes' },
   },
   entries: {
-    ...{ keep: 'grows', list: 'reads', count: 'reads', projects: 'reads', read: 'reads' },
-    ...{ findKept: 'reads', purge: 'changes', release: 'changes' },
+    ...{ keep: 'grows', list: 'reads', count: 'reads', read: 'reads', findKept: 'reads' },
+    ...{ purge: 'changes', release: 'changes' },
   },
   summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
   state: { get: 'reads', put: 'grows', addSnapshots: 'grows', readSnapshots: 'reads' },

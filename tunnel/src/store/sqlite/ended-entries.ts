@@ -4,6 +4,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INBOX_DSN } from 'contract/dsn'
 import {
   ENDED_STATES,
+  type EndedCount,
   type EndedEntry,
   type EndedFilter,
   type EndedPage,
@@ -143,23 +144,19 @@ export class EndedEntries {
     return this.#find('newest', filter, after, limit)
   }
 
-  count(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): { entries: number; bytes: number } {
+  count(filter: EndedFilter, limit = Number.MAX_SAFE_INTEGER): EndedCount {
     const [access, parameters] = accessOf(filter)
     const total = { entries: 0, bytes: 0 }
+    const projects = new Set<string>()
     for (const state of statesOf(filter)) {
-      const left = limit - total.entries
-      const row = this.#statements[access].count.get(...parameters, state, ...rangeOf(filter), left)
-      total.entries += Number(row?.entries)
-      total.bytes += Number(row?.bytes)
+      const all = [...parameters, state, ...rangeOf(filter), limit - total.entries]
+      for (const { project, entries, bytes } of this.#statements[access].count.all(...all)) {
+        projects.add(String(project))
+        total.entries += Number(entries)
+        total.bytes += Number(bytes)
+      }
     }
-    return total
-  }
-
-  projects(filter: EndedFilter): string[] {
-    const [access, parameters] = accessOf(filter)
-    const { projects } = this.#statements[access]
-    const rows = statesOf(filter).flatMap((state) => projects.all(...parameters, state, ...rangeOf(filter)))
-    return [...new Set(rows.map(({ project }) => String(project)))]
+    return { ...total, projects: [...projects] }
   }
 
   /** Returns the newest kept entry of a receipt. */
@@ -363,10 +360,9 @@ function prepare(db: DatabaseSync) {
       oldest: db.prepare(
         `${selected} ${matching} AND stored = 1 AND (ended, id) > (?, ?) ORDER BY ended, id LIMIT ?`,
       ),
-      projects: db.prepare(`SELECT DISTINCT project FROM entries ${matching} AND stored = 1`),
       count: db.prepare(
-        `SELECT count(*) AS entries, coalesce(sum(size), 0) AS bytes
-         FROM (SELECT size FROM entries ${matching} AND stored = 1 ORDER BY ended, id LIMIT ?)`,
+        `SELECT project, count(*) AS entries, sum(size) AS bytes
+         FROM (SELECT project, size FROM entries ${matching} AND stored = 1 ORDER BY ended, id LIMIT ?) GROUP BY project`,
       ),
     }
   }

@@ -97,7 +97,6 @@ class SqliteSpool implements Spool {
       ),
     list: (filter, page) => this.#worker.call('entries', 'list', filter, page),
     count: (...args) => this.#worker.call('entries', 'count', ...args),
-    projects: (...args) => this.#worker.call('entries', 'projects', ...args),
     read: async ({ id, key, file, bytes }) =>
       file === undefined
         ? viewOf(await this.#worker.call('entries', 'read', id, key))
