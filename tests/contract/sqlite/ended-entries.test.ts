@@ -99,7 +99,7 @@ describe('Ended entries in a SQLite file', () => {
     mkdirSync(join(folder, 'entries', 'folder')) // is not removed like a file
     store.commit(() => {
       store.files.keep(name)
-      store.files.remove('folder')
+      store.files.remove(join(folder, 'entries', 'folder'))
     })
     store.close()
     expect(endedFiles().sort()).toEqual([name, 'folder'].sort())

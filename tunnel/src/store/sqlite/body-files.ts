@@ -62,10 +62,9 @@ export class BodyFiles {
 
   readonly pathOfPending = (name: string): string => join(this.#pending, name)
 
-  /** Makes the body of a pending entry that of an ended one. Its former file is removed by the caller. Returns the name. */
-  keep(name: string): string {
+  /** Makes the body of a pending entry that of an ended one, too. */
+  keep(name: string): void {
     this.#link(this.pathOfPending(name), this.#ended, name)
-    return name
   }
 
   /** Makes the body of an ended entry that of a pending one, too. Returns its name there, or `undefined` when the file is lost. */
@@ -77,9 +76,9 @@ export class BodyFiles {
     return target
   }
 
-  /** Removes the body of an ended entry. */
-  remove(name: string): void {
-    this.#removed.push(this.pathOfEnded(name))
+  /** Removes a file when the transaction is on disk: a file without a row is litter, a row without its file is a loss. */
+  remove(path: string): void {
+    this.#removed.push(path)
   }
 
   /** Called after the transaction is on disk. */

@@ -279,7 +279,7 @@ export class EndedEntries {
     this.#statements.remove.run(Number(row.id))
     if (kind === 'kept') this.#summaries.remove(Number(row.id))
     this.#usage.countEnded(kind, String(row.network), Number(row.bytes), -1)
-    if (typeof row.file === 'string') this.#files.remove(row.file)
+    if (typeof row.file === 'string') this.#files.remove(this.#files.pathOfEnded(row.file))
   }
 }
 

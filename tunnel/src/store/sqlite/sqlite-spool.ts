@@ -145,14 +145,12 @@ class SqliteSpool implements Spool {
     return { maxBytes: this.#maxBytes, durability: this.#durability, ...(disk && { disk }) }
   }
 
-  async put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
-    const result = await this.#withBody(
+  put(entry: SpoolEntry, body: SpoolBody, leaseMs: number): Promise<PutResult> {
+    return this.#withBody(
       ...[this.#folder, entry, body],
       (stored, bytes) => this.#worker.call('pending', 'put', stored, bytes, leaseMs),
       ({ kind }) => kind === 'stored',
     )
-    if (result.kind === 'stored') await this.#removeFiles(result.evicted)
-    return result
   }
 
   /** Writes to the folder of large bodies, then to the database. */
@@ -161,7 +159,7 @@ class SqliteSpool implements Spool {
     try {
       await writeSynced(this.#folder, name, { chunks: () => [Buffer.alloc(PROBE_BYTES)] })
     } finally {
-      await this.#removeFiles([{ file: name }])
+      await unlink(join(this.#folder, name)).catch(() => undefined)
     }
     await this.#worker.call('pending', 'probe')
   }
@@ -178,13 +176,9 @@ class SqliteSpool implements Spool {
     return { ...lease, until }
   }
 
-  /** Removes the row first: a file without a row is litter, a row without its file is a loss. */
-  async finish(lease: Lease, ending?: Ending): Promise<boolean> {
-    const bytes = lease.file === undefined ? lease.bytes : 0
-    const end = ending && { ...ending, bytes }
-    const isFinished = await this.#worker.call('pending', 'finish', lease.id, lease.until, end)
-    if (isFinished) await this.#removeFiles([lease])
-    return isFinished
+  finish({ id, until, file, bytes }: Lease, ending?: Ending): Promise<boolean> {
+    const end = ending && { ...ending, bytes: file === undefined ? bytes : 0 }
+    return this.#worker.call('pending', 'finish', id, until, end)
   }
 
   expire(before: number): Promise<SpoolEntry[]> {
@@ -285,15 +279,9 @@ class SqliteSpool implements Spool {
         return []
       })
       if (batch.length === 0) break
-      await this.#removeFiles(batch)
       removed.push(...batch)
     }
     return removed
-  }
-
-  async #removeFiles(entries: readonly Pick<SpoolEntry, 'file'>[]): Promise<void> {
-    const files = entries.flatMap(({ file }) => file ?? [])
-    await Promise.all(files.map((file) => unlink(join(this.#folder, file)).catch(() => undefined)))
   }
 }
 

@@ -48,7 +48,7 @@ import { WriteAheadLog } from './write-ahead-log.ts'
 const PRIORITIES_DOWN = [3, 2, 1, 0]
 const MAX_RESENT = 100 // in one transaction
 const MAX_UNREMOVABLE = 100_000
-const COUNTED = 'project, category, network, bytes'
+const COUNTED = 'project, category, network, bytes, file'
 
 export type StoreBounds = Omit<SpoolBounds, 'bytes'> & Space
 
@@ -322,7 +322,8 @@ export class SqliteStore {
   /** Returns `false` without a row. */
   #countRemoved(row: Row | undefined): boolean {
     if (!row) return false
-    const { project, category, network, bytes } = row
+    const { project, category, network, bytes, file } = row
+    if (typeof file === 'string') this.files.remove(this.files.pathOfPending(file))
     const owner = { project: String(project), category: String(category), network: String(network) }
     this.#usage.countPending({ ...owner, bytes: Number(bytes) }, -1)
     return true
