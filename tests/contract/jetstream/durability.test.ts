@@ -2,7 +2,6 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { connect } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import { describeServers } from '../../../tunnel/src/store/jetstream/jetstream-durability.ts'
 import { it } from '../../support/nats/fixtures.ts'
@@ -10,14 +9,8 @@ import { type Nats, startNats } from '../../support/nats/nats.ts'
 import { requires } from '../../support/requirements.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 
-async function durabilityOf({ server, monitoringPort }: Nats): Promise<string> {
-  const nc = await connect({ servers: server })
-  try {
-    return await describeServers({ nc, servers: [server], replicas: 1, monitoringPort })
-  } finally {
-    await nc.close()
-  }
-}
+const durabilityOf = ({ server, monitoringPort }: Nats) =>
+  describeServers({ servers: [server], replicas: 1, monitoringPort })
 
 describe('A server with the shipped configuration', requires('nats-server'), () => {
   it('is known to sync each message', async ({ nats }) => {

@@ -14,21 +14,15 @@ const ALWAYS = { jetstream: { config: { sync_interval: 120e9, sync_always: true 
 const DEFAULT = { jetstream: { config: { sync_interval: 120e9 } } }
 const named = (varz: object, ids: readonly string[]) => ids.map((server_id) => ({ ...varz, server_id }))
 
-/** Answers of the system account. */
-function connection(told: readonly Told[]) {
-  return {
-    info: undefined,
-    async requestMany() {
-      return (async function* () {
-        for (const data of told) yield { data: Buffer.from('x'), json: () => ({ server: {}, data }) }
-      })()
-    },
-  } as never
-}
-
-async function describeWith(told: readonly Told[], { replicas = 3, monitoringPort = 1 } = {}) {
-  const servers = Array.from({ length: replicas }, (_, n) => `127.0.0.1:${4222 + n}`)
-  return describeServers({ nc: connection(told), servers, replicas, monitoringPort })
+/** Asks three servers, each at an address of its own, of which the first ones tell. */
+async function describeWith(told: readonly Told[]): Promise<string> {
+  const server = createServer(({ socket }, response) => {
+    const varz = told[Number(socket.localAddress?.at(-1)) - 1]
+    response.end(varz && JSON.stringify(varz))
+  })
+  await using listening = await listen(server, 0, '0.0.0.0')
+  const servers = [1, 2, 3].map((n) => `127.0.0.${n}:4222`)
+  return await describeServers({ servers, replicas: 3, monitoringPort: listening.port })
 }
 
 describe('describeServers', () => {
@@ -49,13 +43,6 @@ describe('describeServers', () => {
     ['they tell nothing of JetStream', named({}, ['a', 'b', 'c']), '0 of 3 servers tell'],
   ])('is unproven when %s', async (_, told, text) => {
     expect(await describeWith(told)).toMatch(new RegExp(`^unproven: ${text}.*set sync_interval: always`))
-  })
-
-  it('reads the monitoring port', async () => {
-    const server = createServer((_, response) => response.end(JSON.stringify({ ...ALWAYS, server_id: 'a' })))
-    await using listening = await listen(server)
-    const place = { replicas: 1, monitoringPort: listening.port }
-    expect(await describeWith([], place)).toBe('on 1 of 1 servers, sync always')
   })
 })
 

@@ -1,12 +1,9 @@
 /** Durability of the streams: versions of NATS that lose messages, and `sync_interval`, as far as the servers tell it. */
 
-import type { NatsConnection } from '@nats-io/transport-node'
-
 /** Part of `/varz` (docs.nats.io, monitoring). */
-type Varz = { server_name?: string; server_id?: string; jetstream?: { config?: { sync_always?: boolean } } }
+type Varz = { server_id?: string; jetstream?: { config?: { sync_always?: boolean } } }
 
 type ServersDeps = {
-  nc: Pick<NatsConnection, 'requestMany' | 'info'>
   /** `host:port` of the servers of `SPOOL_URL`. */
   servers: readonly string[]
   /** Copies of a stream. */
@@ -15,10 +12,8 @@ type ServersDeps = {
   monitoringPort?: number
 }
 
-const PING = '$SYS.REQ.SERVER.PING.VARZ' // answered in the system account, and where an account imports it
 const MONITORING_PORT = 8222
 const ANSWER_MS = 1_000
-const STALL_MS = 200
 
 /** Returns what is wrong with a version of NATS, and the remedy. */
 export function problemOfNats(version: string): string | undefined {
@@ -45,29 +40,9 @@ export async function describeServers(deps: ServersDeps): Promise<string> {
   return `unproven: ${found.size} of ${expected} servers tell their sync_interval; set sync_interval: always on every server, and http_port: ${MONITORING_PORT}, so that Culvert can read it`
 }
 
-async function readAll(deps: ServersDeps): Promise<Varz[]> {
-  const hosts = new Set(deps.servers.map((server) => server.slice(0, server.lastIndexOf(':'))))
-  const port = deps.monitoringPort ?? MONITORING_PORT
-  const read = await Promise.all([
-    pingAll(deps.nc),
-    ...Array.from(hosts, (host) => readMonitoring(host, port)),
-  ])
-  return read.flat()
-}
-
-async function pingAll(nc: ServersDeps['nc']): Promise<Varz[]> {
-  const answers: Varz[] = []
-  try {
-    const options = { strategy: 'stall', stall: STALL_MS, maxWait: ANSWER_MS } as const
-    for await (const answer of await nc.requestMany(PING, '', options)) {
-      if (answer.data.length === 0) continue
-      const { server, data } = answer.json<{ server?: { id?: string }; data?: Varz }>()
-      if (data) answers.push({ ...data, server_id: data.server_id ?? server?.id ?? '' })
-    }
-  } catch {
-    // No permission, or nobody answers: the account may not ask.
-  }
-  return answers
+async function readAll({ servers, monitoringPort = MONITORING_PORT }: ServersDeps): Promise<Varz[]> {
+  const hosts = new Set(servers.map((server) => server.slice(0, server.lastIndexOf(':'))))
+  return (await Promise.all(Array.from(hosts, (host) => readMonitoring(host, monitoringPort)))).flat()
 }
 
 async function readMonitoring(host: string, port: number): Promise<Varz[]> {

@@ -259,7 +259,7 @@ class JetStreamSpool implements Spool {
   }
 
   async #readDurability(): Promise<void> {
-    this.#durability = await describeServers({ ...this.#address, nc: this.#server.nc })
+    this.#durability = await describeServers(this.#address)
   }
 
   #assertNoFailure(): void {
