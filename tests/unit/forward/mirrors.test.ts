@@ -205,15 +205,6 @@ describe('An envelope of a project with a mirror', () => {
     for (let n = 1; n < kept * 0.9; n++) expect((await send()).outcome).toBe('spooled')
   })
 
-  it('takes half of the spool at most while the mirror is away', async () => {
-    const bytes = 4_000_000
-    const tunnel = await open({ SPOOL_BYTES: String(bytes) })
-    await mirror.away()
-    for (let n = 0; resultsOf(tunnel).lost === undefined; n++)
-      await post(tunnel.url, { body: error(n, 'x'.repeat(40_000)) })
-    expect((await tunnel.services.forwarding.spool.totals()).bytes).toBeLessThan(bytes / 2)
-  })
-
   it('is sent to its project again while the mirror is away and many envelopes are pending for it', async () => {
     const tunnel = await open()
     const numbers = Array.from({ length: 60 }, (_, n) => n)

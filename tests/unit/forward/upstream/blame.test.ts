@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { errorOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'
 import type { Answer } from '../../../support/sentry/responses.ts'
-import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
+import { startSentry } from '../../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
@@ -110,18 +110,6 @@ describe('A project that Sentry does not know', () => {
       post(tunnel.url, { body: errorOf(sentry.dsn(project), { n }) })
     return { sentry, tunnel, send }
   }
-  const countUnknown = ({ requests }: Sentry) => requests.filter(isUnknown).length
-
-  it('delays no envelope of a project that it knows', async () => {
-    await using started = new AsyncDisposableStack()
-    const { sentry, tunnel, send } = await openBoth(started)
-    for (let n = 0; n < 50; n++) {
-      for (let i = 0; i < 3; i++) await send('3', n * 10 + i)
-      await send('2', n)
-    }
-    await expect.poll(() => deliveredAtOnce(tunnel)).toBe(50)
-    expect(countUnknown(sentry)).toBeLessThan(200) // 150 at once, and few from the spool
-  })
 
   it('is in the status, with the text of the response, until Sentry accepts an envelope', async () => {
     await using started = new AsyncDisposableStack()

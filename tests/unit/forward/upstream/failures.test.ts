@@ -40,19 +40,6 @@ describe('An envelope that Sentry fails to answer is spooled', () => {
     },
   )
 
-  it('when Sentry refuses connections, and is delivered when it accepts them again', async () => {
-    await using site = await open()
-    const { sentry, tunnel } = site
-    await sentry.away()
-    const bodies = Array.from({ length: 20 }, (_, i) => errorOf(sentry.dsn(), { away: i }))
-    for (const body of bodies) expect((await post(tunnel.url, { body })).outcome).toBe('spooled')
-    await until(async () => (await site.spooled()) === bodies.length)
-    await sentry.back()
-    await site.drained()
-    for (const body of bodies)
-      expect(sentry.requests.filter((request) => request.body.equals(body))).toHaveLength(1)
-  })
-
   async function open() {
     await using starting = new AsyncDisposableStack()
     const sentry = starting.use(await startSentry())

@@ -113,25 +113,15 @@ describe('Scrubbing by default', () => {
     }
   })
 
-  it('scrubs the user of a session', async () => {
-    await send([{ header: { type: 'session' }, payload: JSON.stringify({ sid: 'a', did: SECRET }) }])
-    expect(arrived().decoded.toString()).toContain('{"sid":"a","did":null}')
-  })
-
-  it('scrubs encoded names in Referer', async () => {
-    await send(
-      [event()],
-      {},
-      { headers: { referer: 'https://shop.example/?user%5Bpassword%5D=a1b2&page=2' } },
-    )
-    expect(arrived().headers.referer).toBe('https://shop.example/?user%5Bpassword%5D=[Filtered]&page=2')
-  })
-
   it('scrubs the user and the page in the trace, and the page in Referer', async () => {
     const trace = { trace_id: 'a'.repeat(32), public_key: 'b', transaction: `/user/${SECRET}` }
-    await send([event()], { trace }, { headers: { referer: `https://shop.example/?token=abc&to=${SECRET}` } })
+    await send(
+      [event()],
+      { trace },
+      { headers: { referer: `https://shop.example/?user%5Bpassword%5D=abc&to=${SECRET}` } },
+    )
     expect(arrived().header.trace).toEqual({ ...trace, transaction: expect.stringContaining('[email]') })
-    expect(arrived().headers.referer).toBe('https://shop.example/?token=[Filtered]&to=[email]')
+    expect(arrived().headers.referer).toBe('https://shop.example/?user%5Bpassword%5D=[Filtered]&to=[email]')
     expect(arrived().decoded.toString()).not.toContain(SECRET)
   })
 
