@@ -1,7 +1,16 @@
-/** Start of a tunnel process with settings that it rejects. */
+/** Start of a tunnel process with settings that it rejects, and with files that it cannot use: it ends, and does not hang. */
 
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { NODE } from '../../support/node.ts'
+import { startProgram } from '../../support/program.ts'
+import { requires } from '../../support/requirements.ts'
+import { makeMemoryFolder } from '../../support/temporary-folder.ts'
 import { problemsOf } from '../../support/tunnel/problems.ts'
+import { settingsOf } from '../../support/tunnel/running.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const DSN = 'https://key@o1.ingest.us.sentry.io/2'
@@ -51,5 +60,38 @@ describe('A tunnel with invalid settings', () => {
       await expect(startTunnel({ env: { [name]: String(first.port) } })).rejects.toThrow(
         new RegExp(`\n${name}: ${first.port} cannot be listened at; write .+ \\(listen EADDRINUSE: .+\\)$`),
       )
+  })
+})
+
+async function errorOfStart(folder: string, env: Record<string, string>): Promise<string> {
+  const tunnel = startProgram('The tunnel', NODE, ['tunnel/src/main.ts'], settingsOf(folder, env))
+  expect(await tunnel.exited).toEqual({ code: 1, signal: null })
+  return tunnel.stderr.join('\n')
+}
+
+describe('A tunnel does not start', requires('proc'), () => {
+  it.each([
+    ['SPOOL_URL', 'a FIFO', (file: string) => execFileSync('mkfifo', [file])],
+    ['SPOOL_URL', 'a folder', (file: string) => mkdirSync(file)],
+  ])('when %s is %s', async (setting, _, make) => {
+    await using folder = await makeMemoryFolder()
+    const file = join(folder.path, 'special')
+    make(file)
+    const env = { SENTRY_DSN: DSN, SPOOL_URL: pathToFileURL(file).href }
+    expect(await errorOfStart(folder.path, env)).toContain(
+      `${setting}: "${file}" is not a regular file; write the path`,
+    )
+  })
+
+  it('when the folder of large bodies cannot be written to', async () => {
+    await using folder = await makeMemoryFolder()
+    symlinkSync('/proc', join(folder.path, 'bodies')) // nobody can write there, not even root
+    const SPOOL_URL = pathToFileURL(join(folder.path, 'spool.db')).href
+    const said = await errorOfStart(folder.path, {
+      SENTRY_DSN: DSN,
+      SPOOL_URL,
+      BODY_DIR: join(folder.path, 'requests'),
+    })
+    expect(said).toMatch(/SPOOL_URL: ".*bodies" cannot be written to .*; give it to the user of the tunnel/)
   })
 })

@@ -38,48 +38,24 @@ describe('The shared settings', () => {
   })
 
   it.each([
-    ['TUNNEL_PATHS', 'monitoring', 'is not a path; write one like /monitoring'],
-    ['TUNNEL_PATHS', '/', 'is not a path'],
-    ['TUNNEL_PATHS', '/monitoring/', 'is not a path'],
-    ['TUNNEL_PATHS', '/a//b', 'is not a path'],
-    ['TUNNEL_PATHS', '/a b', 'is not a path'],
-    ['TUNNEL_PATHS', '/../a', 'is not a path'],
-    ['TUNNEL_PATHS', '/a/..', 'is not a path'],
-    ['TUNNEL_PATHS', '/./a', 'is not a path'],
-    ['TUNNEL_PATHS', '/a;b', 'is not a path'],
-    ['TUNNEL_PATHS', '/%61', 'is not a path'],
-    ['TUNNEL_PATHS', '/a\n/b', 'is not a path'],
-    ['TUNNEL_PATHS', '/.*', 'is not a path'],
-    ['TUNNEL_PATHS', '/a"b\'c', 'is not a path'],
-    ['TUNNEL_PATHS', '/$HOME & \\1 @LISTEN@', 'is not a path'],
-    ['TUNNEL_PATHS', '/ä', 'is not a path'],
-    ['TUNNEL_PATHS', '/_next', 'is served by the web app; choose one outside'],
-    ['TUNNEL_PATHS', '/console/x', 'is served by the web app'],
-    ['TUNNEL_PATHS', '/lab', 'is served by the web app'],
-    ['TUNNEL_PATHS', 'DERIVED', 'is not a path'],
-    ['TRUSTED_PROXIES', 'localhost', 'is not a network; write addresses or CIDRs'],
-    ['TRUSTED_PROXIES', '10.0.0.0/33', 'is not a network'],
-    ['TRUSTED_PROXIES', '10.0.0.0/', 'is not a network'],
-    ['TRUSTED_PROXIES', '10.0.0.0/08', 'is not a network'],
-    ['TRUSTED_PROXIES', '10.0.0/8', 'is not a network'],
-    ['TRUSTED_PROXIES', '2001:db8::/129', 'is not a network'],
-    ['TRUSTED_PROXIES', 'fe80::1%eth0', 'is not a network'],
-    ['TRUSTED_PROXIES', '10.0.0.0/8/8', 'is not a network'],
-    ['TRUSTED_PROXIES', '10.0.0.0/8;', 'is not a network'],
-    ...['10.0.0.256', '010.0.0.1', '1.2.3.4.5', '/8', '[::1]', '::g', '::1.2.3.256', '::1.2.3.4:5'].map(
-      (value): [string, string, string] => ['TRUSTED_PROXIES', value, 'is not a network'],
-    ),
-    ...['1:2:3:4:5:6:7:8:9', '1::2::3', ':::1', ':1', '1:', '12345::', '1:2:3:4:5:6:7:1.2.3.4'].map(
-      (value): [string, string, string] => ['TRUSTED_PROXIES', value, 'is not a network'],
-    ),
-    ['MAX_ENVELOPE_BYTES', '100m', 'is not a number of bytes; write a whole number from 1024 to 1073741824'],
-    ['MAX_ENVELOPE_BYTES', '1e6', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '0x400', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '-1', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '2048.5', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '02048', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '1023', 'is not a number of bytes'],
-    ['MAX_ENVELOPE_BYTES', '1073741825', 'is not a number of bytes'],
+    ...allOf('TUNNEL_PATHS', 'is not a path; write one like /monitoring', [
+      ...['monitoring', '/', '/monitoring/', '/a//b', '/a b', '/../a', '/a/..', '/./a', '/a;b', '/%61'],
+      ...['/a\n/b', '/.*', '/a"b\'c', '/$HOME & \\1 @LISTEN@', '/ä', 'DERIVED'],
+    ]),
+    ...allOf('TUNNEL_PATHS', 'is served by the web app; choose one outside', [
+      '/_next',
+      '/console/x',
+      '/lab',
+    ]),
+    ...allOf('TRUSTED_PROXIES', 'is not a network; write addresses or CIDRs', [
+      ...['localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/08', '10.0.0/8', '2001:db8::/129'],
+      ...['fe80::1%eth0', '10.0.0.0/8/8', '10.0.0.0/8;'],
+      ...['10.0.0.256', '010.0.0.1', '1.2.3.4.5', '/8', '[::1]', '::g', '::1.2.3.256', '::1.2.3.4:5'],
+      ...['1:2:3:4:5:6:7:8:9', '1::2::3', ':::1', ':1', '1:', '12345::', '1:2:3:4:5:6:7:1.2.3.4'],
+    ]),
+    ...allOf('MAX_ENVELOPE_BYTES', 'is not a number of bytes; write a whole number from 1024 to 1073741824', [
+      ...['100m', '1e6', '0x400', '-1', '2048.5', '02048', '1023', '1073741825'],
+    ]),
   ])('reject %s=%s and say what to write', (name, value, words) => {
     const { problems } = read({ [name]: value })
     expect(problems).toHaveLength(1)
@@ -99,6 +75,11 @@ describe('The shared settings', () => {
     ])
   })
 })
+
+/** Returns a row of the table for each value. */
+function allOf(name: string, words: string, values: string[]) {
+  return values.map((value) => [name, value, words] as const)
+}
 
 function read(env: Environment) {
   const problems: string[] = []

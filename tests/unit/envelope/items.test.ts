@@ -11,6 +11,7 @@ import {
   limitNameOf,
   quantitiesOf,
 } from '../../../tunnel/src/envelope/items.ts'
+import { mostImportant, priorityOf } from '../../../tunnel/src/envelope/priorities.ts'
 import { attempt, codeOf } from '../../support/rejection.ts'
 
 const KIB = 1024
@@ -113,32 +114,22 @@ describe('The quantity of an item', () => {
   })
 })
 
+/** Returns a row of a table for each type. */
+const allOf = (limit: number, ...types: string[]) => types.map((type) => [type, limit, {}] as const)
+
 describe('The size limit of items', () => {
   it.each([
-    ['event', MIB, {}],
-    ['transaction', MIB, {}],
-    ['feedback', MIB, {}],
-    ['replay_event', MIB, {}],
-    ['raw_security', MIB, {}],
-    ['form_data', MIB, {}],
-    ['replay_recording', 10 * MIB, {}],
-    ['replay_video', 10 * MIB, {}],
-    ['session', 10 * MIB, {}],
-    ['sessions', 10 * MIB, {}],
-    ['client_report', 100 * KIB, {}],
-    ['check_in', 100 * KIB, {}],
-    ['profile', 50 * MIB, {}],
-    ['profile_chunk', 50 * MIB, {}],
-    ['attachment', 200 * MIB, {}],
-    ['user_report', 200 * MIB, {}],
+    ...allOf(MIB, 'event', 'transaction', 'feedback', 'replay_event', 'raw_security', 'form_data', 'statsd'),
+    ...allOf(10 * MIB, 'replay_recording', 'replay_video', 'session', 'sessions', 'span'),
+    ...allOf(100 * KIB, 'client_report', 'check_in'),
+    ...allOf(50 * MIB, 'profile', 'profile_chunk'),
+    ...allOf(200 * MIB, 'attachment', 'user_report'),
     ['log', 2 * MIB, { item_count: 1 }],
     ['log', 12 * MIB, { item_count: 100 }],
     ['trace_metric', MIB, { item_count: 1 }],
     ['trace_metric', 12 * MIB, { item_count: 100 }],
     ['span', 10 * MIB, { item_count: 1 }],
     ['span', 12 * MIB, { item_count: 100 }],
-    ['span', 10 * MIB, {}],
-    ['statsd', MIB, {}],
   ])('allows %s with %i bytes and header %j, and rejects one byte more', (type, bytes, header) => {
     expect(codeOf(() => checkItems([itemOf(type, bytes, header)]))).toBe('taken')
     expect(codeOf(() => checkItems([itemOf(type, bytes + 1, header)]))).toBe('item-too-large')
@@ -182,20 +173,20 @@ describe('The size limit of items', () => {
 
 describe('The count limit of items', () => {
   it.each([
-    ['event', 1],
-    ['transaction', 1],
-    ['feedback', 1],
-    ['replay_event', 1],
-    ['replay_recording', 1],
-    ['attachment', 30],
-    ['session', 100],
-    ['client_report', 100],
-    ['profile', 1],
-    ['check_in', 1],
-    ['log', 1],
-    ['trace_metric', 1],
-    ['span', 25],
-    ['statsd', 1],
+    ...allOf(
+      1,
+      'event',
+      'transaction',
+      'feedback',
+      'replay_event',
+      'replay_recording',
+      'profile',
+      'check_in',
+    ),
+    ...allOf(1, 'log', 'trace_metric', 'statsd'),
+    ...allOf(25, 'span'),
+    ...allOf(30, 'attachment'),
+    ...allOf(100, 'session', 'client_report'),
   ])('allows %s %i times, and rejects one more', (type, count) => {
     expect(codeOf(() => checkItems(times(count, itemOf(type))))).toBe('taken')
     expect(codeOf(() => checkItems(times(count + 1, itemOf(type))))).toBe('item-too-many')
@@ -279,4 +270,10 @@ describe('The known item types', () => {
     expect(ITEM_TYPES.has('event')).toBe(true)
     for (const type of ['invented', 'constructor', '__proto__']) expect(ITEM_TYPES.has(type)).toBe(false)
   })
+})
+
+it('Security reports are less important than errors and sessions, and as important as logs', () => {
+  expect(mostImportant(['security', 'error'])).toBe('error')
+  expect(mostImportant(['security', 'session'])).toBe('session')
+  expect(priorityOf('security')).toBe(priorityOf('log_item'))
 })

@@ -1,6 +1,7 @@
 /** Servers of all replicas, and their errors. */
 
 import { describe, expect, it } from 'vitest'
+import { remedyOfStatus } from '../../../contract/situation/upstream-errors.ts'
 import { mirrorServersOf, upstreamsOf } from '../../../contract/situation/upstreams.ts'
 import type { UpstreamState } from '../../../contract/upstream.ts'
 
@@ -41,4 +42,11 @@ describe('upstreamsOf', () => {
     expect(errorsOf(errorOf(1, 3), second)).toEqual(second)
     expect(errorsOf(second, errorOf(1, 3))).toEqual(second)
   })
+})
+
+it('names a remedy for each status that an operator has to mend, and none for others', () => {
+  expect(remedyOfStatus(200)).toContain('the host in SENTRY_DSN')
+  for (const status of [401, 403, 404]) expect(remedyOfStatus(status)).toContain('key in SENTRY_DSN')
+  for (const status of [400, 405, 415]) expect(remedyOfStatus(status)).toContain('settings of the server')
+  for (const status of [429, 500, 503]) expect(remedyOfStatus(status)).toBe('')
 })

@@ -17,24 +17,18 @@ const ANSWERED: DeliveryResult = {
   },
 }
 
+const codes = (errorClass: string, ...all: string[]) => all.map((code) => [code, errorClass] as const)
+
 describe('upstreamErrorOf', () => {
   it.each([
-    ['ENOTFOUND', 'dns'],
-    ['EAI_AGAIN', 'dns'],
-    ['ECONNREFUSED', 'connect'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'connect'],
-    ['ENETUNREACH', 'connect'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls'],
-    ['CERT_HAS_EXPIRED', 'tls'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls'],
-    ['UND_ERR_ABORTED', 'proxy'],
-    ['ECONNRESET', 'reset'],
-    ['UND_ERR_SOCKET', 'reset'],
-    ['HPE_INVALID_CONSTANT', 'response'],
-    ['UND_ERR_HEADERS_OVERFLOW', 'response'],
-    ['EMFILE', 'other'],
+    ...codes('dns', 'ENOTFOUND', 'EAI_AGAIN'),
+    ...codes('connect', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENETUNREACH'),
+    ...codes('tls', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'CERT_HAS_EXPIRED'),
+    ...codes('tls', 'ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_WRONG_VERSION_NUMBER'),
+    ...codes('proxy', 'UND_ERR_ABORTED'),
+    ...codes('reset', 'ECONNRESET', 'UND_ERR_SOCKET'),
+    ...codes('response', 'HPE_INVALID_CONSTANT', 'UND_ERR_HEADERS_OVERFLOW'),
+    ...codes('other', 'EMFILE'),
   ])('returns the class of the code %s: %s', (code, errorClass) => {
     expect(upstreamErrorOf(failed(code))).toEqual({ class: errorClass, code })
   })

@@ -105,28 +105,26 @@ describe('The settings of web', () => {
   })
 
   it.each([
-    ['SENTRY_TRACES_SAMPLE_RATE', '1.5', 'is not a share'],
-    ['SENTRY_TRACES_SAMPLE_RATE', '20%', 'is not a share'],
-    ['SENTRY_TRACES_SAMPLE_RATE', '1e-1', 'is not a share'],
-    ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', 'all', 'is not a share'],
-    ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', '2', 'is not a share'],
+    ...['1.5', '20%', '1e-1'].map((value) => ['SENTRY_TRACES_SAMPLE_RATE', value, 'is not a share']),
+    ...['all', '2'].map((value) => ['SENTRY_REPLAYS_ON_ERROR_SAMPLE_RATE', value, 'is not a share']),
     ['SENTRY_FEEDBACK', 'yes', 'is neither on nor off'],
     ['PRIVACY_SIGNAL', 'on', 'is not known'],
     ['TUNNEL_ADMIN', 'tunnel-admin', 'is not a host with a port'],
-    ['TUNNEL_ORIGIN', 'nginx:8081', 'is not an origin'],
-    ['TUNNEL_ORIGIN', 'http://nginx:8081/monitoring', 'is not an origin'],
-    ['SENTRY_ENVIRONMENT', 'None', 'is not an environment'],
-    ['SENTRY_ENVIRONMENT', 'my shop', 'is not an environment'],
-    ['SENTRY_ENVIRONMENT', 'e'.repeat(65), 'is not an environment'],
-    ['SENTRY_RELEASE', 'feature/one', 'is not a release'],
-    ['SENTRY_RELEASE', '..', 'is not a release'],
-    ['SENTRY_RELEASE', 'r'.repeat(201), 'is not a release'],
-    ['PORT', '-1', 'is not a port'],
-    ['PORT', 'http', 'is not a port'],
-    ['PORT', '65536', 'is not a port'],
+    ...['nginx:8081', 'http://nginx:8081/monitoring'].map((url) => [
+      'TUNNEL_ORIGIN',
+      url,
+      'is not an origin',
+    ]),
+    ...['None', 'my shop', 'e'.repeat(65)].map((name) => [
+      'SENTRY_ENVIRONMENT',
+      name,
+      'is not an environment',
+    ]),
+    ...['feature/one', '..', 'r'.repeat(201)].map((name) => ['SENTRY_RELEASE', name, 'is not a release']),
+    ...['-1', 'http', '65536'].map((port) => ['PORT', port, 'is not a port']),
     ['TUNNEL_PATHS', '/lab/reports', 'is served by the web app'],
     ['SENTRY_DSN', 'https://abc@sentry.example', 'is not a DSN'],
-  ])('reject %s=%s', (name, value, why) => {
+  ])('reject %s=%s', (name = '', value = '', why = '') => {
     expect(read({ [name]: value }).problems).toEqual([expect.stringContaining(`${name}: "${value}" ${why}`)])
   })
 })

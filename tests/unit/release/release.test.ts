@@ -1,7 +1,11 @@
-/** Notes of a release: the section of the changelog, and equal versions in all files. */
+/** Parts of a release: the section of the changelog, equal versions in all files, platforms and the name of the images. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readVersions, takeSection, versionOf } from '../../../scripts/release/notes.ts'
+import { platformsOf, setPrefix } from '../../../scripts/release.ts'
+import { ROOT } from '../../support/node.ts'
 
 const CHANGELOG = `# Changelog
 
@@ -62,4 +66,22 @@ describe('The files of the repository', () => {
     expect(new Set(Object.values(versions)).size).toBe(1)
     expect(versionOf(`v${versions['package.json']}`, versions)).toMatch(/^\d/)
   })
+})
+
+it('reads the platforms of all nodes of a builder', () => {
+  const inspected = `Name: default
+Nodes:
+Name:             one
+Platforms:        linux/amd64*, linux/386
+Name:             two
+Platforms:        linux/arm64
+`
+  expect([...platformsOf(inspected)]).toEqual(['linux/amd64', 'linux/386', 'linux/arm64'])
+  expect([...platformsOf('ERROR: no builder')]).toEqual([])
+})
+
+it('sets the name of the images in the values of the chart', () => {
+  const values = readFileSync(join(ROOT, 'deploy/helm/culvert/values.yaml'), 'utf8')
+  expect(setPrefix(values, 'ghcr.io/own/shop')).toContain('\n  prefix: ghcr.io/own/shop\n')
+  expect(() => setPrefix('image: {}', 'ghcr.io/own/shop')).toThrow('prefix')
 })
