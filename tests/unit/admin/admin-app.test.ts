@@ -119,13 +119,4 @@ describe('The admin port', () => {
       expect((await tunnel.admin(`/inbox/${entries[1].id}?first=${wrong}`)).status).toBe(400)
     expect((await tunnel.admin('/inbox/none')).status).toBe(404)
   })
-
-  it('counts outcomes for Prometheus without any text that a sender wrote', async () => {
-    await post(tunnel.url, { body: `{"dsn":"${INBOX_DSN}"}\n{"type":"invented"}\nx` })
-    await post(tunnel.url, { body: 'hello' })
-    const metrics = await (await fetch(`${tunnel.adminUrl}/metrics`)).text()
-    expect(metrics).toMatch(/^culvert_envelopes_total\{.*outcome="rejected",reason="not-an-envelope".*\} 1$/m)
-    expect(metrics).toMatch(/^culvert_items_total\{type="other".*\} 1$/m)
-    expect(metrics).not.toContain('invented')
-  })
 })

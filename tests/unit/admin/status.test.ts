@@ -72,13 +72,6 @@ describe('The status', () => {
     expect(JSON.stringify(tunnel.logs)).not.toContain('hush')
   })
 
-  it('warns of a proxy that passes cookies on', async () => {
-    await post(tunnel.url, { path: '/t', headers: { cookie: 'session=1' }, body: '{}' })
-    expect((await status()).warnings).toContainEqual(
-      expect.stringMatching(/passes the header Cookie of visitors on/),
-    )
-  })
-
   it('returns the last 50 changes by operators, newest first', async () => {
     const headers = { authorization: `Bearer ${tunnel.token}`, 'x-operator-address': '192.0.2.7' }
     const act = async (path: string) =>

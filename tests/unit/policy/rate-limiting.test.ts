@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { EVENT_ID, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
-import { hasItem } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { it } from '../../support/tunnel/fixtures.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
@@ -138,31 +137,6 @@ describe('A rate limit of Sentry', () => {
     expect(limits).toContainEqual({ project: name, category: 'error', until: expect.any(Number) })
     const metrics = await (await tunnel.admin('/metrics')).text()
     expect(metrics).toContain(`culvert_upstream_rate_limits{project="${name}",category="error"} 1`)
-  })
-
-  it('is counted in a client report for the items that the tunnel removed', async () => {
-    await using own = await openTunnel({ env: { SENTRY_DSN: sentry.dsn('20') } })
-    const deliver = (...parts: Part[]) =>
-      post(own.url, { body: envelopeOf({ event_id: EVENT_ID, dsn: sentry.dsn('20') }, parts) })
-    sentry.once({ status: 429, headers: { 'x-sentry-rate-limits': '60:error:key' } })
-    await deliver(part('event'))
-    for (let i = 0; i < 3; i++) expect((await deliver(part('event'))).status).toBe(429)
-    await deliver(part('event'), part('session'))
-    await deliver(part('transaction', { transaction: '/404' }))
-    await own.stop()
-
-    const reports = sentry.requests
-      .filter(hasItem('client_report'))
-      .filter(({ path }) => path === '/api/20/envelope/')
-    expect(reports).toHaveLength(1)
-    expect(JSON.parse(String(reports[0]?.items[0]?.payload))).toEqual({
-      timestamp: expect.any(Number),
-      rate_limited_events: [{ reason: 'limited', category: 'error', quantity: 4 }],
-      filtered_events: [
-        { reason: 'next-noise', category: 'transaction', quantity: 1 },
-        { reason: 'next-noise', category: 'span', quantity: 1 },
-      ],
-    })
   })
 })
 

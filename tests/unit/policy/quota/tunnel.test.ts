@@ -8,7 +8,6 @@ import { post } from '../../../support/post.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
-import { until } from '../../../support/until.ts'
 
 const DAY = 24 * 60 * 60_000
 
@@ -83,17 +82,6 @@ describe('QUOTA', () => {
     const next = await open()
     await next.services.quotaSharing?.exchange() // its clock has just been set
     expect(await statuses(next, 1)).toEqual([429])
-  })
-
-  it('counts a spooled envelope once', async () => {
-    const tunnel = await open({ QUOTA: 'error=100/day' })
-    sentry.once({ status: 503 })
-    expect(await send(tunnel)).toMatchObject({ status: 200, outcome: 'spooled' })
-    await until(async () => {
-      await tunnel.retry() // the spool's file has the real time, not noon
-      return sentry.requests.length === 2
-    })
-    expect(await used(tunnel)).toBe(1)
   })
 
   it('counts on without a spool in inbox mode', async () => {
