@@ -114,11 +114,13 @@ describe('The quantity of an item', () => {
   })
 })
 
+type Row = [type: string, bytes: number, header: Record<string, unknown>]
+
 /** Returns a row of a table for each type. */
-const allOf = (limit: number, ...types: string[]) => types.map((type) => [type, limit, {}] as const)
+const allOf = (limit: number, ...types: string[]) => types.map((type): Row => [type, limit, {}])
 
 describe('The size limit of items', () => {
-  it.each([
+  it.each<Row>([
     ...allOf(MIB, 'event', 'transaction', 'feedback', 'replay_event', 'raw_security', 'form_data', 'statsd'),
     ...allOf(10 * MIB, 'replay_recording', 'replay_video', 'session', 'sessions', 'span'),
     ...allOf(100 * KIB, 'client_report', 'check_in'),
