@@ -7,91 +7,45 @@ import { NONE } from 'contract/settings-reader'
 
 type Reason = RejectionCode | FilteredReason | RateLimitedReason | FinalOutcome
 
-/** Reasons that no setting changes. */
-type WithoutSetting =
-  | 'empty-body'
-  | 'not-an-envelope'
-  | 'items-missing'
-  | 'header-invalid'
-  | 'item-header-invalid'
-  | 'item-malformed'
-  | 'item-internal'
-  | 'header-too-large'
-  | 'headers-too-large'
-  | 'header-too-complex'
-  | 'too-many-items'
-  | 'item-too-many'
-  | 'encoding-unknown'
-  | 'encoding-broken'
-  | 'body-timeout'
-  | 'dsn-missing'
-  | 'dsn-invalid'
-  | 'query-malformed'
-  | 'query-mismatch'
-  | 'report-content-type'
-  | 'report-malformed'
-  | 'report-too-large'
-  | 'reports-too-many'
-  | 'report-origin-missing'
-  | 'report-project-unknown'
-  | 'rate-limited'
-  | 'request-malformed'
-  | 'path-unknown'
-  | 'method-unknown'
-  | 'project-unknown'
-  | 'sdk-file-unknown'
-  | 'sdk-missing'
-  | 'sdk-store-away'
-  | 'tunnel-failed'
-  | 'tunnel-away'
-  | 'tunnel-slow'
-  | 'empty'
-  | 'duplicate'
-  | 'report-own-path'
-  | 'limited'
-  | 'delivered'
-  | 'declined'
-  | 'purged'
-
-/** Settings by reason. A new reason does not compile until it is here or in `WithoutSetting`. */
-const SETTINGS: Readonly<Record<Exclude<Reason, WithoutSetting>, readonly SettingName[]>> = {
-  'tunnel-busy': ['MEMORY_BYTES'],
-  'envelope-too-large': ['MAX_ENVELOPE_BYTES'],
-  'item-too-large': ['MAX_ENVELOPE_BYTES'],
-  'dsn-unknown': ['SENTRY_DSN'],
-  'host-unknown': ['ALLOWED_HOSTS'],
-  'origin-foreign': ['ALLOWED_ORIGINS'],
-  'report-foreign': ['ALLOWED_ORIGINS'],
-  'report-type': ['FILTERS'],
-  'spool-full': ['SPOOL_BYTES'],
-  'spool-share': ['SPOOL_BYTES'],
-  'spool-unwritable': ['SPOOL_URL'],
-  expired: ['SPOOL_HOURS'],
-  evicted: ['SPOOL_BYTES'],
-  throttled: ['ADDRESS_RATE'],
-  'next-noise': ['DROP_NEXT_NOISE'],
-  'browser-extensions': ['FILTERS'],
-  'web-crawlers': ['FILTERS'],
-  'legacy-browsers': ['FILTERS'],
-  'ip-address': ['FILTER_ADDRESSES'],
-  localhost: ['FILTERS'],
-  'filtered-transaction': ['FILTERS'],
-  'error-message': ['FILTER_ERROR_MESSAGES'],
-  'csp-extensions': ['FILTERS'],
-  'csp-about': ['FILTERS'],
-  'csp-blob': ['FILTERS'],
-  'csp-injected-scripts': ['FILTERS'],
-  'csp-localhost': ['FILTERS'],
-  'release-version': ['FILTER_RELEASES'],
-  storm: ['STORM_LIMIT'],
-  quota: ['QUOTA'],
-  'quota-address': ['QUOTA'],
-  unscrubbable: ['SCRUB'],
-  'attachments-dropped': ['SCRUB'],
+/** Settings by reason. No setting changes the others. */
+const SETTINGS: { readonly [reason in Reason]?: SettingName } = {
+  'tunnel-busy': 'MEMORY_BYTES',
+  'envelope-too-large': 'MAX_ENVELOPE_BYTES',
+  'item-too-large': 'MAX_ENVELOPE_BYTES',
+  'dsn-unknown': 'SENTRY_DSN',
+  'host-unknown': 'ALLOWED_HOSTS',
+  'origin-foreign': 'ALLOWED_ORIGINS',
+  'report-foreign': 'ALLOWED_ORIGINS',
+  'report-type': 'FILTERS',
+  'spool-full': 'SPOOL_BYTES',
+  'spool-share': 'SPOOL_BYTES',
+  'spool-unwritable': 'SPOOL_URL',
+  expired: 'SPOOL_HOURS',
+  evicted: 'SPOOL_BYTES',
+  throttled: 'ADDRESS_RATE',
+  'next-noise': 'DROP_NEXT_NOISE',
+  'browser-extensions': 'FILTERS',
+  'web-crawlers': 'FILTERS',
+  'legacy-browsers': 'FILTERS',
+  'ip-address': 'FILTER_ADDRESSES',
+  localhost: 'FILTERS',
+  'filtered-transaction': 'FILTERS',
+  'error-message': 'FILTER_ERROR_MESSAGES',
+  'csp-extensions': 'FILTERS',
+  'csp-about': 'FILTERS',
+  'csp-blob': 'FILTERS',
+  'csp-injected-scripts': 'FILTERS',
+  'csp-localhost': 'FILTERS',
+  'release-version': 'FILTER_RELEASES',
+  storm: 'STORM_LIMIT',
+  quota: 'QUOTA',
+  'quota-address': 'QUOTA',
+  unscrubbable: 'SCRUB',
+  'attachments-dropped': 'SCRUB',
 }
 
 /** Without a DSN, the share of a client address is smaller than the largest envelope. */
-const OF_INBOX: Partial<typeof SETTINGS> = { 'envelope-too-large': ['SPOOL_BYTES'] }
+const OF_INBOX: typeof SETTINGS = { 'envelope-too-large': 'SPOOL_BYTES' }
 
 type RemedyConfig = {
   shown: { [name in SettingName]?: string }
@@ -101,11 +55,9 @@ type RemedyConfig = {
 
 export function findRemedies(config: RemedyConfig): Record<string, SettingInForce[]> {
   const settings = config.forward ? SETTINGS : { ...SETTINGS, ...OF_INBOX }
-  const remedies = Object.entries(settings).map(([reason, names]) => [
-    reason,
-    names.map((name) => describeSetting(name, config)),
-  ])
-  return Object.fromEntries(remedies)
+  return Object.fromEntries(
+    Object.entries(settings).map(([reason, name]) => [reason, [describeSetting(name, config)]]),
+  )
 }
 
 function describeSetting(name: SettingName, { shown, fromFile }: RemedyConfig): SettingInForce {
