@@ -1,14 +1,11 @@
 /** Finds the admin ports of the tunnels that this machine runs: those of `npm start`, or of the Compose project. */
 
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-
-const ROOT = join(import.meta.dirname, '..')
-const DOCKER_TIMEOUT_MS = 10_000
+import { docker } from '../scripts/programs.ts'
 
 /** File with the admin ports of the processes of `npm start`, one URL a line. */
-const ADMIN_PORTS_FILE = join(ROOT, '.culvert/admin-ports')
+const ADMIN_PORTS_FILE = join(import.meta.dirname, '../.culvert/admin-ports')
 
 /** Returns URLs of admin ports; none when neither plain processes nor the Compose project run here. */
 export function findAdminPorts(): string[] {
@@ -29,18 +26,8 @@ const NETWORKS =
   '{{range $name, $network := .NetworkSettings.Networks}}{{$name}} {{$network.IPAddress}}\n{{end}}'
 
 function portsOfContainers(): string[] {
-  const containers = docker('compose', 'ps', '--quiet', 'tunnel').split('\n').filter(Boolean)
+  const containers = docker('compose', 'ps', '--quiet', 'tunnel')?.split('\n').filter(Boolean) ?? []
   if (containers.length === 0) return []
-  const networks = docker('inspect', '--format', NETWORKS, ...containers)
+  const networks = docker('inspect', '--format', NETWORKS, ...containers) ?? ''
   return [...networks.matchAll(/_admin (\S+)$/gm)].map(([, address]) => `http://${address}:9091`)
-}
-
-/** Returns what a command prints; nothing when it fails. */
-function docker(...args: string[]): string {
-  const { status, stdout } = spawnSync('docker', args, {
-    cwd: ROOT,
-    encoding: 'utf8',
-    timeout: DOCKER_TIMEOUT_MS,
-  })
-  return status === 0 ? stdout : ''
 }

@@ -132,20 +132,25 @@ async function readList(location: string): Promise<string> {
   return response.text()
 }
 
-function readAdmin(
-  values: { admin?: string[]; 'password-file'?: string; 'token-file'?: string },
-  env: Environment,
-): AdminAccess | undefined {
-  const { admin, 'password-file': passwordFile, 'token-file': tokenFile } = values
-  const secret = tokenFile ?? passwordFile
-  if (admin === undefined && secret === undefined) return undefined
+/** Flags that name admin ports, and a file with their secret. */
+type AccessFlags = { admin?: string[]; 'password-file'?: string; 'token-file'?: string }
+
+function readAdmin(flags: AccessFlags, env: Environment): AdminAccess | undefined {
+  const secret = flags['token-file'] ?? flags['password-file']
+  if (flags.admin === undefined && secret === undefined) return undefined
+  if (secret === undefined) throw new UsageError('--admin needs one of --password-file and --token-file.')
+  return readAccess(flags, env)
+}
+
+/** Finds the admin ports of this machine where none is named, and reads the secret from the settings where no file is. Throws a `UsageError`. */
+export function readAccess(flags: AccessFlags, env: Environment): AdminAccess {
+  const { admin, 'password-file': passwordFile, 'token-file': tokenFile } = flags
   const urls = admin ?? findAdminPorts()
   if (urls.length === 0)
     throw new UsageError(
-      '--password-file and --token-file need --admin, since neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel, like http://127.0.0.1:9091. docs/api.md says where it is.',
+      'neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel with --admin, like http://127.0.0.1:9091. docs/api.md says where it is.',
     )
-  if (secret === undefined || (tokenFile && passwordFile))
-    throw new UsageError('--admin needs one of --password-file and --token-file.')
+  if (tokenFile && passwordFile) throw new UsageError('write one of --password-file and --token-file.')
   const wrong = urls.find((url) => !/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
   if (wrong !== undefined)
     throw new UsageError(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
@@ -156,7 +161,7 @@ function readAdmin(
       : readAdminToken(new SettingsReader(env, []))
   if (token === undefined)
     throw new UsageError(
-      '--password-file: the settings have no OPERATOR_PASSWORD; name the file that holds the password of these tunnels.',
+      'the settings have no OPERATOR_PASSWORD; name the file that holds the password of these tunnels with --password-file, or --token-file.',
     )
   return { urls: urls.map((url) => new URL(url).origin), token }
 }

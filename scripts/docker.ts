@@ -8,6 +8,7 @@ import type { Environment } from 'contract/settings'
 import { type Config, UserError } from './environment.ts'
 import { waitUntilHealthy } from './healthcheck.ts'
 import type { Session, Stream } from './output.ts'
+import { docker } from './programs.ts'
 import { runStep, type StepFailed, showProgress } from './progress.mjs'
 import { checkHttpPort } from './start/ports.ts'
 import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
@@ -15,8 +16,6 @@ import { ProcessRun, parentDeathPrefix } from './supervisor.ts'
 /** Images that the compose file needs before it can build and start. */
 const BASE_IMAGES = ['node:24-slim', 'nginx:1.30']
 
-/** Time for a command that only reads. */
-export const ENGINE_TIMEOUT_MS = 20_000
 const PULL_TIMEOUT_MS = 10 * 60_000
 const START_TIMEOUT_MS = 20 * 60_000 // the first start builds the images
 const STOP_TIMEOUT_MS = 60_000 // Compose itself gives each container its `stop_grace_period`
@@ -27,16 +26,16 @@ const LAST_OUTPUT_MS = 500 // output of a container arrives after the message th
 
 /** Returns the reason why no engine can be used, as half a sentence; `undefined` when one can. */
 export function engineProblem(): string | undefined {
-  if (docker('info', '--format', '{{.ServerVersion}}') === undefined) return 'no Docker Engine answers'
+  if (!docker('info', '--format', '{{.ServerVersion}}')) return 'no Docker Engine answers'
   const compose = docker('compose', 'version', '--short')
-  if (compose === undefined) return 'Docker Compose v2 is not installed'
+  if (!compose) return 'Docker Compose v2 is not installed'
   if (Number.parseInt(compose.replace(/^v/, ''), 10) < 2) return `Docker Compose is ${compose}, v2 is needed`
   return undefined
 }
 
 /** Returns the base images that this engine does not have. */
 export function missingImages(): string[] {
-  return BASE_IMAGES.filter((image) => docker('image', 'inspect', '--format', '{{.Id}}', image) === undefined)
+  return BASE_IMAGES.filter((image) => !docker('image', 'inspect', '--format', '{{.Id}}', image))
 }
 
 /** Pulls the missing base images. Returns the reason when one cannot be pulled. */
@@ -170,14 +169,4 @@ function publishedAddress(config: Config): string {
 
 function composeOptions({ root, env }: Config) {
   return { cwd: root, env: { ...env, COMPOSE_ANSI: 'never', COMPOSE_MENU: 'false' } }
-}
-
-/** Returns the command's output, or `undefined` when it failed or wrote nothing. */
-function docker(...args: string[]): string | undefined {
-  const { status, stdout } = spawnSync('docker', args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: ENGINE_TIMEOUT_MS,
-  })
-  return status === 0 && stdout.trim() ? stdout.trim() : undefined
 }

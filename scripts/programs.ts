@@ -15,9 +15,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import type { Environment } from 'contract/settings'
 import { runStep, StepFailed } from './progress.mjs'
+
+const ROOT = resolve(import.meta.dirname, '..')
 
 /** Names of Chromium's program, Debian's first. */
 export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
@@ -82,8 +84,6 @@ function forbidServices(): () => void {
 
 const NATS_IMAGE = 'nats:2'
 
-const COPY_TIMEOUT_MS = 60_000
-
 /** Paths of the server in the official images and in Debian's package. */
 const NATS_PATHS = ['/nats-server', '/usr/local/bin/nats-server', '/usr/sbin/nats-server']
 
@@ -117,10 +117,13 @@ export function extractNatsServer(root: string, path: string): void {
   docker('rm', container)
 }
 
-/** Returns the command's output, or `undefined` when it failed. */
-function docker(...args: string[]): string | undefined {
-  const limits = { timeout: COPY_TIMEOUT_MS, killSignal: 'SIGKILL' } as const
-  const { status, stdout } = spawnSync('docker', args, { encoding: 'utf8', ...limits })
+/** Time for a command of Docker that only reads or copies. */
+export const ENGINE_TIMEOUT_MS = 20_000
+
+/** Returns what a command of Docker prints in the root of the work tree; `undefined` when it fails. */
+export function docker(...args: string[]): string | undefined {
+  const limits = { timeout: ENGINE_TIMEOUT_MS, killSignal: 'SIGKILL' } as const
+  const { status, stdout } = spawnSync('docker', args, { cwd: ROOT, encoding: 'utf8', ...limits })
   return status === 0 ? stdout.trim() : undefined
 }
 

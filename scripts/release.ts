@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { ENGINE_TIMEOUT_MS, engineProblem } from './docker.ts'
+import { engineProblem } from './docker.ts'
 import { ROOT, readEnvironment, runCommand, STATE_FOLDER, UserError } from './environment.ts'
-import { extractHelm, findHelm } from './programs.ts'
+import { docker, extractHelm, findHelm } from './programs.ts'
 import { runStep, StepFailed } from './progress.mjs'
 import { readVersions, takeSection, versionOf } from './release/notes.ts'
 
@@ -112,11 +112,7 @@ export function setPrefix(values: string, prefix: string): string {
 async function buildImages({ version, problems }: Release): Promise<void> {
   const problem = engineProblem()
   if (problem !== undefined) return void problems.push(`No image is built: ${problem}.`)
-  const { stdout } = spawnSync('docker', ['buildx', 'inspect'], {
-    encoding: 'utf8',
-    timeout: ENGINE_TIMEOUT_MS,
-  })
-  const platforms = platformsOf(stdout ?? '')
+  const platforms = platformsOf(docker('buildx', 'inspect') ?? '')
   const built: string[] = []
   for (const architecture of ARCHITECTURES) {
     if (!platforms.has(`linux/${architecture}`)) {

@@ -1,11 +1,8 @@
 /** Lists what the store holds, finds an event, and sends dead letters and kept envelopes again, through a tunnel's admin port. */
 
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
-import { deriveAdminToken, readAdminToken } from 'contract/admin-token'
 import { INBOX } from 'contract/dsn'
-import { SettingsReader } from 'contract/settings-reader'
 import {
   ENTRY_STATES,
   RESENDABLE_STATES,
@@ -17,7 +14,7 @@ import {
   type StoreEvent,
   type StorePage,
 } from 'contract/store'
-import { findAdminPorts } from '../doctor/local-admin-ports.ts'
+import { type AdminAccess, readAccess, UsageError } from '../doctor/options.ts'
 import { type HttpResponse, NoResponse, send } from '../doctor/request.ts'
 import { explain, readEnvironment, UserError, withKeptPassword } from './environment.ts'
 import { drain } from './store/drain.ts'
@@ -63,8 +60,8 @@ const ID = /^\d{1,15}-[0-9a-f]{32}$/
 
 type Flags = ReturnType<typeof parse>['values']
 
-/** Admin ports of the tunnels. Any of them answers for the store; receipts are those of one tunnel. */
-type Admin = { urls: readonly string[]; token: string }
+/** Any of the tunnels answers for the store; receipts are those of one tunnel. */
+type Admin = AdminAccess
 
 async function run(args: string[]): Promise<void> {
   const { values, positionals } = parse(args)
@@ -329,33 +326,7 @@ function detailOf({ text }: HttpResponse): string {
   }
 }
 
-function openAdmin({ admin, 'password-file': passwordFile, 'token-file': tokenFile }: Flags): Admin {
-  const urls = admin ?? findAdminPorts()
-  if (urls.length === 0)
-    throw new UserError(
-      'neither npm start nor Compose runs a tunnel here: name the admin port of each tunnel with --admin, like http://127.0.0.1:9091.',
-    )
-  const wrong = urls.find((url) => !/^https?:\/\/[^/]+\/?$/.test(url) || !URL.canParse(url))
-  if (wrong !== undefined)
-    throw new UserError(`--admin: "${wrong}" is not an admin port; write one like http://127.0.0.1:9091.`)
-  if (tokenFile && passwordFile) throw new UserError('write one of --password-file and --token-file.')
-  const token = tokenFile
-    ? readSecret('--token-file', tokenFile)
-    : passwordFile
-      ? deriveAdminToken(readSecret('--password-file', passwordFile))
-      : readAdminToken(new SettingsReader(withKeptPassword(readEnvironment()), []))
-  if (token === undefined)
-    throw new UserError('the settings have no OPERATOR_PASSWORD; write --password-file or --token-file.')
-  return { urls: urls.map((url) => new URL(url).origin), token }
-}
-
-function readSecret(flag: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch {
-    throw new UserError(`${flag}: "${file}" cannot be read.`)
-  }
-}
+const openAdmin = (flags: Flags): Admin => readAccess(flags, withKeptPassword(readEnvironment()))
 
 function parse(args: string[]) {
   try {
@@ -365,4 +336,6 @@ function parse(args: string[]) {
   }
 }
 
-await run(process.argv.slice(2)).catch(explain)
+await run(process.argv.slice(2)).catch((error) =>
+  explain(error instanceof UsageError ? new UserError(error.message) : error),
+)

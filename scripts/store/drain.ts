@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseNatsUrl } from 'contract/nats-url'
-import type { Environment } from 'contract/settings'
 import { ROOT, readEnvironment, UserError, withKeptPassword } from '../environment.ts'
+import { docker } from '../programs.ts'
 
 const PROGRAM = 'tunnel/src/commands/drain.ts'
 
@@ -20,21 +20,14 @@ export function drain(spoolUrl: string): void {
       `"${spoolUrl}" is not the address of a spool; write what SPOOL_URL was before. The default of Compose is file:///spool/spool.db.`,
     )
   const settings = withKeptPassword(readEnvironment())
-  const inUse = settings.SPOOL_URL || (runsInCompose(settings) ? SPOOL_OF_COMPOSE : undefined)
+  const runsInCompose = Boolean(docker('compose', 'ps', '--quiet', 'tunnel'))
+  const inUse = settings.SPOOL_URL || (runsInCompose ? SPOOL_OF_COMPOSE : undefined)
   if (inUse === spoolUrl)
     throw new UserError(
       `"${spoolUrl}" is the spool in use (SPOOL_URL): the tunnels deliver what is pending there.`,
     )
   const env = { ...settings, SPOOL_URL: spoolUrl, SPOOL_URL_FILE: '' }
-  const [program, args] = runsInCompose(env)
-    ? ['docker', ONE_MORE]
-    : [process.execPath, [join(ROOT, PROGRAM)]]
+  const [program, args] = runsInCompose ? ['docker', ONE_MORE] : [process.execPath, [join(ROOT, PROGRAM)]]
   const { status } = spawnSync(program, args, { cwd: ROOT, env, stdio: 'inherit' })
   if (status !== 0) throw new UserError('the spool was not drained; what is pending there is kept.')
-}
-
-function runsInCompose(env: Environment): boolean {
-  const options = { cwd: ROOT, env, encoding: 'utf8' } as const
-  const { status, stdout } = spawnSync('docker', ['compose', 'ps', '--quiet', 'tunnel'], options)
-  return status === 0 && stdout.trim() !== ''
 }

@@ -3,9 +3,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ENGINE_TIMEOUT_MS, engineProblem, missingImages } from '../../scripts/docker.ts'
+import { engineProblem, missingImages } from '../../scripts/docker.ts'
 import {
   CHROMIUM,
+  ENGINE_TIMEOUT_MS,
   FIREFOX,
   findHelm,
   findNatsServer,

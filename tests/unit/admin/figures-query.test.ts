@@ -41,10 +41,10 @@ describe('GET /figures', () => {
   })
 
   it.each([
-    ['without to', `from=1&step=${MINUTE}`, 'to is missing or no number'],
-    ['with a time that is no number', `from=NaN&to=2&step=${MINUTE}`, 'from is missing or no number'],
-    ['with a negative time', `from=-5&to=2&step=${MINUTE}`, 'from is missing or no number'],
-    ['with an endless time', `from=1&to=Infinity&step=${MINUTE}`, 'to is missing or no number'],
+    ['without to', `from=1&step=${MINUTE}`, 'to and step are required'],
+    ['with a time that is no number', `from=NaN&to=2&step=${MINUTE}`, 'from is a whole number'],
+    ['with a negative time', `from=-5&to=2&step=${MINUTE}`, 'from is a whole number'],
+    ['with an endless time', `from=1&to=Infinity&step=${MINUTE}`, 'to is a whole number'],
     ['with a parameter twice', `from=1&from=1&to=2&step=${MINUTE}`, 'from is given twice'],
   ])('rejects a query %s', async (_, query, detail) => {
     const response = await ask(query)

@@ -22,7 +22,7 @@ describe('readOptions', () => {
     [
       'a password without an admin port',
       ['https://site.example', '--password-file', 'x'],
-      /need --admin, since neither npm start nor Compose runs a tunnel here/,
+      /neither npm start nor Compose runs a tunnel here/,
     ],
   ])('rejects %s', async (_, args, words) => {
     const reading = readOptions(args, {})

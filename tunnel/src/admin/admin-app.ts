@@ -96,26 +96,9 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
   app.route('/sessions', sessionRoutes({ state: forwarding.spool.store.state, now: deps.now }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
-  app.route(
-    '/spool',
-    createSpoolAdmin({
-      ...{ spool: forwarding.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader },
-    }),
-  )
-  app.route(
-    '/store',
-    createStoreAdmin({
-      ...{
-        spool: forwarding.spool.store,
-        jobs,
-        projects,
-        receipts,
-        auditLog,
-        onFinalOutcome,
-        limits: deps.reader,
-      },
-    }),
-  )
+  const store = { spool: forwarding.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader }
+  app.route('/spool', createSpoolAdmin(store))
+  app.route('/store', createStoreAdmin({ ...store, jobs, receipts }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
 }

@@ -6,7 +6,7 @@ import { parseAddress } from 'contract/networks'
 import type { StoreErased } from 'contract/store'
 import type { Item } from '../envelope/items.ts'
 import { parsePayload } from '../envelope/payload.ts'
-import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
+import type { Envelope, ReaderLimits } from '../envelope/reader.ts'
 import type {
   EndedEntry,
   EndedPlace,
@@ -14,8 +14,8 @@ import type {
   OnFinalOutcome,
   Position,
   Spool,
-  StoredBody,
 } from '../pipeline/spool.ts'
+import { purgePending, readStored } from './spool-query.ts'
 
 export type ErasureDeps = {
   spool: Spool
@@ -33,6 +33,7 @@ const STEP = 100
 const SEARCHED_BYTES = 16 * 1024 * 1024
 /** Types that are recordings and files. What they contain is not searched. */
 const UNSEARCHED = ['attachment', 'replay_recording', 'replay_video', 'profile', 'profile_chunk']
+const SEARCHED = { keep: (type: string) => !UNSEARCHED.includes(type), keptBytes: SEARCHED_BYTES }
 
 /** Names of members that identify a user wherever they stand, in lower case. */
 const NAMES = new Set([
@@ -93,7 +94,7 @@ async function search(
   if (addressesOf(entry.headers).some((address) => normalized(address) === wanted)) return 'match'
   try {
     const stored = isEnded(entry) ? await spool.entries.read(entry) : await spool.read(entry)
-    return searchEnvelope(await readEnvelope(stored, limits), wanted)
+    return searchEnvelope(await readStored(stored, { ...limits, ...SEARCHED }), wanted)
   } catch {
     return (await isThere(spool, entry)) ? 'unread' : 'gone' // it was delivered, or removed by somebody else
   }
@@ -149,14 +150,6 @@ function addressesOf(headers: readonly string[]): string[] {
   return headers.filter((_, i) => i % 2 === 1 && ADDRESS_HEADER.test(headers[i - 1] ?? ''))
 }
 
-async function readEnvelope(stored: StoredBody, limits: ErasureDeps['limits']): Promise<Envelope> {
-  const keep = (type: string) => !UNSEARCHED.includes(type)
-  const reader = new EnvelopeReader({ ...limits, keep, keptBytes: SEARCHED_BYTES })
-  if (Buffer.isBuffer(stored)) reader.push(stored)
-  else for await (const chunk of stored.open()) reader.push(chunk)
-  return reader.end()
-}
-
 async function isThere(spool: Spool, entry: ListedEntry | EndedEntry): Promise<boolean> {
   const found = isEnded(entry)
     ? await spool.entries.list({ entry }, { limit: 1 })
@@ -164,14 +157,8 @@ async function isThere(spool: Spool, entry: ListedEntry | EndedEntry): Promise<b
   return found.length > 0
 }
 
-async function remove(
-  { spool, onFinalOutcome }: ErasureDeps,
-  entry: ListedEntry | EndedEntry,
-): Promise<number> {
-  if (isEnded(entry)) return spool.entries.purge({ entry })
-  const purged = await spool.purge({ entry })
-  for (const each of purged) onFinalOutcome(each, 'purged', undefined)
-  return purged.length
+function remove(deps: ErasureDeps, entry: ListedEntry | EndedEntry): Promise<number> {
+  return isEnded(entry) ? deps.spool.entries.purge({ entry }) : purgePending(deps, { entry })
 }
 
 function isEnded(entry: ListedEntry | EndedEntry): entry is EndedEntry {

@@ -4,7 +4,7 @@ import { MAX_POINTS, MAX_RANGE, MIN_STEP } from 'contract/figures'
 import type { Context } from 'hono'
 import type { History } from '../observe/history.ts'
 import { SNAPSHOT_STEPS } from '../pipeline/shared-state.ts'
-import { RequestError } from './responses.ts'
+import { RequestError, readWhole } from './responses.ts'
 
 type FiguresDeps = {
   history: History
@@ -16,7 +16,9 @@ const MINUTE_MS = 60_000
 const DAYS = MAX_RANGE / (24 * 60 * MINUTE_MS)
 
 export async function readFigures(c: Context, { history, now }: FiguresDeps): Promise<object> {
-  const [from, to, step] = [readTime(c, 'from'), readTime(c, 'to'), readTime(c, 'step')]
+  const [from, to, step] = ['from', 'to', 'step'].map((name) => readWhole(c.req.query(), name))
+  if (from === undefined || to === undefined || step === undefined)
+    throw new RequestError(400, 'from, to and step are required, in milliseconds.')
   if (step < MIN_STEP || step % MIN_STEP !== 0)
     throw new RequestError(400, 'step is at least a minute, and a multiple of one: 60000 or more.')
   const first = Math.floor(from / step) * step
@@ -26,13 +28,6 @@ export async function readFigures(c: Context, { history, now }: FiguresDeps): Pr
     const problem = error instanceof Error ? error.message : 'unknown error'
     return c.json({ detail: `The figures cannot be read now: ${problem}.` }, 503)
   })
-}
-
-function readTime(c: Context, name: string): number {
-  const text = c.req.query(name)
-  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
-  const unit = name === 'step' ? 'a number of milliseconds' : 'a time in milliseconds since 1970'
-  throw new RequestError(400, `${name} is missing or no number: write ${unit}.`)
 }
 
 function checkRange(first: number, from: number, to: number, step: number): void {

@@ -5,7 +5,7 @@ import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/inbox-upstr
 import type { EndedEntry, InboxPageQuery, Steps } from '../pipeline/spool.ts'
 import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
-import { addRoute, download, RequestError, readNumber } from './responses.ts'
+import { addRoute, download, RequestError, readNumber, readWhole } from './responses.ts'
 
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
@@ -61,7 +61,7 @@ export function createInboxAdmin(
   }
 
   async function beginOutage(c: Context): Promise<object> {
-    const seconds = readNumber(c, 'seconds', MAX_OUTAGE_SECONDS) ?? DEFAULT_OUTAGE_SECONDS
+    const seconds = readNumber(c.req.query(), 'seconds', MAX_OUTAGE_SECONDS) ?? DEFAULT_OUTAGE_SECONDS
     const status = await simulation().begin(seconds)
     if (!status)
       throw new RequestError(409, 'An outage has just ended. The next one can begin 3 minutes after its end.')
@@ -76,7 +76,7 @@ export function createInboxAdmin(
   }
 
   async function read(c: Context): Promise<Response> {
-    const first = readNumber(c, 'first', MAX_FIRST_BYTES, 'of bytes ')
+    const first = readNumber(c.req.query(), 'first', MAX_FIRST_BYTES, 'of bytes ')
     const entry = await find(c)
     const envelope = await inbox().read(entry, first)
     if (first !== undefined) c.header('x-envelope-bytes', String(entry.bytes))
@@ -115,14 +115,13 @@ function notFound(): RequestError {
 }
 
 function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
-  const limit = readNumber(c, 'limit', MAX_LISTED) ?? MAX_LISTED
-  const { after, type, hidden, ...given } = c.req.query()
-  if (after !== undefined && !/^\d{1,15}$/.test(after))
-    throw new RequestError(400, 'after is the "next" of the previous page.')
+  const limit = readNumber(c.req.query(), 'limit', MAX_LISTED) ?? MAX_LISTED
+  const { type, hidden, ...given } = c.req.query()
+  const after = readWhole(given, 'after')
   for (const [name, text] of Object.entries({ type, hidden }))
     if (text !== undefined && !/^[a-z_]{1,64}$/.test(text))
       throw new RequestError(400, `${name} is a type of item, like event or feedback.`)
-  const query: InboxPageQuery = { type, hidden, ...(after !== undefined && { after: Number(after) }) }
+  const query: InboxPageQuery = { type, hidden, after }
   for (const name of TEXTS) {
     query[name] = given[name]
     if ((given[name] ?? '').length > MAX_QUERY_LENGTH)
@@ -133,9 +132,10 @@ function readPageQuery(c: Context): [limit: number, query: InboxPageQuery] {
 
 /** Reads the spans of time that groups are counted by; `undefined` without any. */
 function readSteps(c: Context): Steps | undefined {
-  const from = readNumber(c, 'from', Number.MAX_SAFE_INTEGER, 'of milliseconds ')
-  const stepMs = readNumber(c, 'step', Number.MAX_SAFE_INTEGER, 'of milliseconds ')
-  const count = readNumber(c, 'steps', MAX_STEPS)
+  const query = c.req.query()
+  const from = readWhole(query, 'from')
+  const stepMs = readNumber(query, 'step', Number.MAX_SAFE_INTEGER, 'of milliseconds ')
+  const count = readNumber(query, 'steps', MAX_STEPS)
   if (from === undefined && stepMs === undefined && count === undefined) return undefined
   if (from === undefined || stepMs === undefined || count === undefined)
     throw new RequestError(400, 'from, step and steps belong together.')

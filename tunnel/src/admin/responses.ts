@@ -52,12 +52,22 @@ function checkParameters(c: Context, known: readonly string[]): void {
   }
 }
 
+/** Parameters of a query, or members of a body, as the operator wrote them. */
+export type Given = Readonly<Record<string, unknown>>
+
 /** Reads a whole number from 1 to `max`; `undefined` without the parameter. */
-export function readNumber(c: Context, name: string, max: number, unit = ''): number | undefined {
-  const text = c.req.query(name)
-  if (text === undefined) return undefined
-  if (/^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= max) return Number(text)
+export function readNumber(given: Given, name: string, max: number, unit = ''): number | undefined {
+  const value = readWhole(given, name)
+  if (value === undefined || (value >= 1 && value <= max)) return value
   throw new RequestError(400, `${name} is a number ${unit}from 1 to ${max}.`)
+}
+
+/** Reads a whole number of up to 15 digits; `undefined` without the parameter. */
+export function readWhole(given: Given, name: string): number | undefined {
+  const value = given[name]
+  if (value === undefined) return undefined
+  if (/^\d{1,15}$/.test(String(value))) return Number(value)
+  throw new RequestError(400, `${name} is a whole number; times are in milliseconds since 1970.`)
 }
 
 /** Sends an envelope, which is data of strangers, as a download that no browser runs. */

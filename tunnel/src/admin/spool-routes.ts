@@ -1,7 +1,6 @@
 /** Routes of the spool: list and inspect pending entries, retry, purge, pause and resume. */
 
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   SpoolEntryDetails,
   SpoolListEntry,
@@ -11,20 +10,19 @@ import type {
   SpoolRetried,
 } from 'contract/spool'
 import { type Context, Hono } from 'hono'
-import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
+import type { ReaderLimits } from '../envelope/reader.ts'
 import { showCategory, showPauses } from '../forward/spool-status.ts'
 import type { Projects } from '../pipeline/projects.ts'
-import type { OnFinalOutcome } from '../pipeline/spool.ts'
 import {
   type EntryFilter,
   type ListedEntry,
+  type OnFinalOutcome,
   pendingSince,
   type Spool,
-  type StoredBody,
 } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError } from './responses.ts'
-import { readRef, SELECTION, SpoolQueries } from './spool-query.ts'
+import { purgePending, readRef, readStored, SELECTION, SpoolQueries } from './spool-query.ts'
 
 export type SpoolAdminDeps = {
   spool: Spool
@@ -36,7 +34,6 @@ export type SpoolAdminDeps = {
 }
 
 const MAX_ITEMS_SHOWN = 200
-const PURGE_BATCH = 100 // final outcomes in one turn of the event loop, which live traffic shares
 
 export function createSpoolAdmin(deps: SpoolAdminDeps): Hono {
   const admin = new SpoolAdmin(deps)
@@ -86,7 +83,8 @@ class SpoolAdmin {
     const found = await this.#find(c)
     this.#auditLog.recordRead(c, 'spool-inspect', this.#subjectOf(found))
     try {
-      const { header, items } = await readHeaders(await this.#spool.read(found), this.#deps.limits)
+      const stored = await this.#spool.read(found)
+      const { header, items } = await readStored(stored, { ...this.#deps.limits, keep: () => false })
       const shown = items
         .slice(0, MAX_ITEMS_SHOWN)
         .map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
@@ -127,7 +125,7 @@ class SpoolAdmin {
 
   async purge(c: Context): Promise<SpoolPurged> {
     const found = await this.#find(c)
-    const purged = await this.#purge({ entry: found })
+    const purged = await purgePending(this.#deps, { entry: found })
     if (purged === 0) throw notPending()
     this.#auditLog.recordChange(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
     return { purged, left: 0 }
@@ -135,7 +133,7 @@ class SpoolAdmin {
 
   async purgeSelection(c: Context): Promise<SpoolPurged> {
     const { filter, named } = await this.#queries.readSelectionForChange(c)
-    const purged = await this.#purge(filter)
+    const purged = await purgePending(this.#deps, filter)
     this.#auditLog.recordChange(c, 'spool-purge', { ...named, envelopes: purged })
     return { purged, left: await this.#count(filter) }
   }
@@ -164,15 +162,6 @@ class SpoolAdmin {
     return found
   }
 
-  async #purge(filter: EntryFilter): Promise<number> {
-    const purged = await this.#spool.purge(filter)
-    for (const [i, entry] of purged.entries()) {
-      if (i % PURGE_BATCH === 0) await nextTurn()
-      this.#deps.onFinalOutcome(entry, 'purged', undefined)
-    }
-    return purged.length
-  }
-
   async #count({ projects, category }: EntryFilter): Promise<number> {
     const { partitions } = await this.#spool.totals()
     return partitions
@@ -198,12 +187,4 @@ class SpoolAdmin {
 
 function notPending(): RequestError {
   return new RequestError(404, 'The entry is no longer in the spool. GET /spool lists pending entries.')
-}
-
-/** Skips payloads. */
-async function readHeaders(stored: StoredBody, limits: SpoolAdminDeps['limits']): Promise<Envelope> {
-  const reader = new EnvelopeReader({ ...limits, keep: () => false })
-  if (Buffer.isBuffer(stored)) reader.push(stored)
-  else for await (const chunk of stored.open()) reader.push(chunk)
-  return reader.end()
 }

@@ -28,7 +28,7 @@ import {
 } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { type ErasureDeps, type ErasurePlace, eraseStep } from './erasure.ts'
-import { addRoute, RequestError, readNumber } from './responses.ts'
+import { addRoute, type Given, RequestError, readNumber, readWhole } from './responses.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, readRef, SpoolQueries } from './spool-query.ts'
 
 export type StoreAdminDeps = ErasureDeps & {
@@ -37,9 +37,6 @@ export type StoreAdminDeps = ErasureDeps & {
   receipts: Receipts
   auditLog: AuditLog
 }
-
-/** Parameters as the operator wrote them. */
-type Given = Readonly<Record<string, unknown>>
 
 const LISTED = ['state', 'project', 'event_id', 'from', 'to']
 const RESENT = ['id', 'state', 'project', 'event_id', 'from', 'to', 'limit', 'dry_run']
@@ -82,7 +79,7 @@ class StoreAdmin {
     const { spool, auditLog } = this.#deps
     const given = c.req.query()
     const filter = await this.#readFilter(given)
-    const limit = readNumber(c, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
+    const limit = readNumber(given, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
     const after = readCursor(given.after)
     const page = { limit, ...(after && { after }) }
     const found =
@@ -328,14 +325,6 @@ function readEventId(text: string): string {
   const eventId = text.replaceAll('-', '').toLowerCase()
   if (EVENT_ID.test(eventId)) return eventId
   throw new RequestError(400, 'An event ID has 32 hexadecimal digits.')
-}
-
-/** Reads a whole number, of up to 15 digits; `undefined` without the parameter. */
-function readWhole(given: Given, name: string): number | undefined {
-  const value = given[name]
-  if (value === undefined) return undefined
-  if (/^\d{1,15}$/.test(String(value))) return Number(value)
-  throw new RequestError(400, `${name} is a whole number; times are in milliseconds since 1970.`)
 }
 
 function namedOf(given: Given): Given {
