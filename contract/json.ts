@@ -6,6 +6,10 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
 export function object(value: unknown): Json {
   return isObject(value) ? value : {}
 }

@@ -2,6 +2,7 @@
 
 import type { MirrorResult, MirrorStatus, ReplicaStatus } from 'contract/admin-api'
 import { type Dsn, formatDsn } from 'contract/dsn'
+import type { PolicyStatus } from 'contract/policies'
 import type { SettingName } from 'contract/settings'
 import type { Situation } from 'contract/situation/situation'
 import type { SpoolStatus } from 'contract/spool'
@@ -17,12 +18,14 @@ import type { RuleHits } from '../observe/rule-hits.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
-import type { Storms } from '../policy/storms.ts'
+import type { ScrubSettings } from '../policy/scrub/scrub.ts'
+import type { StormSettings, Storms } from '../policy/storms.ts'
 import type { Throttle } from '../policy/throttle.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
-import { describePolicies, type PolicyStatusDeps } from './policies.ts'
 
-type StatusConfig = PolicyStatusDeps['config'] & {
+type StatusConfig = {
+  scrub: ScrubSettings | undefined
+  storm: StormSettings
   shown: { [name in SettingName]?: string }
   dsns: readonly Dsn[]
   forward: boolean
@@ -184,4 +187,26 @@ function listWarnings(throttle: Throttle): string[] {
   return [
     `All visitors have the private address ${address}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
   ]
+}
+
+/** Largest storms that are listed. */
+const MAX_STORMS = 20
+
+function describePolicies({
+  config: { scrub, storm },
+  projects,
+  storms,
+  quotas,
+  ruleHits,
+}: StatusDeps): PolicyStatus {
+  const names = projects.all.map(({ name }) => name)
+  return {
+    ...(scrub && { scrub: { level: scrub.level, mode: scrub.mode } }),
+    ...(storms &&
+      storm.limit > 0 && {
+        storm: { limit: storm.limit, mode: storm.mode, storms: storms.active().slice(0, MAX_STORMS) },
+      }),
+    ...(quotas && { quota: { mode: quotas.mode, quotas: quotas.describe(names) } }),
+    rules: ruleHits.all(),
+  }
 }

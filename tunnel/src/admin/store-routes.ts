@@ -230,15 +230,12 @@ class StoreAdmin {
     const states = RESENDABLE_STATES.filter((state) => state === given.state)
     if (states.length === 0)
       throw new RequestError(400, `state is one of ${RESENDABLE_STATES.join(', ')}, or id names one entry.`)
-    const { projects, eventId, from, to } = await this.#readFilter(given)
+    const { states: _, ...filter } = await this.#readFilter(given)
     const limit = readWhole(given, 'limit')
     if (limit === 0) throw new RequestError(400, 'limit is a whole number from 1.')
     return {
-      states,
-      ...(projects && { projects, projectName: this.#queries.showName(String(given.project)) }),
-      ...(eventId !== undefined && { eventId }),
-      ...(from !== undefined && { from }),
-      ...(to !== undefined && { to }),
+      ...{ ...filter, states },
+      ...(filter.projects && { projectName: this.#queries.showName(String(given.project)) }),
       ...(limit !== undefined && { limit }),
     }
   }

@@ -37,18 +37,9 @@ export type App = Hono<Env>
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono({ strict: true })
   const reach = new ReachReports(deps)
-  for (const path of servedPaths(deps)) {
-    app.post(path, async (c) => responseOf(await deps.ingest.handle(c.env.incoming)))
-    app.options(path, preflight)
-    app.on(OTHER_METHODS, path, (c) => reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }))
-  }
+  for (const path of servedPaths(deps)) acceptPosts(path, 'handle')
   for (const path of tunnelPathsOf(deps)) {
-    const reports = `${path}/reports`
-    app.post(reports, async (c) => responseOf(await deps.ingest.handleReports(c.env.incoming)))
-    app.options(reports, preflight)
-    app.on(OTHER_METHODS, reports, (c) =>
-      reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }),
-    )
+    acceptPosts(`${path}/reports`, 'handleReports')
     app.post(`${path}/reach`, (c) => respond(c, () => reach.respond(c.env.incoming)))
     app.get(`${path}/sdk/reach.js`, (c) => respond(c, () => respondWithReachTest(c.env.incoming, deps)))
     app.get(`${path}/sdk.js`, (c) => respond(c, () => respondWithLoader(c.env.incoming, deps)))
@@ -61,6 +52,12 @@ export function createApp(deps: AppDeps): App {
   }
   app.notFound((c) => reject(c, new Rejection('path-unknown'), {}))
   return app
+
+  function acceptPosts(path: string, handle: 'handle' | 'handleReports'): void {
+    app.post(path, async (c) => responseOf(await deps.ingest[handle](c.env.incoming)))
+    app.options(path, preflight)
+    app.on(OTHER_METHODS, path, (c) => reject(c, new Rejection('method-unknown'), { allow: 'POST, OPTIONS' }))
+  }
 
   function preflight(c: AppContext): Response {
     try {

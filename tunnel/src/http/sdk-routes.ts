@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { OriginSet } from 'contract/origins'
 import { Rejection } from 'contract/rejections'
 import type { Counters } from '../observe/counters.ts'
-import type { Project, Projects } from '../pipeline/projects.ts'
+import type { Projects } from '../pipeline/projects.ts'
 import { type Content, respondWith } from '../sdk/content.ts'
 import type { Sdk } from '../sdk/sdk.ts'
 import type { SharedBundles } from '../sdk/shared-bundles.ts'
@@ -25,24 +25,30 @@ const YEAR = 'public, max-age=31536000, immutable'
 const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
 
 /** Responds with the loader of the project that the query names, by default the first. Throws a `Rejection`. */
-export function respondWithLoader(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
-  if (!sdk) throw new Rejection('sdk-missing')
-  const content = sdk.loader(projectOf(incoming, deps))
+export function respondWithLoader(incoming: IncomingMessage, deps: SdkDeps): Response {
+  const response = respondWithScript(incoming, deps, 'loader')
   if (incoming.method === 'GET') deps.counters.countSdkLoad()
-  return withOriginHeaders(respondWith(content, incoming.headers, MINUTES), incoming, deps.allowedOrigins)
+  return response
 }
 
 /** Responds with the reach test alone, for pages with an SDK of their own. Throws a `Rejection`. */
-export function respondWithReachTest(incoming: IncomingMessage, { sdk, ...deps }: SdkDeps): Response {
-  if (!sdk) throw new Rejection('sdk-missing')
-  const content = sdk.reachTest(projectOf(incoming, deps))
-  return withOriginHeaders(respondWith(content, incoming.headers, MINUTES), incoming, deps.allowedOrigins)
+export function respondWithReachTest(incoming: IncomingMessage, deps: SdkDeps): Response {
+  return respondWithScript(incoming, deps, 'reachTest')
 }
 
-function projectOf(incoming: IncomingMessage, { projects }: Pick<SdkDeps, 'projects'>): Project {
+function respondWithScript(
+  incoming: IncomingMessage,
+  { sdk, projects, allowedOrigins }: SdkDeps,
+  script: 'loader' | 'reachTest',
+): Response {
+  if (!sdk) throw new Rejection('sdk-missing')
   const project = findProject(incoming.url ?? '', projects)
   if (!project) throw new Rejection('project-unknown')
-  return project
+  return withOriginHeaders(
+    respondWith(sdk[script](project), incoming.headers, MINUTES),
+    incoming,
+    allowedOrigins,
+  )
 }
 
 /** Responds with a bundle of this release, or of another one. Throws a `Rejection`. */

@@ -1,6 +1,6 @@
 /** Sums of the history: figures of a range, from the rows of all replicas. */
 
-import { addCounts, type FigureCounts, type Figures, type FiguresPoint, noCounts } from 'contract/figures'
+import { type FigureCounts, type Figures, type FiguresPoint, sumFigures } from 'contract/figures'
 
 /** Counts of a replica in one step. */
 export type SnapshotContent = FigureCounts & {
@@ -115,7 +115,7 @@ function growthOf({ outcomes, resent, final_outcomes, vanished }: FigureCounts):
 function createPoint(time: number, slots: readonly Slot[]): FiguresPoint {
   return {
     time,
-    ...slots.reduce((sum, { counts }) => addCounts(sum, counts), noCounts()),
+    ...sumFigures(slots.map(({ counts }) => counts)),
     replicas: new Set(slots.flatMap(({ replicas }) => [...replicas])).size,
     pending: slots.at(-1)?.pending ?? 0,
     unknown: slots.reduce((sum, { unknown }) => sum + unknown, 0),
@@ -132,7 +132,7 @@ function listReplicas(snapshots: readonly Snapshot[]): Figures['replicas'] {
 
 /** `received` follows from the outcomes: rows of the release before also count envelopes without one. */
 function sumCounts(all: readonly FigureCounts[]): FigureCounts {
-  const sum = all.reduce((before, each) => addCounts(before, each), noCounts())
+  const sum = sumFigures(all)
   return { ...sum, received: sumOf(sum.outcomes) }
 }
 

@@ -5,6 +5,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } 
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { brotliDecompressSync } from 'node:zlib'
+import { BoundedMap } from '../pipeline/bounded-map.ts'
 import { BUNDLES_KEPT_MS, type BundleStore } from '../pipeline/shared-state.ts'
 import { type Content, createContent } from './content.ts'
 
@@ -36,11 +37,11 @@ export type SharedBundlesDeps = {
 export class SharedBundles {
   readonly #deps: SharedBundlesDeps
   /** Bundles of other releases that were read in the last hour. */
-  readonly #contents = new Map<string, Content>()
+  readonly #contents = new BoundedMap<string, Content>(MAX_CONTENTS)
   /** Reads in progress. */
   readonly #reads = new Map<string, Promise<Content | undefined>>()
   /** Times until which a file is known to be missing. */
-  readonly #misses = new Map<string, number>()
+  readonly #misses = new BoundedMap<string, number>(MAX_MISSES)
   readonly #failing = new Set<Operation>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
@@ -72,8 +73,8 @@ export class SharedBundles {
     this.#reads.set(file, reading)
     try {
       const content = await reading
-      if (content) setWithin(this.#contents, file, content, MAX_CONTENTS)
-      else setWithin(this.#misses, file, this.#deps.now() + MISS_MS, MAX_MISSES)
+      if (content) this.#contents.set(file, content)
+      else this.#misses.set(file, this.#deps.now() + MISS_MS)
       return content
     } finally {
       this.#reads.delete(file)
@@ -123,14 +124,6 @@ function unpack(br: Uint8Array<ArrayBuffer>, hash: string): Content | undefined 
   } catch {
     return undefined
   }
-}
-
-/** Adds an entry to a map, and removes the oldest one of too many. */
-function setWithin<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  map.delete(key)
-  map.set(key, value)
-  const [oldest] = map.keys()
-  if (oldest !== undefined && map.size > max) map.delete(oldest)
 }
 
 /** Stores bundles in a folder, for replicas of one machine. The time of a file is when a replica last had it. */

@@ -1,6 +1,6 @@
 /** Record of the alerts of all replicas of a spool: what the recipients know, what they still have to get, and which replica sends it. */
 
-import { isObject } from 'contract/json'
+import { isNumber, isObject } from 'contract/json'
 import type { Problem } from 'contract/situation/problems'
 import { isNote, SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
 import { parseShared } from '../../pipeline/shared-state.ts'
@@ -179,8 +179,4 @@ function isMessage(value: unknown): boolean {
     isObject(pending) &&
     Object.values(pending).every((each) => isObject(each) && isNumber(each.attempts) && isNumber(each.due))
   )
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number'
 }

@@ -1,6 +1,6 @@
 /** Record of the state and the incidents, which all replicas of a spool write together. */
 
-import { isObject } from 'contract/json'
+import { isNumber, isObject } from 'contract/json'
 import { isIncident } from 'contract/situation/incidents'
 import type { Problem } from 'contract/situation/problems'
 import { type Incident, SITUATION_STATES, type SituationState, stateOf } from 'contract/situation/situation'
@@ -219,10 +219,6 @@ function isRecorded(value: unknown): value is RecordedIncident {
     [detail ?? '', ...kinds].every((text) => typeof text === 'string') &&
     typeof is_counting === 'boolean'
   )
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number'
 }
 
 function isState(value: unknown): value is SituationState {

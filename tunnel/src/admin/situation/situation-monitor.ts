@@ -141,7 +141,7 @@ export class SituationMonitor {
     const reports = new Map([...respondingOf(entries, now()), [replica, report]])
     const replicas = Array.from(reports, ([name, status]) => ({ name, status }))
     const mirroring = replicas.map(({ name, status }) => ({ name, status: { upstreams: status.mirrors } }))
-    const figures = await this.#readRecent()
+    const figures = await this.#read(RECENT_MS)
     const spool = withHealth(own.spool, [...reports.values()])
     const problems = findProblems({
       absent: this.#mayMiss() ? absentOf(entries, now()) : [],
@@ -218,10 +218,6 @@ export class SituationMonitor {
     const gap = this.#recorded?.incidents.find(({ kinds }) => kinds.includes('gap'))
     if (gap?.until === undefined || this.#deps.now() - gap.until > GAP_SHOWN_MS) return []
     return [{ kind: 'gap', since: gap.since, until: gap.until }]
-  }
-
-  #readRecent(): Promise<FiguresReading> {
-    return this.#read(RECENT_MS)
   }
 
   /** Returns the silence, some seconds old at most; `undefined` while the figures cannot be read. */
