@@ -55,6 +55,7 @@ async function exposeAll(): Promise<string> {
   const receipt: Receipt = {
     ...{ id: 'r-1', time: 0, project, items: [{ type: 'event', bytes: 1 }], bytes: 1, outcome: 'delivered' },
     ...{ status: 200, upstream_status: 200, duration_ms: 1, upstream_duration_ms: 1, replica: 'r' },
+    origin: 'https://shop.example',
   }
   counters.count(receipt)
   counters.countPolicyItems('quota', 'enforce', project, 1)
