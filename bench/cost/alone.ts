@@ -2,10 +2,9 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../scripts/start/free-port.ts'
-import { NODE, ROOT } from '../../tests/support/node.ts'
+import { NODE } from '../../tests/support/node.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { type Cores, takeOther } from '../load/cores.ts'
 import { postSteadily } from '../load/load.ts'
@@ -14,7 +13,7 @@ import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
 import { spreadOf } from '../report/statistics.ts'
-import { startReplicas, TUNNEL } from './culvert.ts'
+import { COMPILED, startReplicas, TUNNEL } from './culvert.ts'
 import { CONNECTIONS, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { type Round, warmUp } from './rounds.ts'
@@ -141,9 +140,6 @@ async function start(subject: SteadySubject, cores: Cores, sink: Sink) {
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
-
-/** Folder of Node's compile cache, which the image keeps between starts. */
-const COMPILED = join(ROOT, 'tunnel/.compiled')
 
 async function timeStart(cores: Cores, sink: Sink): Promise<number> {
   await using folder = await makeFolder()

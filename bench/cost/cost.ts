@@ -1,6 +1,6 @@
 /**
  * Measures the cost of an envelope: Culvert as shipped, its alternatives, and the lower bounds:
- * `npm run bench -- [--out FOLDER] [--quick | --long] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
+ * `npm run bench -- [--out FOLDER] [--quick] [--publish]`. Writes `cost.md`, `cost.json` and `cost.svg` into the folder, and
  * its tables into `docs/benchmarks.md` with --publish, unless the machine was too busy. --quick prints the ratios of an error to the lower
  * bounds after a minute, to check a change.
  */

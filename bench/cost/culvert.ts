@@ -1,6 +1,7 @@
 /** Starts Culvert as shipped: with defaults, an empty folder and its log in a pipe; alone, or as replicas behind nginx. */
 
 import { join } from 'node:path'
+import { TUNNEL_HEAP, TUNNEL_MALLOC } from '../../scripts/processes.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { startNginx } from '../../tests/support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../tests/support/node.ts'
@@ -11,6 +12,8 @@ import { type Server, type ServerStart, startProcess } from '../load/server.ts'
 import { readDelivered, readReceipts } from './tunnel-counts.ts'
 
 export const TUNNEL = join(ROOT, 'tunnel/src/main.ts')
+/** Folder of Node's compile cache, as in `npm start`. */
+export const COMPILED = join(ROOT, 'tunnel/.compiled')
 export const TOKEN = 'token-of-the-benchmark'
 
 export type Culvert = Server & { adminUrl: string }
@@ -67,9 +70,11 @@ export function withWorkers(master = 0): number[] {
 async function startTunnel(cores: Cores, dsns: readonly string[], cwd: string): Promise<Culvert> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const process = await startProcess(cores, {
-    command: [NODE, TUNNEL],
+    command: [NODE, ...TUNNEL_HEAP, TUNNEL],
     cwd,
     env: {
+      ...TUNNEL_MALLOC,
+      NODE_COMPILE_CACHE: COMPILED,
       SENTRY_DSN: dsns.join(' '),
       PORT: String(port),
       ADMIN_PORT: String(adminPort),

@@ -62,20 +62,17 @@ export type Arguments = {
 /** Default folder of the results, and of those of a busy machine. */
 export const FOLDER = '.culvert/bench'
 
-/** Reads `--quick`, `--long`, `--out FOLDER` and `--publish`. Throws on other arguments. */
+/** Reads `--quick`, `--out FOLDER` and `--publish`. Throws on other arguments. */
 export function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
     options: {
       quick: { type: 'boolean', default: false },
-      long: { type: 'boolean' },
       out: { type: 'string' },
       publish: { type: 'boolean', default: false },
     },
   })
-  const { quick, long, publish, out = publish ? PUBLISHED : FOLDER } = values
+  const { quick, publish, out = publish ? PUBLISHED : FOLDER } = values
   if (quick && publish) throw new Error('--quick measures one kind of body, so it is not published')
-  const plan = quick ? QUICK : DEFAULT
-  const growth = long ? { ...plan.growth, to: 1_000_000 } : plan.growth
-  return { plan: { ...plan, growth }, isQuick: quick, folder: out, publish }
+  return { plan: quick ? QUICK : DEFAULT, isQuick: quick, folder: out, publish }
 }
