@@ -1,7 +1,7 @@
 /** Settings in each document: one build serves every environment. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startChromium } from '../support/browser/chromium.ts'
+import { shareChromium } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
 
@@ -81,7 +81,7 @@ describe('An error thrown in the browser is reported to the tunnel path', requir
     ['of the error page that Next.js renders', '/?break', 500],
     ['of the fallback error page of Next.js', '/?break=next', 500],
   ])('by the document %s', async (_, path, status) => {
-    await using chromium = await startChromium()
+    const chromium = await shareChromium()
     await using visitor = await chromium.visitor()
     const { page } = visitor
     if (status !== 200) visitor.expectTrouble(new RegExp(`status of ${status}`))

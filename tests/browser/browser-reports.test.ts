@@ -1,7 +1,7 @@
 /** Reports that Chromium sends without an SDK: through nginx and a tunnel to Sentry, and from the error lab to the inbox. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium } from '../support/browser/chromium.ts'
+import { type Chromium, SITE_HOST, shareChromium, startChromium } from '../support/browser/chromium.ts'
 import { untilListed } from '../support/browser/console.ts'
 import { type ReportingSite, startReportingSite } from '../support/browser/reporting-site.ts'
 import { requires } from '../support/requirements.ts'
@@ -115,7 +115,7 @@ describe('Chromium', requires('chromium', 'nginx'), () => {
 describe('The error lab', requires('chromium', 'nginx'), () => {
   it('shows a violation of the content security policy in the inbox', async () => {
     await using site = await startSite({ env: { OPERATOR_PASSWORD: PASSWORD } })
-    await using chromium = await startChromium()
+    const chromium = await shareChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/console: .*inline event handler.* violates .* Content Security Policy/)
     visitor.allowTrouble(/ERR_ABORTED/)

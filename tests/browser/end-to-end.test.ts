@@ -1,7 +1,7 @@
 /** Errors of a real browser, delivered unmodified through the whole site. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, SITE_HOST, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { type Chromium, SITE_HOST, shareChromium, type Visitor } from '../support/browser/chromium.ts'
 import { requires } from '../support/requirements.ts'
 import { hasItem, parseEnvelope } from '../support/sentry/received-request.ts'
 import { readCertificate, type Sentry, startSentry } from '../support/sentry/sentry.ts'
@@ -36,7 +36,7 @@ describe('A site with a Sentry', requires('chromium', 'nginx'), () => {
     const site = started.use(await startSite({ ...cloud(sentry), replicas: 2 }))
     const proxy = started.use(await openProxy(site.port))
     url = `http://${SITE_HOST}:${proxy.port}`
-    chromium = started.use(await startChromium())
+    chromium = await shareChromium()
   })
 
   afterAll(() => started.disposeAsync())
@@ -81,7 +81,7 @@ describe('A site without a Sentry', requires('chromium', 'nginx'), () => {
   beforeAll(async () => {
     site = started.use(await startSite())
     url = `http://127.0.0.1:${site.port}` // a secure context to Chromium, which sends Sec-Fetch-Site there as over https
-    chromium = started.use(await startChromium())
+    chromium = await shareChromium()
   })
 
   afterAll(() => started.disposeAsync())

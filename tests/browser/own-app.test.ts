@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { describe, expect, it } from 'vitest'
 import { parseDsn, tunnelUrl } from '../../contract/dsn.ts'
-import { startChromium } from '../support/browser/chromium.ts'
+import { shareChromium } from '../support/browser/chromium.ts'
 import { startNginx } from '../support/nginx/nginx.ts'
 import { ROOT } from '../support/node.ts'
 import { startUpstream } from '../support/recording-server.ts'
@@ -53,7 +53,7 @@ describe('An app with the script of README', requires('chromium', 'nginx'), () =
       web: '127.0.0.1:1',
       env: { APP_URL: `http://${app.address}` },
     })
-    await using chromium = await startChromium()
+    const chromium = await shareChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/uncaught Error: The basket is empty/)
 

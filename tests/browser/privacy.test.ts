@@ -1,8 +1,8 @@
 /** Reports of visitors whose browser sends `Sec-GPC`, for each value of `PRIVACY_SIGNAL`. */
 
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium } from '../support/browser/chromium.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Chromium, shareChromium } from '../support/browser/chromium.ts'
 import { flushSdk, isRecorded } from '../support/browser/web-sdk.ts'
 import { startUpstream } from '../support/recording-server.ts'
 import { requires } from '../support/requirements.ts'
@@ -28,9 +28,8 @@ function kindsIn(bodies: (Buffer | null)[]): string[] {
 describe('For a visitor with Sec-GPC', requires('chromium'), () => {
   let chromium: Chromium
   beforeAll(async () => {
-    chromium = await startChromium()
+    chromium = await shareChromium()
   })
-  afterAll(() => chromium?.close())
 
   it.each([
     ['off', [], 'Nothing is reported about you'],

@@ -1,7 +1,7 @@
 /** Storage of sdk.js in Chromium: envelopes that the tunnel answers with 503, and storage that is full. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { type Chromium, shareChromium, type Visitor } from '../support/browser/chromium.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import { requires } from '../support/requirements.ts'
 
@@ -18,7 +18,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
 
   beforeAll(async () => {
     site = started.use(await startSdkSite({ SPOOL_BYTES: String(MIB) }))
-    chromium = started.use(await startChromium())
+    chromium = await shareChromium()
   })
   afterAll(() => started.disposeAsync())
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findingsOn } from '../support/browser/axe.ts'
-import { type Chromium, startChromium, type Visitor } from '../support/browser/chromium.ts'
+import { type Chromium, shareChromium, type Visitor } from '../support/browser/chromium.ts'
 import { type SdkSite, startSdkSite } from '../support/browser/sdk-site.ts'
 import { ROOT } from '../support/node.ts'
 import { requires } from '../support/requirements.ts'
@@ -30,7 +30,7 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
 
   beforeAll(async () => {
     site = started.use(await startSdkSite({ SENTRY_RELEASE: 'shop@1', SENTRY_ENVIRONMENT: 'test' }))
-    chromium = started.use(await startChromium())
+    chromium = await shareChromium()
   })
   afterAll(() => started.disposeAsync())
 

@@ -1,7 +1,7 @@
 /** Security headers of every document, checked in Chromium. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startChromium } from '../support/browser/chromium.ts'
+import { shareChromium } from '../support/browser/chromium.ts'
 import { type Nginx, startNginx } from '../support/nginx/nginx.ts'
 import { requires } from '../support/requirements.ts'
 import { BREAKABLE, startWeb, type Web } from '../support/web/web.ts'
@@ -83,7 +83,7 @@ it('the connection check may connect to the origin of Sentry, and no other page 
 
 describe('A script in Chromium', requires('chromium'), () => {
   it('does not run when it was injected into a page', async () => {
-    await using chromium = await startChromium()
+    const chromium = await shareChromium()
     await using visitor = await chromium.visitor()
     visitor.expectTrouble(/inline script.*Content Security Policy/)
     visitor.expectTrouble(/status of 404.*\/monitoring\/reports/) // the report: no tunnel runs here

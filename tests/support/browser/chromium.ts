@@ -67,7 +67,19 @@ export type Visitor = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export type Chromium = Awaited<ReturnType<typeof startChromium>>
+/** Browser that a test does not end. */
+export type Chromium = Pick<RunningChromium, 'visitor'>
+type RunningChromium = Awaited<ReturnType<typeof startChromium>>
+
+let shared: Promise<RunningChromium> | undefined
+
+/** Returns the Chromium that all files of this worker share, unless they need options of their own. It ends with the worker. */
+export async function shareChromium(): Promise<Chromium> {
+  const running = await shared?.catch(() => undefined)
+  if (running?.isRunning()) return running
+  shared = startChromium()
+  return shared
+}
 
 /** Starts Chromium; each visitor has cookies, cache and storage of their own. `await using` stops it. */
 export async function startChromium({ leads = {}, trusted, screenshots }: ChromiumOptions = {}) {
@@ -85,6 +97,7 @@ export async function startChromium({ leads = {}, trusted, screenshots }: Chromi
   return {
     /** Creates a visitor with an empty page. */
     visitor: (options: BrowserContextOptions = {}) => enter(browser, options),
+    isRunning: () => browser.isConnected(),
     close: () => browser.close(),
     [Symbol.asyncDispose]: () => browser.close(),
   }

@@ -1,7 +1,7 @@
 /** Browsers by the name of their engine. */
 
 import { requires } from '../requirements.ts'
-import { startChromium } from './chromium.ts'
+import { shareChromium } from './chromium.ts'
 import { startFirefox } from './firefox.ts'
 import { type Engine, waitFor } from './tab.ts'
 import { startWebKit } from './webkit.ts'
@@ -26,7 +26,7 @@ export function requiresEngine(name: EngineName) {
 }
 
 async function startChromiumEngine(): Promise<Engine> {
-  const chromium = await startChromium()
+  const chromium = await shareChromium()
   return {
     visitor: async () => {
       const visitor = await chromium.visitor()
@@ -50,6 +50,6 @@ async function startChromiumEngine(): Promise<Engine> {
         [Symbol.asyncDispose]: () => visitor[Symbol.asyncDispose](),
       }
     },
-    [Symbol.asyncDispose]: chromium.close,
+    [Symbol.asyncDispose]: async () => {},
   }
 }

@@ -4,7 +4,7 @@ import { it as base } from '../fixtures.ts'
 import { endWith, perFile } from '../lifetime.ts'
 import { readCertificate, type SentryOptions } from '../sentry/sentry.ts'
 import { startWeb } from '../web/web.ts'
-import { type ChromiumOptions, startChromium } from './chromium.ts'
+import { type ChromiumOptions, shareChromium, startChromium } from './chromium.ts'
 import { startConsole } from './console.ts'
 
 /** The tests of a file share them, except for the visitor: every test has its own. A file changes the options by `it.extend`. */
@@ -15,7 +15,9 @@ export const it = base
   .extend('web', perFile, async ({ webEnv }, lifetime) => endWith(lifetime, await startWeb(webEnv)))
   .extend('chromiumOptions', perFile, (): ChromiumOptions => ({}))
   .extend('chromium', perFile, async ({ chromiumOptions }, lifetime) =>
-    endWith(lifetime, await startChromium(chromiumOptions)),
+    Object.keys(chromiumOptions).length === 0
+      ? shareChromium()
+      : endWith(lifetime, await startChromium(chromiumOptions)),
   )
   .extend('visitor', async ({ chromium }, lifetime) => endWith(lifetime, await chromium.visitor()))
   .extend('replicas', perFile, () => 1)
