@@ -1,6 +1,9 @@
-/** Order of the test files: the longest ones start first, so that no core is idle at the end. */
+/** Order of the test files: the longest ones of a project start first, so that no core is idle at the end. */
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Projects in the order in which they begin. Those with the longest waits come first. */
+const PROJECTS = ['unit', 'process', 'contract', 'browser', 'stack', 'pairs', 'alone']
 
 const LONGEST = [
   'tests/unit/forward/mirrors.test.ts',
@@ -13,6 +16,7 @@ const LONGEST = [
   'tests/process/doctor/doctor.test.ts',
   'tests/browser/sdk.test.ts',
   'tests/browser/lab.test.ts',
+  'tests/process/spool/resend-takeover.test.ts',
   'tests/process/outage/outage.test.ts',
   'tests/contract/jetstream/server.test.ts',
   'tests/browser/console-accessibility.test.ts',
@@ -23,22 +27,27 @@ const LONGEST = [
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
   'tests/stack/journey.test.ts',
-  'tests/stack/bugsink-drills.test.ts',
   'tests/stack/deploy.test.ts',
-  'tests/stack/start-docker.test.ts',
   'tests/stack/uploads.test.ts',
+  'tests/stack/start-docker.test.ts',
+  'tests/stack/compose.test.ts',
+  'tests/stack/bugsink-drills.test.ts',
   'tests/stack/startup-order.test.ts',
   'tests/stack/kubernetes.test.ts',
   'tests/stack/cluster.test.ts',
 ]
 
-/** Sorts the files of `LONGEST` before all others, which keep the order of vitest. */
+/**
+ * Sorts the files by project, since a worker keeps its modules from one file to the next only within a project. In each project the files of
+ * `LONGEST` come first, and all others keep the order of vitest.
+ */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
       const index = LONGEST.findIndex((file) => moduleId.endsWith(file))
       return index === -1 ? LONGEST.length : index
     }
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+    const place = ({ project }: TestSpecification) => PROJECTS.indexOf(project.name)
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b) || rank(a) - rank(b))
   }
 }
