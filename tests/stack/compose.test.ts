@@ -129,21 +129,11 @@ describe('The containers of compose', requires('docker'), () => {
 })
 
 describe('A tunnel in a container', requires('docker'), () => {
-  const startWith = (env: Record<string, string>) => startCompose({ services: ['tunnel'], env })
-
   it('stores spool and bodies in the configured folders', async () => {
-    await using stack = await startWith({
-      SPOOL_URL: 'file:///spool/kept/spool.db',
-      BODY_DIR: '/spool/kept/bodies',
-    })
+    const env = { SPOOL_URL: 'file:///spool/kept/spool.db', BODY_DIR: '/spool/kept/bodies' }
+    await using stack = await startCompose({ services: ['tunnel'], env })
     const names = await stack.compose('exec', '-T', 'tunnel', 'ls', '/spool/kept')
     expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'spool.db']))
-  })
-
-  it('names a folder that it cannot write to', async () => {
-    await expect(startWith({ SPOOL_URL: 'file:///nowhere/spool.db' })).rejects.toThrow(
-      /SPOOL_URL: the spool cannot be opened;/,
-    )
   })
 })
 

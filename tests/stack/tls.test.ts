@@ -1,13 +1,11 @@
 /** HTTPS and HTTP/2 with the shipped files, and a renewed certificate. */
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
-import { promisify } from 'node:util'
 import { describe, expect, vi } from 'vitest'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { callDocker } from '../support/docker/engine.ts'
@@ -68,29 +66,6 @@ describe('nginx with deploy/tls.yml', requires('docker'), () => {
     expect(await stack.compose('logs', 'tls-check')).toContain(
       'fullchain.pem is a link that leads out of the folder',
     )
-    await stack.up('nginx')
-  })
-
-  it('starts with what the hook of docs/operations.md copies from the folder of certbot', async ({
-    stack,
-    folder,
-  }) => {
-    const [live, copied] = [join(folder, 'lineage'), join(folder, 'copied')]
-    for (const path of [live, join(folder, 'archive')]) mkdirSync(path)
-    for (const [name, file] of [
-      ['fullchain', 'cert.pem'],
-      ['privkey', 'key.pem'],
-    ]) {
-      copyFileSync(join(FIXTURES, `${file}`), join(folder, `archive/${name}1.pem`))
-      symlinkSync(`../archive/${name}1.pem`, join(live, `${name}.pem`))
-    }
-    const docs = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
-    const [, hook = ''] = /--deploy-hook '(.+)'/.exec(docs) ?? []
-    const command = hook.replaceAll('/etc/culvert/tls', copied)
-    await promisify(execFile)('sh', ['-euc', command], { env: { ...process.env, RENEWED_LINEAGE: live } })
-    await callDocker(['compose', 'up', '--detach', '--wait', 'nginx'], {
-      env: { ...stack.env, TLS_FOLDER: copied },
-    })
     await stack.up('nginx')
   })
 
