@@ -12,8 +12,6 @@ export type FigureCounts = {
   received: number
   /** By outcome, followed by a colon and the reason if there is one: `delivered`, `rejected:spool-full`. */
   outcomes: Record<string, number>
-  /** Envelopes by data category. */
-  categories: Record<string, number>
   /** Items by type, a colon, and the outcome of their envelope or the reason for which they were removed: `event:delivered`. */
   items: Record<string, number>
   /** Spooled envelopes by final outcome. */
@@ -32,6 +30,8 @@ export type FigureCounts = {
   vanished: number
   /** Reach tests of browsers by result. */
   reach: Record<string, number>
+  /** Envelopes from browsers that Culvert accepted. */
+  browser_envelopes: number
   /** Errors from browsers that were delivered or spooled. */
   browser_errors: number
   /** Requests of pages for `sdk.js`. */
@@ -74,13 +74,14 @@ export const MAX_POINTS = 200
 
 export function noCounts(): FigureCounts {
   return {
-    ...{ received: 0, outcomes: {}, categories: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
+    ...{ received: 0, outcomes: {}, items: {}, final_outcomes: {}, resent: 0, bytes: 0 },
     ...{
       durations: {},
       upstreams: {},
       mirrored: {},
       vanished: 0,
       reach: {},
+      browser_envelopes: 0,
       browser_errors: 0,
       sdk_loads: 0,
     },

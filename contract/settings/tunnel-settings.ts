@@ -190,7 +190,7 @@ export const TUNNEL = {
     SILENCE_MINUTES: setting(
       is.integer('number of minutes', 0, MAX_SILENCE),
       0,
-      'Time without a report after which the console and alerts warn, if pages have loaded `sdk.js` at least 20 times. 0: never.',
+      'Time without a report of a browser after which the console and alerts warn, if pages have loaded `sdk.js` at least 20 times. 0: never.',
     ),
     HEARTBEAT_URL: setting(
       heartbeatUrl,

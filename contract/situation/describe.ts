@@ -2,10 +2,11 @@
 
 import { categoryLabel } from '../categories.ts'
 import { formatCount, formatQuantity } from '../quantities.ts'
+import { commandsOf } from './deployments.ts'
 import { describeIncident } from './incidents.ts'
 import { type LossCounts, type RecentLosses, sumLosses } from './losses.ts'
 import { type CategoryLimit, concernsErrors, type Problem, type UpstreamProblem } from './problems.ts'
-import type { Deployment, Situation, SituationState } from './situation.ts'
+import type { Situation, SituationState } from './situation.ts'
 import { NOT_SENTRY, nameUpstreamError, remedyOfDecline, remedyOfStatus } from './upstream-errors.ts'
 import { hostOf } from './upstreams.ts'
 
@@ -16,6 +17,8 @@ export type Verdict = {
   state: VerdictState
   /** Cause, what is safe, what expires when, and what to do. */
   text: string
+  /** Number of lost envelopes, for readers who do not see it beside the text. */
+  lost: string
   /** Last incident, in a calm state. */
   incident?: string
   /** Further problems, a sentence each. */
@@ -49,6 +52,7 @@ export function describeSituation(situation: Situation, clock: Clock): Verdict {
   return {
     state,
     text: `${describeFacts(situation, clock)} ${action}`,
+    lost: describeLost(situation),
     ...describeLast(situation, clock),
     others: others.map((each) => describeProblem(each, clock)),
   }
@@ -76,7 +80,7 @@ function firstProblem({ state, problems }: Situation): Problem | undefined {
 export function describeDisconnection(situation: Situation, clock: Clock, since: number): Verdict {
   const last = STATE_WORDS[situation.state]
   const text = `No connection to the console since ${clock.format(since)}. Last known state: ${last}. ${describeFacts(situation, clock)}`
-  return { state: 'unknown', text, others: [] }
+  return { state: 'unknown', text, lost: describeLost(situation), others: [] }
 }
 
 function describeFacts(situation: Situation, clock: Clock): string {
@@ -84,14 +88,16 @@ function describeFacts(situation: Situation, clock: Clock): string {
   if (!problem) return describeCalm(situation, clock)
   return [
     describeProblem(problem, clock),
-    problem.kind === 'no-replica' ? 'Spooled envelopes stay on disk.' : describeSafety(situation),
+    ...(problem.kind === 'no-replica' ? ['Spooled envelopes stay on disk.'] : describePending(situation)),
     ...describeExpiry(situation, clock),
   ].join(' ')
 }
 
 function describeCalm(situation: Situation, clock: Clock): string {
   const since = situation.since === undefined ? '' : ` since ${clock.format(situation.since)}`
-  return [`No problems${since}.`, describeSafety(situation), ...describeExpiry(situation, clock)].join(' ')
+  return [`No problems${since}.`, ...describePending(situation), ...describeExpiry(situation, clock)].join(
+    ' ',
+  )
 }
 
 const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished: 0 }
@@ -100,7 +106,7 @@ const NO_LOSSES: LossCounts = { expired: 0, evicted: 0, unavailable: 0, vanished
 function findHint({ week: { losses } }: Situation): string {
   const { expired, evicted, unavailable, vanished } = losses ?? NO_LOSSES
   const hints = [
-    ...(unavailable > 0 ? ['Rejections lists the reasons.'] : []),
+    ...(unavailable > 0 ? ['Rejections lists the reasons of past losses.'] : []),
     ...(expired > 0 ? ['Envelopes expired in the spool: raise SPOOL_HOURS.'] : []),
     ...(evicted > 0 ? ['The spool had no space for all envelopes: raise SPOOL_BYTES.'] : []),
     ...(vanished > 0 ? ['The store of the spool lost envelopes: see CulvertSpoolLost in the runbook.'] : []),
@@ -148,15 +154,17 @@ function findSpoolProblem(problems: readonly Problem[]): Problem | undefined {
   return problems.find(({ kind }) => kind === 'spool-failing' || kind === 'spool-silent')
 }
 
-/** Counts pending and lost envelopes. */
-function describeSafety({ spools, week: { losses, missing } }: Situation): string {
-  const known = missing === undefined ? '' : 'at least '
-  const lost = losses ? `${known}${formatCount(sumLosses(losses))} lost` : 'number of lost envelopes unknown'
-  if (spools.length === 0) return `${lost}.`
+function describeLost({ week: { losses, missing } }: Situation): string {
+  if (!losses) return 'Number of lost envelopes unknown.'
+  const known = missing === undefined ? '' : 'At least '
+  return `${known}${formatQuantity(sumLosses(losses), 'envelope')} lost in the last 7 days.`
+}
+
+/** Counts pending envelopes; says nothing without a spool. */
+function describePending({ spools }: Situation): string[] {
+  if (spools.length === 0) return []
   const isUnknown = spools.some(({ envelopes }) => envelopes === undefined)
-  return isUnknown
-    ? `Number of pending envelopes unknown, ${lost}.`
-    : `${formatCount(pendingIn(spools))} pending, ${lost}.`
+  return [isUnknown ? 'Number of pending envelopes unknown.' : `${formatCount(pendingIn(spools))} pending.`]
 }
 
 function pendingIn(spools: Situation['spools']): number {
@@ -218,7 +226,7 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
       return `Delivery from the spool has been paused since ${format(problem.since)} for ${problem.project ?? 'all projects'}${others}.`
     }
     case 'silence':
-      return `No report accepted for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
+      return `No report of a browser accepted for ${formatQuantity(problem.minutes, 'minute')}, although ${formatQuantity(problem.loads, 'page')} loaded sdk.js.`
     case 'storm': {
       const { storm, others } = problem
       const more = others > 0 ? `, and ${formatQuantity(others, 'more storm')}` : ''
@@ -275,41 +283,20 @@ function describeUpstream(problem: UpstreamProblem, format: Clock['format']): st
   return `${name} unreachable${where}${start} (${nameUpstreamError(error)}).`
 }
 
-/** Commands that apply a setting, and that show whether the tunnels run, by the way in which Culvert was started. */
-const COMMANDS: Record<Deployment, { apply: string; inspect: string }> = {
-  plain: {
-    apply: 'in .env, and start Culvert again with npm start',
-    inspect: 'read the output of npm start',
-  },
-  compose: {
-    apply: 'in .env, and run npm run deploy',
-    inspect: 'run docker compose ps tunnel, then docker compose logs tunnel',
-  },
-  chart: {
-    apply: 'in settings of the values of the chart, and run helm upgrade',
-    inspect:
-      'run kubectl get pods --selector app.kubernetes.io/component=tunnel in the namespace of Culvert, and read their logs',
-  },
-}
-
-/** Commands while no tunnel has told how it was started. */
-const UNKNOWN = {
-  apply: COMMANDS.compose.apply,
-  inspect: `${COMMANDS.compose.inspect}; on Kubernetes, ${COMMANDS.chart.inspect}`,
-}
-
-function commandsOf({ deployment }: Situation): (typeof COMMANDS)[Deployment] {
-  return deployment ? COMMANDS[deployment] : UNKNOWN
+/** Says where a setting is changed, and how the change is applied. */
+function applied({ deployment }: Situation): string {
+  const { settings, apply } = commandsOf(deployment)
+  return `in ${settings}, and ${apply}`
 }
 
 const SEND_AGAIN = 'The spool keeps declined envelopes for up to a week. Send them again on the page Spool.'
 
-/** Reasons for which the page Rejections has a line for `.env`. */
+/** Reasons for which the page Rejections has a line for the settings. */
 const WITH_LINE = ['dsn-unknown', 'origin-foreign', 'envelope-too-large']
 
 function remedyOfResult(reason: string): string {
   if (WITH_LINE.includes(reason))
-    return 'the page Rejections shows the request, and the line for .env that accepts it.'
+    return 'the page Rejections shows the request, and the line that accepts it.'
   return OWN_LIMITS[reason] ?? 'the page Rejections shows a request and its remedy.'
 }
 
@@ -333,7 +320,7 @@ const UPSTREAM_ACTIONS: Partial<Record<NonNullable<UpstreamProblem['error']>['cl
 function findAction(problem: Problem, situation: Situation, clock: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
-      return `Act now: ${commandsOf(situation).inspect}.`
+      return `Act now: ${commandsOf(situation.deployment).inspect}.`
     case 'losing': {
       const cause = findSpoolProblem(situation.problems)
       return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses, situation)}`
@@ -357,7 +344,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
     case 'figures-missing':
       return 'Act if it lasts: check the disk or the NATS server of SPOOL_URL.'
     case 'replicas-away':
-      return `Act: the page Replicas shows each. To see why, ${commandsOf(situation).inspect}.`
+      return `Act: the page Replicas shows each. To see why, ${commandsOf(situation.deployment).inspect}.`
     case 'paused': {
       const expiry = firstExpiry(situation)
       const until = expiry === undefined ? '' : ` before ${clock.format(expiry)}`
@@ -402,11 +389,12 @@ function remedyOf(
   { expired, evicted, unavailable, vanished, full_rate }: RecentLosses,
   situation: Situation,
 ): string {
-  const { apply } = commandsOf(situation)
   const most = Math.max(expired, evicted, unavailable, vanished)
   if (most === unavailable && full_rate === 0) return 'see Rejections.'
-  if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${apply}.`
-  return most === expired ? `raise SPOOL_HOURS ${apply}.` : 'see CulvertSpoolLost in the runbook.'
+  if (most === unavailable || most === evicted) return `raise SPOOL_BYTES ${applied(situation)}.`
+  return most === expired
+    ? `raise SPOOL_HOURS ${applied(situation)}.`
+    : 'see CulvertSpoolLost in the runbook.'
 }
 
 function findUpstreamAction(
@@ -419,10 +407,10 @@ function findUpstreamAction(
   const expiry = firstExpiry(situation)
   const full = firstFull(situation, clock.now)
   if (full !== undefined && (expiry === undefined || full < expiry))
-    return `Act before ${clock.format(full)}, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES ${commandsOf(situation).apply}.`
+    return `Act before ${clock.format(full)}, when the spool or its disk is full: free disk space, or raise SPOOL_BYTES ${applied(situation)}.`
   const maxAgeMs = Math.min(...situation.spools.map(({ max_age_ms }) => max_age_ms))
   if (expiry !== undefined && expiry - clock.now < maxAgeMs * EXPIRY_SHARE)
-    return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${commandsOf(situation).apply}.`
+    return `Act before ${clock.format(expiry)}: raise SPOOL_HOURS ${applied(situation)}.`
   return has_responded
     ? 'No action needed.'
     : 'Act: it has not responded since the tunnels started. Check host and port in SENTRY_DSN, and whether this machine may connect to it.'

@@ -19,7 +19,7 @@ const NAMES: Record<Problem['kind'], string | undefined> = {
   'figures-missing': undefined,
   'replicas-away': 'replicas did not respond',
   paused: undefined,
-  silence: 'no report arrived',
+  silence: 'no report of a browser arrived',
   storm: undefined,
   'rate-limited': undefined,
   mirror: undefined,

@@ -8,15 +8,10 @@ export type Silence = { since: number; minutes: number; loads: number }
 /** Fewer say nothing: a few browsers may block reports, or leave at once. */
 const MIN_LOADS = 20
 
-/** Outcomes of envelopes that strangers and broken pages send as well. */
-const NOT_ACCEPTED = /^(?:rejected|aborted)\b/
-
-/** Returns the silence when no replica has accepted an envelope in the whole range, although pages have loaded the SDK. Replicas have to have counted since its begin. */
+/** Returns the silence when no replica has accepted an envelope of a browser in the whole range, although pages have loaded the SDK. Replicas have to have counted since its begin. */
 export function findSilence({ from, to, step, points }: Figures): Silence | undefined {
   const [first] = points
-  const hasReport = points.some(({ outcomes }) =>
-    Object.keys(outcomes).some((name) => !NOT_ACCEPTED.test(name)),
-  )
+  const hasReport = points.some(({ browser_envelopes: reports }) => reports > 0)
   if (!first || first.time > from + step || hasReport) return undefined
   const loads = points.reduce((sum, { sdk_loads }) => sum + sdk_loads, 0)
   const minutes = Math.round((to - from) / 60_000)

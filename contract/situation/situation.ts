@@ -1,6 +1,7 @@
 /** State of the site's error reporting, as the tunnels compute it for the console, the metrics and alerts. Times are in milliseconds since 1970. */
 
 import type { SpoolStatus } from '../spool.ts'
+import type { Deployment } from './deployments.ts'
 import type { LossCounts } from './losses.ts'
 import { concernsErrors, type Problem } from './problems.ts'
 
@@ -9,10 +10,6 @@ export type SituationState = 'ok' | 'degraded' | 'outage'
 
 /** In the order of their severity. */
 export const SITUATION_STATES: readonly SituationState[] = ['ok', 'degraded', 'outage']
-
-/** Way in which this Culvert was started. It decides which command an advice names. */
-export const DEPLOYMENTS = ['plain', 'compose', 'chart'] as const
-export type Deployment = (typeof DEPLOYMENTS)[number]
 
 export type Situation = {
   state: SituationState

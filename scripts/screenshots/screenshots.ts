@@ -17,6 +17,9 @@ const DEVICES: Record<string, BrowserContextOptions> = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 }
 const THEMES = ['light', 'dark'] as const
+const USAGE = `npm run screenshots -- [NAME …]
+Takes a screenshot of every page, or of those named, on a desktop and a phone, in light and dark. It takes some minutes: two sites start first.
+.culvert/screenshots gets those of the pages, docs/images those of the documentation.`
 const names = process.argv.slice(2)
 const isWanted = ({ name }: Shot) => names.length === 0 || names.includes(name)
 
@@ -162,14 +165,24 @@ async function visit(chromium: Chromium, sites: DemoSites, shot: Shot, options: 
 
 const SETTLED_MS = 1_500 // charts and live parts are drawn after the page has loaded
 
-console.log('Starting two sites …')
-await using sites = await startDemoSites()
-await using chromium = await startChromium()
-console.log('Sending envelopes for 80 s …')
-await fillSites(sites)
-if (names.length === 0) await rm(FOLDER, { recursive: true, force: true })
-await takeForDocs(chromium, sites)
-await takeAll(chromium, sites, [...PUBLIC, ...CONSOLE])
-await beginOutage(sites)
-await takeAll(chromium, sites, OUTAGE)
-console.log(`Screenshots are in ${FOLDER}, those of the documentation in ${IMAGES}.`)
+const all = [...PUBLIC, ...CONSOLE, ...OUTAGE, ...DOCS].map(({ name }) => name)
+const unknown = names.find((name) => !all.includes(name))
+if (names.some((name) => /^(--help|-h)$/.test(name))) console.log(`${USAGE}\nNames: ${all.join(', ')}`)
+else if (unknown !== undefined) {
+  process.exitCode = 1
+  console.error(`"${unknown}" is no page.\n${USAGE}\nNames: ${all.join(', ')}`)
+} else await run()
+
+async function run(): Promise<void> {
+  console.log('Starting two sites …')
+  await using sites = await startDemoSites()
+  await using chromium = await startChromium()
+  console.log('Sending envelopes for 80 s …')
+  await fillSites(sites)
+  if (names.length === 0) await rm(FOLDER, { recursive: true, force: true })
+  await takeForDocs(chromium, sites)
+  await takeAll(chromium, sites, [...PUBLIC, ...CONSOLE])
+  await beginOutage(sites)
+  await takeAll(chromium, sites, OUTAGE)
+  console.log(`Screenshots are in ${FOLDER}, those of the documentation in ${IMAGES}.`)
+}

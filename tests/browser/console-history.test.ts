@@ -25,7 +25,6 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     const durations = { 0.1: 900, 0.5: 960, 1: DELIVERED, '+Inf': DELIVERED }
     const data = JSON.stringify({
       outcomes: { delivered: DELIVERED },
-      categories: { error: DELIVERED },
       durations,
     })
     const row = { replica: 'stopped', data }
@@ -91,7 +90,7 @@ describe('The time ranges of the overview', requires('chromium', 'nginx'), () =>
     const { page } = visitor
     const chart = chartOf(page, 'Envelopes by outcome')
     await chart.getByRole('listitem').filter({ hasText: 'in all' }).first().waitFor()
-    const plot = chart.locator('.u-over')
+    const plot = chart.getByRole('slider')
     await plot.scrollIntoViewIfNeeded()
     const { x = 0, y = 0, width = 0, height = 0 } = (await plot.boundingBox()) ?? {}
     await page.mouse.move(x + width / 2, y + height / 2)

@@ -28,7 +28,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     const arrival = page.getByRole('region', { name: '3. Send the first envelope' }).getByRole('status')
     await arrival.filter({ hasText: 'Waiting for the first envelope of inbox.invalid/1' }).waitFor()
     await page.getByRole('figure', { name: 'Script tag' }).waitFor()
-    expect(await page.getByRole('figure', { name: 'Line for .env' }).count()).toBe(0)
+    expect(await page.getByRole('figure', { name: 'Line for the settings' }).count()).toBe(0)
 
     const report = { header: { type: 'client_report' }, payload: '{"discarded_events":[]}' }
     await send(site, envelopeOf({ dsn: INBOX_DSN }, [report]))
@@ -49,7 +49,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await page.getByRole('button', { name: 'Copy the envelope ID' }).waitFor()
   })
 
-  it('shows the snippets and the line for .env of a DSN, and the problem with an invalid one', async ({
+  it('shows the snippets and the line of a DSN, and the problem with an invalid one', async ({
     site,
     chromium,
   }) => {
@@ -62,7 +62,7 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await field.fill('sentry.io/2')
     await page.getByText('SENTRY_DSN: "sentry.io/2" is not a DSN; write it as Sentry shows it').waitFor()
     await field.fill('https://key@o1.ingest.us.sentry.io/2')
-    const env = page.getByRole('figure', { name: 'Line for .env' })
+    const env = page.getByRole('figure', { name: 'Line for the settings' })
     await expect
       .poll(() => env.locator('pre').innerText())
       .toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')
@@ -75,8 +75,10 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
 
     await send(site, errorOf('https://key@o1.ingest.us.sentry.io/2', {}), { status: 403 })
     await page.getByText('arrived, but was rejected (dsn-unknown).').waitFor()
-    await page.getByText('and start Culvert again, if this DSN is yours:').waitFor()
-    const accepting = page.getByRole('figure', { name: 'Line for .env: dsn-unknown' })
+    await page
+      .getByText('put this line into .env, if this DSN is yours, and start Culvert again with npm start:')
+      .waitFor()
+    const accepting = page.getByRole('figure', { name: 'Line for the settings: dsn-unknown' })
     await expect
       .poll(() => accepting.locator('pre').innerText())
       .toBe('SENTRY_DSN=https://key@o1.ingest.us.sentry.io/2')

@@ -5,7 +5,8 @@ import type { FinalOutcome, Outcome } from 'contract/admin-api'
 /** `live`: connected. `good`: succeeded. `wait`: pending. `hold`: held back. `drop`: discarded on purpose. `bad`: failed. */
 export type State = 'idle' | 'live' | 'busy' | 'good' | 'wait' | 'hold' | 'drop' | 'bad'
 
-export type OutcomeName = Outcome | FinalOutcome
+/** `lost`: rejected with 503, so that no sender sends it again, or lost from the spool. */
+export type OutcomeName = Outcome | FinalOutcome | 'lost'
 
 export const OUTCOME_STATES: Record<OutcomeName, State> = {
   delivered: 'good',
@@ -19,6 +20,7 @@ export const OUTCOME_STATES: Record<OutcomeName, State> = {
   expired: 'bad',
   evicted: 'bad',
   purged: 'drop',
+  lost: 'bad',
 }
 
 export function outcomeLabel(outcome: string): string {

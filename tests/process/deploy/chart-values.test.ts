@@ -734,6 +734,16 @@ describe('Values of the chart', requires('helm'), () => {
     }
   })
 
+  it('mount a volume with source maps into web, which cannot write to it', () => {
+    const persistentVolumeClaim = { claimName: 'shop-maps' }
+    const all = renderChart({ web: { sourceMaps: { persistentVolumeClaim } } })
+    const web = componentIn(workloadsOf(all), 'web')
+    expect(environmentOf(web, SECRETS)).toMatchObject({ SOURCE_MAPS: '/source-maps' })
+    const mount = { name: 'source-maps', mountPath: '/source-maps', readOnly: true }
+    expect(containersOf(web)[0]?.volumeMounts).toEqual([mount])
+    expect(podOf(web).volumes).toEqual([{ name: 'source-maps', persistentVolumeClaim }])
+  })
+
   it('pass settings on unmodified, also those that look like references', () => {
     const all = renderChart({ settings: { ALLOWED_HOSTS: 'a.example', SENTRY_RELEASE: '$(SENTRY_DSN) $$' } })
     const tunnel = componentIn(workloadsOf(all), 'tunnel')

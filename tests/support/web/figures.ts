@@ -20,7 +20,6 @@ export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): Figu
       bytes: 0,
     },
     ...{
-      categories: {},
       items: {},
       final_outcomes: {},
       durations: {},
@@ -28,7 +27,7 @@ export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): Figu
       mirrored: {},
       vanished: 0,
     },
-    ...{ reach: {}, browser_errors: 0, sdk_loads: 0, ...parts },
+    ...{ reach: {}, browser_envelopes: 0, browser_errors: 0, sdk_loads: 0, ...parts },
   }
 }
 

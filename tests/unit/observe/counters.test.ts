@@ -36,7 +36,6 @@ describe('Counters', () => {
     expect(figures).toMatchObject({
       received: 4,
       outcomes: { delivered: 2, declined: 1, 'rejected:spool-full': 1 },
-      categories: { error: 4 },
       items: { 'event:delivered': 1, 'event:declined': 1, 'event:rejected': 1, 'event:storm': 3 },
       final_outcomes: { evicted: 1 },
       bytes: 2_800,
@@ -48,12 +47,12 @@ describe('Counters', () => {
     })
   })
 
-  it('counts the errors from browsers that Sentry or the spool accepted', () => {
+  it('counts the envelopes from browsers that were neither rejected nor aborted, and the errors that Sentry or the spool accepted', () => {
     const fromBrowser = { origin: 'https://shop.example' }
     for (const outcome of OUTCOMES) count({ ...fromBrowser, outcome })
     count({ ...fromBrowser, items: [{ type: 'transaction', bytes: 600 }] })
     count() // of a server
-    expect(counters.figures().browser_errors).toBe(2)
+    expect(counters.figures()).toMatchObject({ browser_errors: 2, browser_envelopes: OUTCOMES.length - 1 })
   })
 
   it('returns the first and the last time of each outcome other than delivered and spooled, by stage and reason', () => {

@@ -112,7 +112,7 @@ describe('History', () => {
     const other = open('r-2') // has counted nothing
     expect(await other.points()).toEqual([
       {
-        ...{ time: START, replicas: 1, received: 1, outcomes: { spooled: 1 }, categories: { error: 1 } },
+        ...{ time: START, replicas: 1, received: 1, outcomes: { spooled: 1 } },
         ...{
           items: { 'event:spooled': 1 },
           final_outcomes: {},
@@ -121,17 +121,26 @@ describe('History', () => {
           vanished: 0,
           reach: {},
         },
-        ...{ browser_errors: 0, sdk_loads: 0, upstreams: {}, mirrored: {}, pending: 1, unknown: 0 },
+        ...{
+          browser_envelopes: 0,
+          browser_errors: 0,
+          sdk_loads: 0,
+          upstreams: {},
+          mirrored: {},
+          pending: 1,
+          unknown: 0,
+        },
         durations: expect.objectContaining({ 0.05: 1, '+Inf': 1 }),
       },
       {
         ...{ time: START + MINUTE, replicas: 1, received: 1, outcomes: { 'rejected:spool-full': 1 } },
-        ...{ categories: { error: 1 }, items: { 'event:rejected': 1 }, final_outcomes: { expired: 1 } },
+        ...{ items: { 'event:rejected': 1 }, final_outcomes: { expired: 1 } },
         ...{
           resent: 0,
           bytes: 700,
           vanished: 0,
           reach: {},
+          browser_envelopes: 0,
           browser_errors: 0,
           sdk_loads: 0,
           upstreams: {},
@@ -212,7 +221,7 @@ describe('History', () => {
       expect(await points(10 * MINUTE)).toMatchObject([
         {
           ...{ replicas: 2, outcomes: { delivered: 2 }, durations: { '+Inf': 2 }, pending: 7, vanished: 2 },
-          ...{ reach: { blocked: 2, reachable: 1 }, browser_errors: 2 },
+          ...{ reach: { blocked: 2, reachable: 1 }, browser_envelopes: 2, browser_errors: 2 },
         },
       ])
   })

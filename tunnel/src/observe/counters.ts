@@ -90,17 +90,19 @@ export class Table<Labels extends Record<string, string>, Count extends object> 
 type EnvelopeLabels = { outcome: Outcome; reason: string; project: string; category: string }
 /** Times are in milliseconds since 1970. */
 type TimedCount = { count: number; first: number; last: number }
-/** `browserErrors` are errors from browsers that were delivered or spooled. */
-type EnvelopeCount = TimedCount & { bytes: number; browserErrors: number }
+/** `browserEnvelopes` are those from browsers, of which `browserErrors` are the errors that were delivered or spooled. */
+type EnvelopeCount = TimedCount & { bytes: number; browserEnvelopes: number; browserErrors: number }
 type Count = { count: number }
 
 const newCount = () => ({ count: 0 })
 const newTimedCount = () => ({ count: 0, first: 0, last: 0 })
-const newEnvelopeCount = () => ({ ...newTimedCount(), bytes: 0, browserErrors: 0 })
+const newEnvelopeCount = () => ({ ...newTimedCount(), bytes: 0, browserEnvelopes: 0, browserErrors: 0 })
 const newDurations = () => ({ durations: new Durations() })
 const newUpstream = () => ({ delivered: 0, durations: new Durations() })
 
 const ARRIVED: ReadonlySet<string> = new Set(['delivered', 'spooled'])
+/** Outcomes of envelopes that strangers and broken pages send as well. */
+const NOT_ACCEPTED: ReadonlySet<string> = new Set(['rejected', 'aborted'])
 const STATUS_CLASSES = ['0xx', '1xx', '2xx', '3xx', '4xx', '5xx', '6xx', '7xx', '8xx', '9xx']
 
 export class Counters {
@@ -157,7 +159,10 @@ export class Counters {
     const series = this.envelopes.at(outcome, reason, project, category)
     this.#addOne(series)
     series.bytes += receipt.bytes
-    if (receipt.origin !== undefined && category === 'error' && ARRIVED.has(outcome)) series.browserErrors++
+    if (receipt.origin !== undefined) {
+      series.browserEnvelopes++
+      if (category === 'error' && ARRIVED.has(outcome)) series.browserErrors++
+    }
     for (const { type, count = 1, discard_reason: discardReason } of receipt.items)
       this.items.at(type, discardReason ?? outcome).count += count
     this.durations.at(outcome).durations.add(receipt.duration_ms)
@@ -206,13 +211,13 @@ export class Counters {
   /** Returns all counts since the start. */
   figures(): FigureCounts {
     const figures = noCounts()
-    for (const { labels, count, bytes, browserErrors } of this.envelopes.all) {
-      const { outcome, reason, category } = labels
+    for (const { labels, count, bytes, browserEnvelopes, browserErrors } of this.envelopes.all) {
+      const { outcome, reason } = labels
       figures.received += count
       figures.bytes += bytes
+      if (!NOT_ACCEPTED.has(outcome)) figures.browser_envelopes += browserEnvelopes
       figures.browser_errors += browserErrors
       addTo(figures.outcomes, reason === '' ? outcome : `${outcome}:${reason}`, count)
-      addTo(figures.categories, category, count)
     }
     for (const { labels, count } of this.finalOutcomes.all)
       addTo(figures.final_outcomes, labels.final_outcome, count)

@@ -1,4 +1,4 @@
-/** Line for `.env`, or text for the file of a secret, with which Culvert would have accepted a rejected or filtered envelope. */
+/** Line of a setting, or text for the file of a secret, with which Culvert would have accepted a rejected or filtered envelope. */
 
 import type { RejectionSample, SettingInForce } from 'contract/admin-api'
 import { isOriginEntry } from 'contract/origins'
@@ -77,4 +77,16 @@ export function settingLine(
   const text = [...new Set(values)].join(',')
   const isInFile = settings.some((setting) => setting.name === name && setting.file_variable)
   return isInFile ? text : `${name}=${text}`
+}
+
+const NAMED = /^([A-Z_]+)=(.*)$/s
+
+/** Reports whether a line names its setting. The content of a file does not. */
+export function isNamed(line: string): boolean {
+  return NAMED.test(line)
+}
+
+/** Writes a line as a value of the Helm chart, in quotes, so that YAML reads no number or list. */
+export function toYaml(line: string): string {
+  return line.replace(NAMED, (_, name, value) => `${name}: ${JSON.stringify(value)}`)
 }

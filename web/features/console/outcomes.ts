@@ -1,14 +1,14 @@
 /** Outcomes in the order in which they are shown, and their meanings. */
 
-import type { FinalOutcome, Outcome } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
+import type { OutcomeName } from '../../ui/states.ts'
 
 export { FINAL_OUTCOMES, OUTCOMES } from 'contract/admin-api'
 
 /** Returns the label of an item's type. */
 export const typeLabel = categoryLabel
 
-export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
+export const MEANINGS: Record<OutcomeName, string> = {
   delivered: 'Accepted by Sentry, or stored in the inbox when no Sentry is configured.',
   spooled: 'Sentry did not accept it in time. It is stored on disk and will be delivered later.',
   deferred: 'Answered with 408, 429 or 503. The browser keeps it and sends it again.',
@@ -20,4 +20,5 @@ export const MEANINGS: Record<Outcome | FinalOutcome, string> = {
   expired: 'It exceeded its age limit in the spool. Sentry was notified.',
   evicted: 'It made room in the spool for a more important envelope. Sentry was notified.',
   purged: 'An operator purged it from the spool.',
+  lost: 'Neither Sentry nor the spool took it, or it expired in the spool, made room there, or was lost by its store.',
 }

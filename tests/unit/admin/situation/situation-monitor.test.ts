@@ -234,7 +234,7 @@ describe('The situation', () => {
       state: 'degraded',
       problems: [{ kind: 'silence', since: 0, minutes: 30, loads: 21 }],
     })
-    site.count(figuresOf([...points, pointAt(9, { outcomes: { delivered: 1 } })], { to: 30 * MINUTE }))
+    site.count(figuresOf([...points, pointAt(9, { browser_envelopes: 1 })], { to: 30 * MINUTE }))
     site.pass(30)
     expect(await a.look()).toMatchObject({ state: 'ok', problems: [] })
   })

@@ -3,10 +3,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { parse } from 'yaml'
 import type { RejectionSample } from '../../../../contract/admin-api.ts'
 import { findRemedies } from '../../../../tunnel/src/admin/remedies.ts'
 import { readConfig } from '../../../../tunnel/src/config/config.ts'
-import { envLine } from '../../../../web/features/console/env-line.ts'
+import { envLine, toYaml } from '../../../../web/features/console/env-line.ts'
 import { makeFolder } from '../../../support/temporary-folder.ts'
 
 const KNOWN = 'https://key@sentry.example/1'
@@ -78,4 +79,15 @@ it('is the content of the file from which SENTRY_DSN was read', async () => {
   expect(line).toBe(`${KNOWN},https://b@c.example/2`)
   await writeFile(file, `${line}`)
   expect(readConfig({ SENTRY_DSN_FILE: file }).dsns).toHaveLength(2)
+})
+
+it.each([
+  ['REACH_SAMPLE_RATE=0.01', { REACH_SAMPLE_RATE: '0.01' }],
+  [
+    'SENTRY_DSN=https://a@b.example/1,https://c@d.example/2',
+    { SENTRY_DSN: 'https://a@b.example/1,https://c@d.example/2' },
+  ],
+  ['FILTERS=', { FILTERS: '' }],
+])('is YAML for the Helm chart: %s', (line, values) => {
+  expect(parse(toYaml(line))).toEqual(values)
 })

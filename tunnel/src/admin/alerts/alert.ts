@@ -31,8 +31,8 @@ export function describeAlert(found: Situation, now: number, omission: Omission)
   const situation = { ...found, problems: found.problems.map(withoutMessage) }
   const { state, since = now, problems } = situation
   const title = `Culvert: ${STATE_WORDS[state]}`
-  const { text, incident, others } = describeSituation(situation, clock)
-  const paragraphs = [`${title}. ${text}`, ...(incident === undefined ? [] : [incident]), ...others]
+  const { text, lost, incident, others } = describeSituation(situation, clock)
+  const paragraphs = [`${title}. ${text}`, lost, ...(incident === undefined ? [] : [incident]), ...others]
   return {
     ...{ state, since, title, text: [...paragraphs, ...describeOmission(omission, clock)].join('\n') },
     problems: problems.map((problem) => ({

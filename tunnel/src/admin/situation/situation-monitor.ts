@@ -8,8 +8,9 @@ import {
   findProblems,
   type Problem,
 } from 'contract/situation/problems'
+import type { Deployment } from 'contract/situation/deployments'
 import { findSilence, type Silence } from 'contract/situation/silence'
-import { type Deployment, type Situation, stateOf } from 'contract/situation/situation'
+import { type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import type { History } from '../../observe/history.ts'

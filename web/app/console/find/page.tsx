@@ -57,6 +57,7 @@ async function Answer({ id, data }: AnswerProps) {
       <FindResult
         found={found}
         settings={settings}
+        deployment={snapshot.situation.deployment}
         hasInbox={hasInbox(snapshot)}
         sentryHost={data.settings.sentryHost}
         spools={snapshot.spools}

@@ -13,7 +13,11 @@ export const metadata = { title: 'Rejections · Console' }
 
 export default async function RejectionsPage() {
   const data = await requireConsoleData('/console/rejections')
-  const [{ figures, missing }, details] = await Promise.all([data.figures(WEEK), data.rejections()])
+  const [{ figures, missing }, details, { situation }] = await Promise.all([
+    data.figures(WEEK),
+    data.rejections(),
+    data.snapshot(),
+  ])
   const rejections = figures && countRejections(sumFigures(figures.points))
   return (
     <ConsoleShell at="rejections" title="Rejections">
@@ -30,7 +34,7 @@ export default async function RejectionsPage() {
       )}
       {Object.keys(details.settings).length === 0 && (
         <p role="status" className="mb-4 max-w-prose text-note">
-          No tunnel tells its settings now, so lines for <code>.env</code> are not shown.
+          No tunnel tells its settings now, so lines that change them are not shown.
         </p>
       )}
       {rejections?.length === 0 && missing === undefined && (
@@ -38,7 +42,11 @@ export default async function RejectionsPage() {
       )}
       <ul className="grid grid-cols-1 gap-4 desk:grid-cols-2 desk:items-start">
         {rejections?.map((rejection) => (
-          <RejectionCard key={causeKey(rejection)} rejection={rejection} details={details} />
+          <RejectionCard
+            key={causeKey(rejection)}
+            {...{ rejection, details }}
+            deployment={situation.deployment}
+          />
         ))}
       </ul>
     </ConsoleShell>

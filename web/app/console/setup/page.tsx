@@ -32,6 +32,7 @@ export default async function SetupPage() {
         hasSentry={sentryHost !== undefined}
         since={Date.now()}
         compressions={compressionsOf(replicas)}
+        deployment={snapshot.situation.deployment}
       />
       <div className="mt-4 noscript:hidden">
         <AlertsPanel destinations={alertDestinations(snapshot)} />

@@ -1,6 +1,7 @@
 /** Spool: pending envelopes, those that were not delivered, kept ones, and the operator's actions on them. */
 
 import type { Rejections } from 'contract/admin-api'
+import type { Deployment } from 'contract/situation/deployments'
 import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPage as PendingPage, SpoolStatus } from 'contract/spool'
 import type { ResendJob } from 'contract/store'
@@ -63,6 +64,7 @@ export default async function SpoolPage({ searchParams }: Props) {
             {...{ view, query }}
             upstreams={snapshot.upstreams}
             settings={details?.settings ?? {}}
+            deployment={snapshot.situation.deployment}
             isKeeping={hasInbox(snapshot)}
           />
         ))}
@@ -102,16 +104,18 @@ type ViewProps = {
   query: SpoolQuery
   upstreams: UpstreamView[]
   settings: Rejections['settings']
+  deployment: Deployment | undefined
   isKeeping: boolean
 }
 
-function View({ view: { spool, pending, ended, job }, query, upstreams, settings, isKeeping }: ViewProps) {
+function View({ view, query, upstreams, ...context }: ViewProps) {
+  const { spool, pending, ended, job } = view
   const isShown = job && (ended || isResending(job))
   return (
     <div className="grid grid-cols-1 gap-4">
       {isShown && <ResendPanel spool={spool.id} job={job} query={query} />}
       {ended ? (
-        <EndedEntries spool={spool.id} list={ended} {...{ query, settings, isKeeping }} />
+        <EndedEntries spool={spool.id} list={ended} query={query} {...context} />
       ) : (
         <>
           <SpoolPanel spool={spool} />

@@ -4,9 +4,10 @@ import type { InboxGroup, InboxGroups, InboxPage } from 'contract/inbox'
 import { READ_BYTES } from '../bounds.ts'
 import { WEEK } from '../figures/range.ts'
 import type { EntriesPage, GroupsPage, NoInbox } from '../inbox/inbox-list.tsx'
-import { type InboxQuery, type Steps, stepsUntil } from '../inbox/inbox-query.ts'
+import { type InboxQuery, readInboxQuery, type Steps, stepsUntil } from '../inbox/inbox-query.ts'
 import type { Issue } from '../inbox/issue.tsx'
 import { modelReplay, type Replay } from '../inbox/replay/replay.ts'
+import type { Query } from '../routes.ts'
 import { type AdminRequests, jsonWithin, type Responses } from './admin-requests.ts'
 
 const PAGE = 50
@@ -58,19 +59,24 @@ export class InboxData {
     return { entries: [...byId.values()].sort((a, b) => b.time - a.time), ...nextOf(pages), failed }
   }
 
-  /** Returns the group of an envelope with its newest ones; `undefined` if no replica lists the envelope. */
-  async issue(id: string, now: number): Promise<Issue | undefined> {
+  /** Returns the group of an envelope with its newest ones, and its neighbours in `list`; `undefined` if no replica lists the envelope. */
+  async issue(id: string, list: Query, now: number): Promise<Issue | undefined> {
     const { entries } = await this.entries({ id })
     const [entry] = entries
     if (!entry) return undefined
     const query = { group: entry.group }
     const steps = stepsUntil(now, WEEK)
-    const [{ groups }, newest] = await Promise.all([
+    const after = typeof list.after === 'string' ? list.after : undefined
+    const [listed, { groups }, newest] = await Promise.all([
+      list.group === undefined ? this.groups(readInboxQuery(list), after) : undefined,
       this.groups(query, undefined, steps),
       this.entries(query, undefined, ISSUE_ENTRIES),
     ])
     const group = groups?.[0]
-    return group && { entry, group, entries: newest.entries, from: Number(steps.from), now }
+    const others = listed?.groups?.map((each) => each.newest) ?? []
+    const at = others.findIndex((each) => each.group === entry.group)
+    const neighbours = at < 0 ? {} : { previous: others[at - 1], next: others[at + 1] }
+    return group && { entry, group, entries: newest.entries, ...neighbours, from: Number(steps.from), now }
   }
 
   /** Returns the newest segments and errors of a replay. */

@@ -1,13 +1,22 @@
 /** Line chart over a range of time. The legend shows the values under the pointer, or at the position of the arrow keys. */
 'use client'
 
-import 'uplot/dist/uPlot.min.css'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import type uPlot from 'uplot'
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
+import { useHydrated } from '../../../lib/browser-state.ts'
 import { Table } from '../../../ui/table.tsx'
 import type { Span } from './figure-sums.ts'
-import { type Line, loadPlotLibrary, PLOT_HEIGHT, type PlotKind, plotOptions, TONE_CLASSES } from './plot.ts'
-import { formatPosition, type Range } from './range.ts'
+import {
+  boundsOf,
+  HEIGHT,
+  type Line,
+  type PlotKind,
+  pathOf,
+  TONE_CLASSES,
+  timeTicks,
+  valueAxis,
+  WIDTH,
+} from './plot.ts'
+import { formatPosition, formatTimeTick, type Range } from './range.ts'
 
 type Props = {
   title: string
@@ -20,36 +29,20 @@ type Props = {
   lines: Line[]
   /** Formats a value with its unit. */
   format: (value: number) => string
-  /** Formats a value without its unit. */
-  formatTick: (value: number) => string
   /** Text shown while there is no data. */
   emptyText: string
+  /** Index of the span under the pointer, which charts of one time axis share. */
+  pointed: number | undefined
+  onPoint: (index: number | undefined) => void
   /** Returns the link of a span: where its envelopes are listed. */
   linkTo?: (from: number, to: number) => string
 }
 
 export function Chart(props: Props) {
-  const { title, range, unit, spans, lines, format, emptyText, linkTo } = props
-  const { holder, plot, pointed, hasFailed } = usePlot(props)
+  const { title, range, unit, spans, lines, format, emptyText, linkTo, pointed } = props
   const index = pointed !== undefined && pointed < spans.length ? pointed : undefined
-  const last = spans.length - 1
-  const shown = index ?? last
+  const shown = index ?? spans.length - 1
   const isEmpty = lines.every(({ values }) => values.every((value) => !value))
-
-  function openFeed(): void {
-    const span = spans[shown]
-    if (span && linkTo) location.assign(linkTo(span.time, span.time + range.stepMs))
-  }
-
-  function moveCursor(event: KeyboardEvent): void {
-    if (event.key === 'Enter') openFeed()
-    const to = KEYS[event.key]?.(shown, last)
-    if (to === undefined || last < 0) return
-    event.preventDefault()
-    const { end = 0 } = spans[Math.max(0, Math.min(last, to))] ?? {}
-    plot.current?.setCursor({ left: plot.current.valToPos(end / 1000, 'x'), top: 0 })
-  }
-
   return (
     <figure className="m-0 grid min-w-0 grid-cols-1 content-start gap-1">
       <figcaption className="flex flex-wrap items-baseline justify-between gap-x-4 text-note">
@@ -61,31 +54,155 @@ export function Chart(props: Props) {
         </span>
       </figcaption>
       <Legend title={title} lines={lines} index={shown} format={format} />
-      <div className="relative">
-        <div
-          ref={holder}
-          role="slider"
-          tabIndex={0}
-          aria-label={`${title}: time`}
-          aria-valuemin={0}
-          aria-valuemax={Math.max(0, last)}
-          aria-valuenow={Math.max(0, shown)}
-          aria-valuetext={describeSpan(spans[shown], shown, props)}
-          aria-keyshortcuts="Enter"
-          onKeyDown={moveCursor}
-          onClick={() => matchMedia('(hover: hover)').matches && openFeed()} // a touch only shows the values
-          onBlur={() => plot.current?.setCursor({ left: -1, top: -1 })}
-          className={`min-h-28 cursor-pointer ${isEmpty ? 'hidden' : ''}`}
-        />
-        {(hasFailed || isEmpty) && (
-          <p className="text-note text-quiet">
-            {isEmpty ? emptyText : 'The chart could not be loaded. Reload the page, or use the table.'}
-          </p>
-        )}
-      </div>
+      {isEmpty ? (
+        <p className="text-note text-quiet">{emptyText}</p>
+      ) : (
+        <Plot {...props} pointed={index} shown={shown} />
+      )}
       <ChartTable {...{ title, spans, lines, range, format, linkTo }} />
     </figure>
   )
+}
+
+const LABEL = 'fill-quiet text-[0.75rem] tabular-nums'
+
+/** Plot between its axes. The arrow keys move along it; a click or a drag opens the link of the time. */
+function Plot({ shown, ...props }: Props & { shown: number }) {
+  const { title, kind, spans, lines, format, pointed, onPoint, linkTo } = props
+  const isInBrowser = useHydrated() // the server does not know the reader's time zone
+  const [selection, setSelection] = useState<number>()
+  const begun = useRef<number>(undefined)
+  const last = spans.length - 1
+  const axis = valueAxis(kind, lines)
+  const [from, to] = boundsOf(spans)
+  const xOf = (time: number) => (WIDTH * (time - from)) / (to - from)
+  const [first, end] = [selection ?? shown, pointed ?? shown].sort((a, b) => a - b)
+
+  function indexAt({ clientX, currentTarget }: PointerEvent): number {
+    const { left, width } = currentTarget.getBoundingClientRect()
+    const time = from + ((clientX - left) / width) * (to - from)
+    const found = spans.findIndex((span) => time < span.end)
+    return found < 0 ? last : found
+  }
+
+  function open(a: number, b: number): void {
+    const [start, stop] = [spans[Math.min(a, b)], spans[Math.max(a, b)]]
+    if (start && stop && linkTo) location.assign(linkTo(start.time, stop.time + props.range.stepMs))
+  }
+
+  function point(event: PointerEvent): void {
+    onPoint(indexAt(event))
+    if (begun.current !== undefined) setSelection(begun.current)
+  }
+
+  /** A touch only shows the values. */
+  function begin(event: PointerEvent): void {
+    onPoint(indexAt(event))
+    if (event.pointerType === 'mouse' && event.button === 0) begun.current = indexAt(event)
+  }
+
+  function finish(event: PointerEvent): void {
+    if (begun.current !== undefined) open(begun.current, indexAt(event))
+    leave(event)
+  }
+
+  function leave({ pointerType }: PointerEvent): void {
+    begun.current = undefined
+    setSelection(undefined)
+    if (pointerType === 'mouse') onPoint(undefined)
+  }
+
+  function move(event: KeyboardEvent): void {
+    if (event.key === 'Enter') open(shown, shown)
+    const next = KEYS[event.key]?.(shown, last)
+    if (next === undefined || last < 0) return
+    event.preventDefault()
+    onPoint(Math.max(0, Math.min(last, next)))
+  }
+
+  return (
+    <div className="grid grid-cols-[3.25rem_minmax(0,1fr)]">
+      <svg aria-hidden="true" className="h-28 w-full overflow-visible">
+        {axis.ticks.map(({ value, at }) => (
+          <text key={value} x="100%" dx="-8" y={`${at}%`} dy="4" textAnchor="end" className={LABEL}>
+            {format(value)}
+          </text>
+        ))}
+      </svg>
+      <div
+        role="slider"
+        tabIndex={0}
+        aria-label={`${title}: time`}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, last)}
+        aria-valuenow={Math.max(0, shown)}
+        aria-valuetext={describeSpan(spans[shown], shown, props)}
+        aria-keyshortcuts="Enter"
+        onKeyDown={move}
+        onPointerMove={point}
+        onPointerDown={begin}
+        onPointerUp={finish}
+        onPointerLeave={leave}
+        onBlur={() => onPoint(undefined)}
+        className={`h-28 touch-pan-y select-none ${linkTo ? 'cursor-pointer' : ''}`}
+      >
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          className="size-full overflow-visible"
+          fill="none"
+          stroke="currentColor"
+        >
+          {axis.ticks.map(({ value }) => (
+            <Rule key={value} d={`M0 ${axis.yOf(value)}H${WIDTH}`} />
+          ))}
+          {selection !== undefined && (
+            <rect
+              x={xOf(spans[first ?? 0]?.time ?? from)}
+              width={xOf(spans[end ?? 0]?.end ?? to) - xOf(spans[first ?? 0]?.time ?? from)}
+              height={HEIGHT}
+              className="fill-quiet/20 stroke-none"
+            />
+          )}
+          {pointed !== undefined && <Rule d={`M${xOf(spans[pointed]?.end ?? to)} 0V${HEIGHT}`} isStrong />}
+          {lines.map((line) => (
+            <path
+              key={line.label}
+              d={pathOf(kind, line, spans, axis.yOf)}
+              strokeWidth="2"
+              strokeDasharray={line.dash?.join(' ')}
+              strokeLinecap={kind === 'durations' ? 'round' : 'butt'}
+              strokeLinejoin="round"
+              vectorEffect="non-scaling-stroke"
+              className={TONE_CLASSES[line.tone]}
+            />
+          ))}
+        </svg>
+      </div>
+      <svg aria-hidden="true" className="col-start-2 h-6 w-full overflow-visible">
+        {isInBrowser &&
+          timeTicks(from, to).map(({ value, at }, index) => (
+            <text
+              key={value}
+              x={`${at}%`}
+              y="16"
+              textAnchor={at > LAST_LABEL ? 'end' : 'middle'}
+              className={`${LABEL} ${index % 2 === 0 ? '' : 'max-wide:hidden'}`}
+            >
+              {formatTimeTick(value)}
+            </text>
+          ))}
+      </svg>
+    </div>
+  )
+}
+
+/** Percent of the time axis after which a label ends at its tick, so that it is not cut. */
+const LAST_LABEL = 96
+
+function Rule({ d, isStrong }: { d: string; isStrong?: true }) {
+  return <path d={d} vectorEffect="non-scaling-stroke" className={isStrong ? 'text-quiet' : 'text-line'} />
 }
 
 type LegendProps = Pick<Props, 'title' | 'lines' | 'format'> & { index: number }
@@ -107,62 +224,6 @@ function Legend({ title, lines, index, format }: LegendProps) {
   )
 }
 
-/** Draws the plot into `holder` once uPlot is loaded, and tracks the index under the pointer. */
-function usePlot({ kind, range, unit, spans, lines, formatTick, linkTo }: Props) {
-  const holder = useRef<HTMLDivElement>(null)
-  const plot = useRef<uPlot>(undefined)
-  const [library, setLibrary] = useState<typeof uPlot>()
-  const [hasFailed, setFailed] = useState(false)
-  const [pointed, setPointed] = useState<number>()
-  const data = plotData(kind, spans, lines)
-  const newest = useRef(data)
-  newest.current = data
-  const shape = JSON.stringify([lines.map(({ label, tone, dash }) => [label, tone, dash]), unit, range.key])
-
-  useEffect(() => {
-    loadPlotLibrary().then(
-      (loaded) => setLibrary(() => loaded),
-      () => setFailed(true),
-    )
-  }, [])
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new values update the plot, new lines replace it
-  useEffect(() => {
-    const element = holder.current
-    if (!element || !library) return
-    const draw = () => {
-      plot.current?.destroy()
-      const options = plotOptions(library, element, {
-        ...{ kind, range, lines, formatTick },
-        onPoint: (index) => setPointed(index === undefined ? index : Math.max(0, index - 1)),
-        onSelect: (from, to) => linkTo && location.assign(linkTo(from, to)),
-      })
-      plot.current = new library(options, newest.current, element)
-    }
-    draw()
-    const scheme = matchMedia('(prefers-color-scheme: dark)')
-    scheme.addEventListener('change', draw)
-    const themed = new MutationObserver(draw)
-    themed.observe(document.documentElement, { attributeFilter: ['data-theme'] })
-    const resized = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: PLOT_HEIGHT }),
-    )
-    resized.observe(element)
-    return () => {
-      scheme.removeEventListener('change', draw)
-      themed.disconnect()
-      resized.disconnect()
-      plot.current?.destroy()
-      plot.current = undefined
-    }
-  }, [shape, library])
-
-  useEffect(() => {
-    plot.current?.setData(newest.current)
-  })
-  return { holder, plot, pointed, hasFailed }
-}
-
 const KEYS: Record<string, (index: number, last: number) => number> = {
   ArrowLeft: (index) => index - 1,
   ArrowRight: (index) => index + 1,
@@ -170,15 +231,6 @@ const KEYS: Record<string, (index: number, last: number) => number> = {
   PageDown: (index) => index + 10,
   Home: () => 0,
   End: (_, last) => last,
-}
-
-/** Returns the value of each span at its end. Counts are drawn as steps, so that the first span needs a start, and charts share one time axis. */
-function plotData(kind: PlotKind, spans: readonly Span[], lines: readonly Line[]): uPlot.AlignedData {
-  const lead = ({ values: [first = null] }: Line) => (kind === 'counts' ? first : null)
-  return [
-    [...spans.slice(0, 1).map(({ time }) => time), ...spans.map(({ end }) => end)].map((ms) => ms / 1000),
-    ...lines.map((line) => [...line.values.slice(0, 1).map(() => lead(line)), ...line.values]),
-  ]
 }
 
 function formatOrDash(value: number | null | undefined, format: Props['format']): string {

@@ -1,5 +1,6 @@
 /** Sums of figures over stores and time, rates and percentiles, for charts and lists of the console. */
 
+import type { Outcome } from 'contract/admin-api'
 import {
   type DurationCounts,
   type FigureCounts,
@@ -8,6 +9,7 @@ import {
   noCounts,
   sumFigures,
 } from 'contract/figures'
+import { lossesOf } from 'contract/situation/losses'
 
 type Counts = Record<string, number>
 
@@ -60,6 +62,21 @@ export function sumByName(counts: Counts): Counts {
     sums[part] = (sums[part] ?? 0) + count
   }
   return sums
+}
+
+/** Outcomes in which envelopes are counted once: those that Culvert rejected with 503 are `lost`. */
+export type CountedOutcome = Outcome | 'lost'
+
+/** Sums up envelopes by outcome, without those that were lost later. */
+export function sumOutcomes(counts: Pick<FigureCounts, 'outcomes'>): Record<CountedOutcome, number> {
+  const { unavailable: lost } = lossesOf({ ...counts, final_outcomes: {}, vanished: 0 })
+  const { rejected = 0, ...sums } = sumByName(counts.outcomes)
+  return { ...NO_OUTCOMES, ...sums, rejected: rejected - lost, lost }
+}
+
+const NO_OUTCOMES = {
+  ...{ delivered: 0, spooled: 0, deferred: 0, rate_limited: 0, filtered: 0 },
+  ...{ rejected: 0, declined: 0, aborted: 0, lost: 0 },
 }
 
 /** Counts of the last complete minute and of the running one. */

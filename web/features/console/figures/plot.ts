@@ -1,7 +1,6 @@
-/** Loads uPlot, and makes the options of its plots. */
+/** Scales, ticks and paths of charts. */
 
-import type uPlot from 'uplot'
-import { formatTimeTick, type Range } from './range.ts'
+import type { Span } from './figure-sums.ts'
 
 /** Colour of a line: that of an outcome, or a neutral one. */
 type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
@@ -27,166 +26,97 @@ export const TONE_CLASSES: Record<Tone, string> = {
   quiet: 'text-quiet',
 }
 
-export const PLOT_HEIGHT = 112
-const DAY_MS = 86_400_000
-/** Seconds between the ticks of the time axis. */
-const TIME_STEPS = [
-  ...[60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200],
-  ...[86_400, 172_800, 345_600],
-]
-const TICK_STEPS = Array.from({ length: 11 }, (_, power) =>
-  [1, 2, 5].map((step) => step * 10 ** power),
-).flat()
-const LOGARITHMIC = 3 // uPlot's number of this distribution
-const SHARED_CURSOR = {
-  key: 'time',
-  filters: { pub: (type: string) => type === 'mousemove', sub: () => true },
-}
-
-/** `counts`: whole numbers, each of the time before it. `durations`: measured at their time, on a logarithmic axis, so that one peak does not flatten the others. */
+/** `counts`: whole numbers, each of its span. `durations`: measured at the end of their span, on a logarithmic axis, so that one peak does not flatten the others. */
 export type PlotKind = 'counts' | 'durations'
 
-type PlotSettings = {
-  kind: PlotKind
-  range: Range
-  lines: Line[]
-  /** Formats a value without its unit. */
-  formatTick: (value: number) => string
-  /** Called with the index under the pointer; `undefined` when it leaves the plot. */
-  onPoint: (index: number | undefined) => void
-  /** Called with a span of time that was dragged over, in milliseconds since 1970. */
-  onSelect: (from: number, to: number) => void
+/** Size of a plot in its own units; the browser stretches it. */
+export const [WIDTH, HEIGHT] = [1000, 100]
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const TIME_STEPS = [2 * MINUTE_MS, 10 * MINUTE_MS, 3 * HOUR_MS, DAY_MS]
+const MAX_TIME_TICKS = 8
+const MAX_VALUE_TICKS = 3
+
+/** Position on an axis, in percent from its start. */
+type Tick = { value: number; at: number }
+
+/** Axis of the values. `yOf` returns a position from the top. */
+type ValueAxis = { ticks: Tick[]; yOf: (value: number) => number }
+
+export function valueAxis(kind: PlotKind, lines: readonly Line[]): ValueAxis {
+  const values = lines.flatMap((line) => line.values.filter((value) => value !== null))
+  const scale = kind === 'counts' ? countScale(values) : durationScale(values.filter((value) => value > 0))
+  const yOf = (value: number) => HEIGHT * (1 - scale.shareOf(value))
+  return { yOf, ticks: scale.ticks.map((value) => ({ value, at: (100 * yOf(value)) / HEIGHT })) }
 }
 
-export function plotOptions(
-  { paths: drawings }: typeof uPlot,
-  element: HTMLElement,
-  { kind, range, lines, formatTick, onPoint, onSelect }: PlotSettings,
-): uPlot.Options {
-  const colour = colourOf(element, 'text-quiet')
-  const paths = kind === 'counts' ? drawings.stepped?.({ align: -1, alignGaps: -1 }) : undefined
-  const filter = kind === 'counts' ? justZero : justDecades
-  const axis = { stroke: colour, font: '12px system-ui, sans-serif', ticks: { show: false } }
-  return {
-    width: element.clientWidth,
-    height: PLOT_HEIGHT,
-    padding: [null, range.ms >= DAY_MS ? 30 : null, null, null], // for a date at the end of the axis
-    legend: { show: false },
-    cursor: {
-      sync: SHARED_CURSOR,
-      y: false,
-      points: { size: 6 },
-      drag: { x: true, y: false, setScale: false, dist: 5 },
-    },
-    hooks: {
-      setCursor: [({ cursor: { idx, left = -1 } }) => onPoint(left < 0 ? undefined : (idx ?? undefined))],
-      setSelect: [
-        (plot) => {
-          const { left, width } = plot.select
-          const timeAt = (x: number) => plot.posToVal(x, 'x') * 1000
-          if (width > 0) onSelect(timeAt(left), timeAt(left + width))
-        },
-      ],
-    },
-    scales: {
-      x: { range: (plot) => rangeOf(plot, range) },
-      y:
-        kind === 'counts'
-          ? { range: (_, __, max) => [0, max > 0 ? max * 1.12 : 1] }
-          : { distr: LOGARITHMIC, range: (_, min, max) => decadesOf(min, max) },
-    },
-    axes: [
-      {
-        ...axis,
-        grid: { show: false },
-        incrs: TIME_STEPS,
-        space: 72, // pixels: a date and a gap
-        size: 28,
-        values: (_, splits) => splits.map((seconds) => formatTimeTick(seconds * 1000)),
-      },
-      {
-        ...axis,
-        size: 52,
-        incrs: TICK_STEPS,
-        values: (_, splits: readonly (number | null)[]) =>
-          splits.map((value) => (value === null ? null : formatTick(value))), // `filter` leaves ticks out
-        filter,
-        grid: { stroke: colourOf(element, 'text-line'), width: 1, filter },
-      },
-    ],
-    series: [
-      {},
-      ...lines.map(({ tone, dash, values: _ }) => ({
-        stroke: colourOf(element, TONE_CLASSES[tone]),
-        width: 2,
-        ...(dash && { dash }),
-        ...(paths && { paths }),
-        points: { show: true, size: 5, fill: colourOf(element, TONE_CLASSES[tone]), filter: alone },
-      })),
-    ],
-  }
+type Scale = { ticks: number[]; shareOf: (value: number) => number }
+
+function countScale(values: readonly number[]): Scale {
+  const max = Math.max(1, ...values)
+  const power = 10 ** Math.floor(Math.log10(max))
+  const steps = [power / 10, power / 5, power / 2, power, 2 * power, 5 * power].filter((step) => step >= 1)
+  const step = steps.find((each) => max / each <= MAX_VALUE_TICKS) ?? power
+  const ticks = Array.from({ length: Math.floor(max / step) + 1 }, (_, index) => index * step)
+  return { ticks, shareOf: (value) => value / (max * 1.12) }
 }
 
-/** Returns the indexes of values without neighbours, which are drawn as dots. */
-function alone(plot: uPlot, series: number): number[] {
-  const values = plot.data[series] ?? []
-  const isThere = (at: number) => values[at] !== null && values[at] !== undefined
-  return Array.from(values.keys()).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1))
+/** Has ticks at powers of ten. */
+function durationScale(values: readonly number[]): Scale {
+  const [low, high] = decadesOf(values)
+  const [from, to] = [Math.log10(low), Math.log10(high)]
+  const ticks = Array.from({ length: Math.round(to - from) + 1 }, (_, index) => low * 10 ** index)
+  return { ticks, shareOf: (value) => Math.max(0, (Math.log10(value) - from) / (to - from)) }
 }
 
-/** Returns the time range in seconds, with room for a dot at its end. */
-function rangeOf({ data: [times] }: uPlot, { ms }: Range): [number, number] {
-  const last = times.at(-1) ?? 0
-  const first = Math.min(times[0] ?? last, last - ms / 1000)
-  return [first, last + (last - first) / 100]
+/** Returns the powers of ten around the values. */
+export function decadesOf(values: readonly number[]): [low: number, high: number] {
+  const [min, max] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [1, 1]
+  const low = Math.floor(Math.log10(min))
+  return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max)))]
 }
 
-/** Returns the powers of ten around the values; `null` while there are none. */
-export function decadesOf(min: number | null, max: number | null): [number, number] {
-  const low = Math.floor(Math.log10(min || 1))
-  return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max || 1)))]
+/** Returns the ticks of the time axis, at round times of the reader's zone. */
+export function timeTicks(from: number, to: number): Tick[] {
+  const step = TIME_STEPS.find((each) => (to - from) / each <= MAX_TIME_TICKS) ?? DAY_MS
+  const zone = new Date(from).getTimezoneOffset() * MINUTE_MS
+  const first = Math.ceil((from - zone) / step) * step + zone
+  const count = Math.max(0, Math.floor((to - first) / step) + 1)
+  return Array.from({ length: count }, (_, index) => {
+    const value = first + index * step
+    return { value, at: (100 * (value - from)) / (to - from) }
+  })
 }
 
-function justDecades(_: uPlot, splits: number[]): (number | null)[] {
-  return splits.map((at) => (Number.isInteger(Math.log10(at)) ? at : null))
+/** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a dot. */
+export function pathOf(
+  kind: PlotKind,
+  { values }: Line,
+  spans: readonly Span[],
+  yOf: ValueAxis['yOf'],
+): string {
+  const [from, to] = boundsOf(spans)
+  const xOf = (time: number) => round((WIDTH * (time - from)) / Math.max(1, to - from))
+  const isValue = (index: number) => (values[index] ?? null) !== null
+  return spans
+    .map(({ time, end }, index) => {
+      const value = values[index] ?? null
+      if (value === null) return ''
+      const command = isValue(index - 1) ? 'L' : 'M'
+      const y = round(yOf(value))
+      return kind === 'counts'
+        ? `${command}${xOf(time)} ${y}H${xOf(end)}`
+        : `${command}${xOf(end)} ${y}${isValue(index - 1) || isValue(index + 1) ? '' : 'h.01'}`
+    })
+    .join('')
 }
 
-/** Keeps only the zero of a scale when all values are zero. */
-function justZero({ data: [, ...lines] }: uPlot, splits: number[]): (number | null)[] {
-  const isFlat = lines.every((values) => Array.from(values).every((value) => !value))
-  return isFlat ? splits.map((at) => (at === 0 ? 0 : null)) : splits
+/** Returns the begin of the first span, and the end of the last one. */
+export function boundsOf(spans: readonly Span[]): [from: number, to: number] {
+  return [spans[0]?.time ?? 0, spans.at(-1)?.end ?? 1]
 }
 
-/** Resolves a colour class in the current colour scheme, since a canvas knows no classes. */
-function colourOf(element: HTMLElement, name: string): string {
-  const probe = element.appendChild(document.createElement('span'))
-  probe.className = name
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
-}
-
-type Language = { readonly language: string }
-
-export function loadPlotLibrary(): Promise<typeof uPlot> {
-  return withKnownLanguage(navigator, async () => (await import('uplot')).default)
-}
-
-/** Calls `load` with the language `en` where the browser's is none: WebKit may name the locale `C`, for which `Intl` throws. */
-export async function withKnownLanguage<T>(browser: Language, load: () => Promise<T>): Promise<T> {
-  if (isKnown(browser.language)) return load()
-  Object.defineProperty(browser, 'language', { value: 'en', configurable: true })
-  try {
-    return await load()
-  } finally {
-    Reflect.deleteProperty(browser, 'language')
-  }
-}
-
-function isKnown(language: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(language).length > 0
-  } catch {
-    return false
-  }
+function round(position: number): number {
+  return Math.round(position * 10) / 10
 }

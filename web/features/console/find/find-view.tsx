@@ -2,12 +2,12 @@
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
+import type { Deployment } from 'contract/situation/deployments'
 import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import type { ReactNode } from 'react'
 import { formatBytes, formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
-import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import { OUTCOME_STATES, outcomeLabel, type State } from '../../../ui/states.ts'
@@ -17,6 +17,7 @@ import { Notice } from '../notices.tsx'
 import { MEANINGS, typeLabel } from '../outcomes.ts'
 import { explain } from '../reasons.ts'
 import { FIND, withQuery } from '../routes.ts'
+import { SettingLine } from '../setting-line.tsx'
 import { nameReason, remedyOf } from '../spool/entry-reason.ts'
 import { NextAttempt } from '../spool/next-attempt.tsx'
 import { SpoolAction } from '../spool/spool-action.tsx'
@@ -26,6 +27,7 @@ import { type Finding, type FindingState, type Findings, type FoundEntry, isNeve
 type Context = {
   /** Settings in force, by reason. */
   settings: Rejections['settings']
+  deployment: Deployment | undefined
   hasInbox: boolean
   /** Host of Sentry; absent in inbox mode. */
   sentryHost: string | undefined
@@ -94,7 +96,8 @@ const STATES: Record<Extract<FindingState, 'pending' | 'kept' | 'lost-track'>, S
   ...{ pending: 'wait', kept: 'good', 'lost-track': 'idle' },
 }
 
-function FindingCard({ finding, settings, hasInbox, sentryHost, ...held }: Context & { finding: Finding }) {
+function FindingCard({ finding, ...context }: Context & { finding: Finding }) {
+  const { settings, deployment, hasInbox, sentryHost, ...held } = context
   const { id, state, project, received, receipt, entry, kept } = finding
   const remedy = entry && remedyOf(entry, settings)
   const stored = [entry, kept].find((each) => each?.stored && each.state !== 'pending')
@@ -125,7 +128,7 @@ function FindingCard({ finding, settings, hasInbox, sentryHost, ...held }: Conte
           <p>
             <strong>What to do:</strong> {remedy.sentence}
           </p>
-          {remedy.line && <CodeBlock label="Line for .env" text={remedy.line} copy="Copy the line" />}
+          {remedy.line && <SettingLine line={remedy.line} deployment={deployment} />}
         </div>
       )}
       <div className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-2">

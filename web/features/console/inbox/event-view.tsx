@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { formatDuration, formatQuantity } from '../../../lib/format.ts'
-import { Copyable, CopyButton } from '../../../ui/code-block.tsx'
+import { Copyable, CopyIcon } from '../../../ui/code-block.tsx'
 import { Panel, Preformatted, Showing } from '../../../ui/panel.tsx'
 import { Moment } from '../../../ui/relative-time.tsx'
 import type { Listed } from '../bounds.ts'
@@ -138,7 +138,14 @@ function FeedbackPanel({ feedback: { message, name, email, url } }: { feedback: 
 function ExceptionPanel({ exception }: { exception: ShownException }) {
   const { type, value, note, frames } = exception
   return (
-    <Panel title={type ?? 'Exception'} note={note}>
+    <Panel
+      title={type ?? 'Exception'}
+      note={
+        <>
+          {note} {frames.total > 0 && <CopyIcon text={formatStack(exception)} name="stack trace" />}
+        </>
+      }
+    >
       <p className="mb-3 wrap-anywhere">{value}</p>
       {frames.total === 0 && <p className="text-note text-quiet">No stack trace.</p>}
       <ol className="grid grid-cols-1 gap-1" aria-label="Stack trace, most recent call first">
@@ -153,11 +160,6 @@ function ExceptionPanel({ exception }: { exception: ShownException }) {
         )}
       </ol>
       <Showing {...frames} of="frames" />
-      {frames.total > 0 && (
-        <p className="mt-3">
-          <CopyButton text={formatStack(exception)} label="Copy the stack trace" />
-        </p>
-      )}
     </Panel>
   )
 }

@@ -16,6 +16,9 @@ export type Issue = {
   group: InboxGroup
   /** Newest envelopes of the group, newest first. */
   entries: InboxEntry[]
+  /** Newest envelopes of the groups before and after it, on the page of the list that it was opened from. */
+  previous?: InboxEntry | undefined
+  next?: InboxEntry | undefined
   /** Start and end of the counts over time. */
   from: number
   now: number
@@ -27,43 +30,41 @@ type Props = {
   list: Query
 }
 
-/** Links to the neighbours of the envelope in its group. */
-export function Neighbours({ issue: { entry, group, entries }, list }: Props) {
-  if (group.envelopes < 2) return null
+/** Links to the neighbours of the envelope in its group, and to those of the group in the list. */
+export function Neighbours({ issue: { entry, group, entries, previous, next }, list }: Props) {
   const at = entries.findIndex(({ id }) => id === entry.id)
-  const newer = entries[at - 1]
-  const older = at < 0 ? undefined : entries[at + 1]
-  return (
-    <nav aria-label="Envelopes of this group" className="flex flex-wrap items-center gap-x-4 text-note">
-      {newer && (
-        <a
-          rel="prev"
-          href={withQuery(`${INBOX}/${newer.id}`, list)}
-          aria-keyshortcuts="k"
-          className="link-block"
-        >
-          Newer
-        </a>
-      )}
-      {at >= 0 && (
-        <span className="text-quiet tabular-nums">
-          {formatCount(at + 1)} of {formatCount(group.envelopes)}
-        </span>
-      )}
-      {older && (
-        <a
-          rel="next"
-          href={withQuery(`${INBOX}/${older.id}`, list)}
-          aria-keyshortcuts="j"
-          className="link-block"
-        >
-          Older
-        </a>
-      )}
-      <a href={withQuery(INBOX, { group: entry.group })} className="link-block">
-        All {formatQuantity(group.envelopes, 'envelope')}
+  const linkOf = (to: InboxEntry | undefined, rel: 'prev' | 'next', text: string) =>
+    to && (
+      <a
+        rel={rel}
+        href={withQuery(`${INBOX}/${to.id}`, list)}
+        aria-keyshortcuts={rel === 'next' ? 'j' : 'k'}
+        className="link-block"
+      >
+        {text}
       </a>
-    </nav>
+    )
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-8 text-note">
+      {group.envelopes > 1 && (
+        <nav aria-label="Envelopes of this group" className="flex flex-wrap items-center gap-x-4">
+          {linkOf(entries[at - 1], 'prev', 'Newer')}
+          {at >= 0 && (
+            <span className="text-quiet tabular-nums">
+              {formatCount(at + 1)} of {formatCount(group.envelopes)}
+            </span>
+          )}
+          {at >= 0 && linkOf(entries[at + 1], 'next', 'Older')}
+          <a href={withQuery(INBOX, { group: entry.group })} className="link-block">
+            All {formatQuantity(group.envelopes, 'envelope')}
+          </a>
+        </nav>
+      )}
+      <nav aria-label="Groups of the list" className="ml-auto flex flex-wrap items-center gap-x-4">
+        {linkOf(previous, 'prev', 'Previous group')}
+        {linkOf(next, 'next', 'Next group')}
+      </nav>
+    </div>
   )
 }
 

@@ -1,12 +1,10 @@
 /** Chart of the envelopes of a group over time. */
 'use client'
 
-import { lazy, Suspense } from 'react'
+import { useState } from 'react'
 import { formatCount } from '../../../lib/format.ts'
+import { Chart } from '../figures/chart.tsx'
 import type { Range } from '../figures/range.ts'
-
-/** Loaded after the stack trace, which is above it. */
-const Chart = lazy(async () => ({ default: (await import('../figures/chart.tsx')).Chart }))
 
 type Props = {
   range: Range
@@ -17,6 +15,7 @@ type Props = {
 }
 
 export function Occurrences({ range, from, now, counts }: Props) {
+  const [pointed, setPointed] = useState<number>()
   const { stepMs, step, words } = range
   const spans = counts.map((_, index) => {
     const time = from + index * stepMs
@@ -24,17 +23,15 @@ export function Occurrences({ range, from, now, counts }: Props) {
   })
   const total = formatCount(counts.reduce<number>((sum, count) => sum + (count ?? 0), 0))
   return (
-    <Suspense>
-      <Chart
-        title="Occurrences"
-        kind="counts"
-        unit={`per ${step}`}
-        lines={[{ label: 'envelopes', tone: 'bad', values: counts, total }]}
-        format={formatCount}
-        formatTick={formatCount}
-        emptyText={`None in the last ${words}.`}
-        {...{ range, spans }}
-      />
-    </Suspense>
+    <Chart
+      title="Occurrences"
+      kind="counts"
+      unit={`per ${step}`}
+      lines={[{ label: 'envelopes', tone: 'bad', values: counts, total }]}
+      format={formatCount}
+      emptyText={`None in the last ${words}.`}
+      onPoint={setPointed}
+      {...{ range, spans, pointed }}
+    />
   )
 }

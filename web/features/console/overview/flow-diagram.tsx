@@ -1,6 +1,5 @@
 /** Flow diagram with current rates: from browsers through nginx and the replicas to Sentry, the spool or a rejection. */
 
-import type { Outcome } from 'contract/admin-api'
 import { hostOf } from 'contract/situation/upstreams'
 import type { LastUpstreamError } from 'contract/upstream'
 import type { ReactNode } from 'react'
@@ -16,15 +15,20 @@ import {
 import { OUTCOME_STATES } from '../../../ui/states.ts'
 import { OutcomeLabel, StateMark } from '../../../ui/status-badge.tsx'
 import type { Listed } from '../bounds.ts'
-import { type DurationPercentiles, percentilesOf, sumByName } from '../figures/figure-sums.ts'
+import {
+  type CountedOutcome,
+  type DurationPercentiles,
+  percentilesOf,
+  sumOutcomes,
+} from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
 import type { Flow, OverviewSnapshot, ReplicaSummary, UpstreamSummary } from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstream-groups.ts'
 import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 
 /** Outcomes without delivery. */
-const NOT_DELIVERED: readonly Outcome[] = [
-  ...(['deferred', 'rate_limited', 'filtered', 'rejected', 'declined', 'aborted'] as const),
+const NOT_DELIVERED: readonly CountedOutcome[] = [
+  ...(['lost', 'deferred', 'rate_limited', 'filtered', 'rejected', 'declined', 'aborted'] as const),
 ]
 
 /** Numbers of the last 15 minutes by outcome, and current rates; absent while the figures are missing. */
@@ -137,7 +141,7 @@ function Branches({ overview, numbers, format }: BranchesProps) {
 }
 
 type OutcomeBranchProps = {
-  outcome: Outcome
+  outcome: CountedOutcome
   tone: string
   numbers: Numbers
   format: FormatRate
@@ -250,9 +254,9 @@ function describePending(envelopes: number | undefined): string {
 }
 
 function numbersOf({ total, now: { counts, seconds } }: Flow): NonNullable<Numbers> {
-  const recent = Object.entries(sumByName(counts.outcomes))
+  const recent = Object.entries(sumOutcomes(counts))
   return {
-    counts: sumByName(total.outcomes),
+    counts: sumOutcomes(total),
     rates: Object.fromEntries(recent.map(([outcome, count]) => [outcome, count / seconds])),
   }
 }
@@ -395,7 +399,7 @@ function Slowest({ durations: { p95, p99 } }: { durations: DurationPercentiles }
 }
 
 type OutcomeRateProps = {
-  outcome: Outcome
+  outcome: CountedOutcome
   /** Absent, like the number, while the figures are missing. */
   rate: number | undefined
   count: number | undefined

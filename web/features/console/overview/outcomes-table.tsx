@@ -8,6 +8,7 @@ import { OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import type { RangeFigures } from '../figures/figure-sums.ts'
 import { MEANINGS } from '../outcomes.ts'
+import { linkTo } from './losses-link.ts'
 import { countResults, type ResultName } from './results.ts'
 
 const COLUMNS = [
@@ -31,21 +32,14 @@ const ROWS: Record<ResultName, Row> = {
   deferred: { outcome: 'deferred', label: 'deferred', href: `${FEED}deferred` },
   rejected: {
     ...{ outcome: 'rejected', label: 'rejected', href: '/console/rejections' },
-    meaning: 'Rejected by Culvert: the request was wrong, or neither Sentry nor the spool took it.',
+    meaning: 'Rejected by Culvert: the request was wrong.',
   },
   filtered: { outcome: 'filtered', label: 'filtered', href: `${FEED}filtered` },
   rate_limited: { outcome: 'rate_limited', label: 'rate-limited', href: `${FEED}rate_limited` },
   declined: { outcome: 'declined', label: 'declined', href: `${FEED}declined` },
   aborted: { outcome: 'aborted', label: 'aborted', href: `${FEED}aborted` },
   purged: { outcome: 'purged', label: 'purged', href: `${FEED}purged` },
-  evicted: {
-    ...{ outcome: 'evicted', label: 'lost for want of space', href: `${FEED}evicted` },
-    meaning: 'It made room for more important envelopes, because the spool was full. Sentry was notified.',
-  },
-  lost: {
-    ...{ outcome: 'expired', label: 'lost from the spool', href: '/console/rejections' },
-    meaning: 'Expired in the spool, or lost by its store.',
-  },
+  lost: { outcome: 'lost', label: 'lost', href: '/console/rejections' },
   unknown: {
     ...{ outcome: 'aborted', label: 'outcome unknown', href: '/console/replicas' },
     meaning: 'It was pending, and a replica was killed before it could write down its end.',
@@ -55,10 +49,11 @@ const ROWS: Record<ResultName, Row> = {
 type Props = { figures: RangeFigures; note: string }
 
 export function OutcomesTable({ figures, note }: Props) {
-  const { results, received, resent, unavailable, pendingBefore } = countResults(figures)
+  const { results, received, resent, losses, pendingBefore } = countResults(figures)
   const total = received + resent + pendingBefore
   const rows = results.map(({ name, count }) => {
-    const { outcome, label, href, meaning = MEANINGS[outcome] } = ROWS[name]
+    const { outcome, label, meaning = MEANINGS[outcome], ...row } = ROWS[name]
+    const href = name === 'lost' ? linkTo(losses) : row.href
     const cells: ReactNode[] = [
       <a key={name} href={href} className="inline-flex min-h-6 items-center no-underline hover:underline">
         <OutcomeLabel outcome={outcome} label={label} count={count} />
@@ -88,12 +83,6 @@ export function OutcomesTable({ figures, note }: Props) {
         <p className="mt-2 text-note text-quiet">
           {formatQuantity(resent, 'envelope')} of these {resent === 1 ? 'was' : 'were'} sent again by an
           operator.
-        </p>
-      )}
-      {unavailable > 0 && (
-        <p className="mt-2 text-note text-quiet">
-          {formatQuantity(unavailable, 'envelope')} of the rejected ones {unavailable === 1 ? 'is' : 'are'}{' '}
-          lost: neither Sentry nor the spool took {unavailable === 1 ? 'it' : 'them'}.
         </p>
       )}
       {isSomeUnknown && <p className="mt-2 text-note text-quiet">Outcome unknown: {ROWS.unknown.meaning}</p>}

@@ -65,7 +65,7 @@ export function Overview({ first, reachTest }: Props) {
         {reachTest === 'on' && week.reach && (
           <ReachPanel reach={estimateReach(week.reach, week.browser_errors ?? 0)} />
         )}
-        {reachTest === 'off' && <ReachOff />}
+        {reachTest === 'off' && <ReachOff deployment={overview.situation.deployment} />}
       </div>
     </div>
   )

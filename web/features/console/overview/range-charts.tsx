@@ -1,21 +1,21 @@
 /** Charts of the chosen time range on one time axis: outcomes, response times and pending envelopes. */
 'use client'
 
-import type { Outcome } from 'contract/admin-api'
 import { useRouter } from 'next/navigation'
-import type { MouseEvent } from 'react'
+import { type MouseEvent, useState } from 'react'
 import { formatCount, formatDuration } from '../../../lib/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { TimeZone } from '../../../ui/relative-time.tsx'
 import { outcomeLabel } from '../../../ui/states.ts'
 import { Chart } from '../figures/chart.tsx'
 import {
+  type CountedOutcome,
   percentilesOf,
   type RangeFigures,
   type RangePoint,
   type Span,
   spansOf,
-  sumByName,
+  sumOutcomes,
 } from '../figures/figure-sums.ts'
 import type { Line } from '../figures/plot.ts'
 import { feedOf, RANGES, type Range, RECENT } from '../figures/range.ts'
@@ -33,6 +33,8 @@ type RangeProps = {
 }
 
 export function RangeCharts({ range, figures, missing, hasPending }: RangeProps) {
+  const [pointed, onPoint] = useState<number>()
+  const shared = { range, pointed, onPoint }
   return (
     <Panel
       title={`Last ${range.words}`}
@@ -50,36 +52,45 @@ export function RangeCharts({ range, figures, missing, hasPending }: RangeProps)
       )}
       {figures && (
         <div className="grid grid-cols-1 gap-y-4">
-          <OutcomeChart {...{ figures, range }} />
-          <DurationChart {...{ figures, range }} />
-          {hasPending && <PendingChart {...{ figures, range }} />}
+          <OutcomeChart figures={figures} {...shared} />
+          <DurationChart figures={figures} {...shared} />
+          {hasPending && <PendingChart figures={figures} {...shared} />}
         </div>
       )}
     </Panel>
   )
 }
 
-type Props = { figures: RangeFigures; range: Range }
+/** The charts share the position of the pointer. */
+type Props = {
+  figures: RangeFigures
+  range: Range
+  pointed: number | undefined
+  onPoint: (index: number | undefined) => void
+}
 
 type Style = Pick<Line, 'tone' | 'dash'>
 
-const OUTCOME_STYLES: Record<Outcome, Style> = {
+const OUTCOME_STYLES: Record<CountedOutcome, Style> = {
   delivered: { tone: 'good' },
   spooled: { tone: 'wait', dash: [8, 4] },
   deferred: { tone: 'wait', dash: [2, 3] },
   rate_limited: { tone: 'hold', dash: [4, 4] },
   filtered: { tone: 'drop', dash: [2, 3] },
-  rejected: { tone: 'bad' },
+  lost: { tone: 'bad' },
+  rejected: { tone: 'bad', dash: [12, 3] },
   declined: { tone: 'bad', dash: [8, 4] },
   aborted: { tone: 'bad', dash: [2, 3] },
 }
 
 /** Counts of the outcomes that occurred; always includes `delivered`. */
-function OutcomeChart({ figures, range }: Props) {
-  const kinds = OUTCOMES.map((outcome) => ({
-    ...{ label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
-    countIn: ({ outcomes }: RangePoint) => sumByName(outcomes)[outcome] ?? 0,
-  })).filter(({ countIn }, index) => index === 0 || figures.points.some((point) => countIn(point) > 0))
+function OutcomeChart({ figures, range, ...pointer }: Props) {
+  const kinds = [...OUTCOMES, 'lost' as const]
+    .map((outcome) => ({
+      ...{ label: outcomeLabel(outcome), ...OUTCOME_STYLES[outcome] },
+      countIn: (point: RangePoint) => sumOutcomes(point)[outcome],
+    }))
+    .filter(({ countIn }, index) => index === 0 || figures.points.some((point) => countIn(point) > 0))
   const spans = spansOf(figures)
   const lines = kinds.map(({ countIn, ...line }) => ({
     ...line,
@@ -93,9 +104,8 @@ function OutcomeChart({ figures, range }: Props) {
       kind="counts"
       unit={`per ${range.step}`}
       format={formatCount}
-      formatTick={formatCount}
       emptyText={`No envelopes in the last ${range.words}.`}
-      {...{ range, spans, lines }}
+      {...{ range, spans, lines, ...pointer }}
     />
   )
 }
@@ -106,7 +116,7 @@ const PERCENTILES: (Omit<Line, 'values'> & { label: 'p50' | 'p95' | 'p99' })[] =
   { label: 'p99', tone: 'quiet', dash: [2, 3] },
 ]
 
-function DurationChart({ figures, range }: Props) {
+function DurationChart({ figures, range, ...pointer }: Props) {
   const spans = spansOf(figures)
   const durations = spans.map(({ point }) => percentilesOf(point?.durations ?? {}))
   const lines = PERCENTILES.map((line) => ({
@@ -120,14 +130,13 @@ function DurationChart({ figures, range }: Props) {
       kind="durations"
       unit="on a logarithmic axis"
       format={formatDuration}
-      formatTick={formatDuration}
       emptyText={`No responses in the last ${range.words}.`}
-      {...{ range, spans, lines }}
+      {...{ range, spans, lines, ...pointer }}
     />
   )
 }
 
-function PendingChart({ figures, range }: Props) {
+function PendingChart({ figures, range, ...pointer }: Props) {
   const spans = spansOf(figures)
   const values = valuesOf(spans, ({ pending }) => pending)
   return (
@@ -137,9 +146,8 @@ function PendingChart({ figures, range }: Props) {
       kind="counts"
       unit="envelopes"
       format={formatCount}
-      formatTick={formatCount}
       emptyText={`Nothing pending in the last ${range.words}.`}
-      {...{ range, spans }}
+      {...{ range, spans, ...pointer }}
       lines={[{ label: 'pending', tone: 'wait', values }]}
     />
   )

@@ -1,8 +1,9 @@
 /** Visitors whose browsers do not reach Sentry, and the errors that would have been lost. */
 
+import type { Deployment } from 'contract/situation/deployments'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
-import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Fold } from '../../../ui/panel.tsx'
+import { SettingLine } from '../setting-line.tsx'
 import { isUncertain, type Reach } from './results.ts'
 
 export function ReachPanel({ reach }: { reach: Reach }) {
@@ -41,15 +42,18 @@ export function ReachPanel({ reach }: { reach: Reach }) {
 }
 
 /** Shown while the test is off: what it would show, and how to turn it on. */
-export function ReachOff() {
+export function ReachOff({ deployment }: { deployment: Deployment | undefined }) {
   return (
     <Fold title="Reach">
       <Empty>
-        The reach test is off. It shows how many visitors block Sentry, from a sample of page loads. To test
-        one page load in a hundred, put this line into <code>.env</code> and start Culvert again:
+        The reach test is off. It shows how many visitors block Sentry, from a sample of page loads.
       </Empty>
-      <div className="mt-3 text-note">
-        <CodeBlock label="Line for .env" text="REACH_SAMPLE_RATE=0.01" copy="Copy the line" />
+      <div className="mt-3">
+        <SettingLine
+          line="REACH_SAMPLE_RATE=0.01"
+          deployment={deployment}
+          aim="To test one page load in a hundred"
+        />
       </div>
     </Fold>
   )

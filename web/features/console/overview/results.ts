@@ -1,9 +1,8 @@
 /** Final results of envelopes, and the number that would have been lost without Culvert. */
 
-import type { Outcome } from 'contract/admin-api'
 import { sumFigures } from 'contract/figures'
-import { lossesOf } from 'contract/situation/losses'
-import { type RangeFigures, type RangePoint, sumByName } from '../figures/figure-sums.ts'
+import { type LossCounts, lossesOf, sumLosses } from 'contract/situation/losses'
+import { type RangeFigures, type RangePoint, sumOutcomes } from '../figures/figure-sums.ts'
 
 export type ResultName =
   | 'direct'
@@ -16,7 +15,6 @@ export type ResultName =
   | 'declined'
   | 'aborted'
   | 'purged'
-  | 'evicted'
   | 'lost'
   | 'unknown'
 
@@ -28,41 +26,38 @@ export type Results = {
   received: number
   /** Envelopes that an operator has sent again. */
   resent: number
-  /** Rejected envelopes that were lost: they got 503, and their senders did not keep them. */
-  unavailable: number
+  losses: LossCounts
   /** Envelopes that were pending when the range began. */
   pendingBefore: number
 }
 
 /** Results that are listed only if there are any. */
-const RARE: readonly ResultName[] = ['deferred', 'aborted', 'purged', 'evicted', 'unknown']
+const RARE: readonly ResultName[] = ['deferred', 'aborted', 'purged', 'unknown']
 
 /** Counts each envelope once, but deferred ones with each attempt of their sender. */
 export function countResults({ points, pending_before: pendingBefore }: RangeFigures): Results {
   const sum = sumFigures(points.map((point) => ({ ...point, upstreams: {} })))
   const { final_outcomes: final, received, resent } = sum
-  const outcomes = sumByName(sum.outcomes)
-  const at = (outcome: Outcome) => outcomes[outcome] ?? 0
+  const outcomes = sumOutcomes(sum)
   const losses = lossesOf(sum)
   const total = (read: (point: RangePoint) => number) => points.reduce((all, point) => all + read(point), 0)
   const results: Result[] = [
-    { name: 'direct', count: at('delivered') },
+    { name: 'direct', count: outcomes.delivered },
     { name: 'later', count: final.delivered ?? 0 },
     { name: 'pending', count: points.at(-1)?.pending ?? pendingBefore },
-    { name: 'deferred', count: at('deferred') },
-    { name: 'rejected', count: at('rejected') },
-    { name: 'filtered', count: at('filtered') },
-    { name: 'rate_limited', count: at('rate_limited') },
-    { name: 'declined', count: at('declined') + (final.declined ?? 0) },
-    { name: 'aborted', count: at('aborted') },
+    { name: 'deferred', count: outcomes.deferred },
+    { name: 'rejected', count: outcomes.rejected },
+    { name: 'filtered', count: outcomes.filtered },
+    { name: 'rate_limited', count: outcomes.rate_limited },
+    { name: 'declined', count: outcomes.declined + (final.declined ?? 0) },
+    { name: 'aborted', count: outcomes.aborted },
     { name: 'purged', count: final.purged ?? 0 },
-    { name: 'evicted', count: losses.evicted },
-    { name: 'lost', count: losses.expired + losses.vanished },
+    { name: 'lost', count: sumLosses(losses) },
     { name: 'unknown', count: total(({ unknown }) => unknown) },
   ]
   return {
     results: results.filter(({ name, count }) => count > 0 || !RARE.includes(name)),
-    ...{ received, resent, pendingBefore, unavailable: losses.unavailable },
+    ...{ received, resent, pendingBefore, losses },
   }
 }
 

@@ -89,7 +89,7 @@ export function StatusBanner({ overview, stream }: { overview: OverviewSnapshot;
 
 /** Keeps a count and its word on one line. */
 function keepTogether(text: string): string {
-  return text.replace(/(?<=\d) (?=pending|lost)/g, '\u00a0')
+  return text.replace(/(?<=\d) (?=pending)/g, '\u00a0')
 }
 
 const STATED = new RegExp(`^(?:${Object.values(STATE_WORDS).join('|')}) · `)

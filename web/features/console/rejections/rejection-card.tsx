@@ -2,6 +2,8 @@
 
 import type { OutcomeTime, RejectionSample, Rejections, SettingInForce } from 'contract/admin-api'
 import { parseDsn } from 'contract/dsn'
+import { UNAVAILABLE } from 'contract/rejections'
+import type { Deployment } from 'contract/situation/deployments'
 import { Fragment } from 'react'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Fact, Facts } from '../../../ui/panel.tsx'
@@ -16,10 +18,10 @@ import { isEnded, SPOOL } from '../spool/spool-query.ts'
 import { RejectionRemedy } from './rejection-remedy.tsx'
 import { causeKey, type RejectionCount } from './rejections.ts'
 
-type Props = { rejection: RejectionCount; details: Rejections }
+type Props = { rejection: RejectionCount; details: Rejections; deployment: Deployment | undefined }
 
 /** Rejections with one outcome and reason: their meaning, what to do, and the settings concerned. */
-export function RejectionCard({ rejection, details }: Props) {
+export function RejectionCard({ rejection, details, deployment }: Props) {
   const { stage, outcome, reason, count } = rejection
   const explained = explain(outcome, reason)
   const isRejected = outcome === 'rejected' || outcome === 'deferred'
@@ -28,7 +30,7 @@ export function RejectionCard({ rejection, details }: Props) {
   return (
     <li className="panel">
       <div className="flex flex-wrap items-center gap-3">
-        <OutcomeBadge outcome={outcome} />
+        <OutcomeBadge outcome={outcome === 'rejected' && UNAVAILABLE.has(reason) ? 'lost' : outcome} />
         <h2 className="min-w-0 text-body font-semibold wrap-anywhere">
           {stage === 'waited' ? 'from the spool' : <code>{reason || 'no reason given'}</code>}
         </h2>
@@ -41,7 +43,7 @@ export function RejectionCard({ rejection, details }: Props) {
         </p>
       )}
       <Settings settings={settings} />
-      <RejectionRemedy {...{ reason, sample, settings }} />
+      <RejectionRemedy {...{ reason, sample, settings, deployment }} />
       <Since time={details.times.find((time) => causeKey(time) === causeKey(rejection))} />
       {sample && <Sample sample={sample} />}
       <a

@@ -2,6 +2,7 @@
 'use client'
 
 import type { Receipt, Rejections, SpoolOutcome } from 'contract/admin-api'
+import type { Deployment } from 'contract/situation/deployments'
 import { remedyOfStatus } from 'contract/situation/upstream-errors'
 import { hostOf } from 'contract/situation/upstreams'
 import { useRouter } from 'next/navigation'
@@ -26,9 +27,10 @@ type Props = {
   since: number
   hasInbox: boolean
   rejections: Pick<Rejections, 'rejections' | 'settings'>
+  deployment: Deployment | undefined
 }
 
-export function ArrivalPanel({ project, since, hasInbox, rejections }: Props) {
+export function ArrivalPanel({ project, since, hasInbox, rejections, deployment }: Props) {
   const [address, setAddress] = useState('')
   const [receipts, setReceipts] = useState<readonly Receipt[]>([])
   const [finalOutcomes, setFinalOutcomes] = useState<readonly SpoolOutcome[]>([])
@@ -54,7 +56,7 @@ export function ArrivalPanel({ project, since, hasInbox, rejections }: Props) {
         {arrival.state === 'unconfirmed' && arrival.receipt.origin !== undefined && (
           <Confirmation origin={arrival.receipt.origin} onConfirm={setAddress} />
         )}
-        {arrival.state === 'rejected' && <Remedy {...{ receipt: arrival.receipt, rejections }} />}
+        {arrival.state === 'rejected' && <Remedy {...{ receipt: arrival.receipt, rejections, deployment }} />}
         {arrival.state === 'waiting' && <Hint />}
         {arrival.state !== 'waiting' && (
           <Next receipt={arrival.receipt} hasInbox={hasInbox && INBOX_STATES.has(arrival.state)} />
@@ -93,10 +95,10 @@ function Confirmation({ origin, onConfirm }: { origin: string; onConfirm: (origi
   )
 }
 
-type RemedyProps = { receipt: Receipt } & Pick<Props, 'rejections'>
+type RemedyProps = { receipt: Receipt } & Pick<Props, 'rejections' | 'deployment'>
 
-/** Line for `.env` that accepts the envelope. The page asks for the sample of a rejection that is new to it. */
-function Remedy({ receipt, rejections: { rejections, settings } }: RemedyProps) {
+/** Line that accepts the envelope. The page asks for the sample of a rejection that is new to it. */
+function Remedy({ receipt, rejections: { rejections, settings }, deployment }: RemedyProps) {
   const router = useRouter()
   const { reason = '', origin } = receipt
   const sample = rejections.find((each) => each.code === reason && headerOf('origin', each) === origin)
@@ -104,7 +106,7 @@ function Remedy({ receipt, rejections: { rejections, settings } }: RemedyProps) 
   useEffect(() => {
     if (isNew) router.refresh()
   }, [router, isNew])
-  return sample && <RejectionRemedy {...{ reason, sample }} settings={settings[reason] ?? []} />
+  return sample && <RejectionRemedy {...{ reason, sample, deployment }} settings={settings[reason] ?? []} />
 }
 
 function Hint() {

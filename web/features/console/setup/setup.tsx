@@ -2,11 +2,13 @@
 'use client'
 
 import type { Rejections } from 'contract/admin-api'
+import type { Deployment } from 'contract/situation/deployments'
 import { type ReactNode, useState } from 'react'
 import type { DsnPlace } from '../../../lib/config.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { FRAMEWORKS, type Target } from '../projects/snippets.ts'
+import { SettingLine } from '../setting-line.tsx'
 import { ArrivalPanel } from './arrival-panel.tsx'
 import { type Compression, type Destination, describeCompression, readDestination } from './destination.ts'
 
@@ -24,13 +26,14 @@ type Props = {
   compressions: readonly Compression[]
   /** Last rejected requests, and the settings that reject them. */
   rejections: Pick<Rejections, 'rejections' | 'settings'>
+  deployment: Deployment | undefined
 }
 
 type Kind = 'inbox' | 'sentry'
 
 export function Setup(props: Props) {
-  const { configured, ownDsn, dsnPlace, tunnelPath, hasInbox, hasSentry, since, compressions, rejections } =
-    props
+  const { configured, ownDsn, dsnPlace, tunnelPath, hasInbox, hasSentry } = props
+  const { since, compressions, rejections, deployment } = props
   const [kind, setKind] = useState<Kind>(hasSentry ? 'sentry' : 'inbox')
   const [text, setText] = useState(hasSentry ? ownDsn : '')
   const { destination, problem } = readDestination(kind, text, { configured, dsnPlace })
@@ -48,7 +51,7 @@ export function Setup(props: Props) {
             </Choice>
           </fieldset>
           {kind === 'sentry' && <DsnField {...{ text, problem }} onChange={setText} />}
-          {destination && <EnvLines {...{ destination, dsnPlace }} />}
+          {destination && <EnvLines {...{ destination, dsnPlace, deployment }} />}
         </Panel>
         {destination && <Snippets target={{ dsn: destination.dsn, tunnelPath }} />}
       </div>
@@ -57,7 +60,7 @@ export function Setup(props: Props) {
           <ArrivalPanel
             key={destination.project}
             project={destination.project}
-            {...{ since, hasInbox, rejections }}
+            {...{ since, hasInbox, rejections, deployment }}
           />
           <CompressionNote text={describeCompression(compressions, destination.project)} />
         </div>
@@ -115,40 +118,27 @@ function DsnField({ text, problem, onChange }: DsnFieldProps) {
   )
 }
 
-function EnvLines({ destination, dsnPlace }: { destination: Destination; dsnPlace: DsnPlace }) {
+type EnvProps = Pick<Props, 'dsnPlace' | 'deployment'> & { destination: Destination }
+
+function EnvLines({ destination, dsnPlace, deployment }: EnvProps) {
   const { lines } = destination
   if (lines === undefined)
     return (
       <p role="status" className="mt-3 text-note">
-        No tunnel responds, so the DSNs in force are not known. The line for <code>.env</code> appears when
-        one does: a line with this DSN alone would remove them.
+        No tunnel responds, so the DSNs in force are not known. The line that sets them appears when one does:
+        a line with this DSN alone would remove them.
       </p>
     )
-  const isForFile = dsnPlace !== '.env' && !lines.includes('=')
   if (lines === '')
     return (
       <p className="mt-3 text-note text-quiet">Culvert is configured for this already: go on with step 2.</p>
     )
+  const replaced = lines.includes('=')
+    ? `an older ${dsnPlace === '.env' ? 'SENTRY_DSN' : dsnPlace}`
+    : 'its content'
   return (
-    <div className="mt-4 text-note">
-      <p className="mb-2">
-        {isForFile ? (
-          <>
-            Put this in place of the content of the file that <code>{dsnPlace}</code> names
-          </>
-        ) : (
-          <>
-            Put this line into <code>.env</code> in Culvert’s folder, in place of an older{' '}
-            <code>{dsnPlace === '.env' ? 'SENTRY_DSN' : dsnPlace}</code>
-          </>
-        )}
-        , and start Culvert again: <code>npm start</code> or <code>docker compose up --detach</code>.
-      </p>
-      <CodeBlock
-        label={isForFile ? `Line for ${dsnPlace}` : 'Line for .env'}
-        text={lines}
-        copy="Copy the line"
-      />
+    <div className="mt-4">
+      <SettingLine line={lines} deployment={deployment} detail={`, in place of ${replaced}`} />
     </div>
   )
 }

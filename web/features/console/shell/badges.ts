@@ -4,7 +4,7 @@ import { sumFigures } from 'contract/figures'
 import { lossesOf, sumLosses } from 'contract/situation/losses'
 import { isNote } from 'contract/situation/situation'
 import { formatCount, formatQuantity } from '../../../lib/format.ts'
-import { sumByName } from '../figures/figure-sums.ts'
+import { sumOutcomes } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 import { summariseSpool } from '../monitor/snapshot.ts'
@@ -21,14 +21,13 @@ export function badgesOf({
 }: Pick<Snapshot, 'situation' | 'recent' | 'spools'>): PageBadge[] {
   const problems = situation.problems.filter((problem) => !isNote(problem)).length
   const counts = recent.figures && sumFigures(recent.figures.points)
-  const rejected = counts ? (sumByName(counts.outcomes).rejected ?? 0) : 0
-  const lost = counts ? sumLosses({ ...lossesOf(counts), unavailable: 0 }) : 0 // these are rejected as well
+  const notTaken = counts ? sumOutcomes(counts).rejected + sumLosses(lossesOf(counts)) : 0
   const pending = spools.map(summariseSpool).reduce((sum, { envelopes = 0 }) => sum + envelopes, 0)
   const badges: PageBadge[] = [
     { place: 'overview', count: problems, words: formatQuantity(problems, 'problem') },
     {
-      ...{ place: 'rejections', count: rejected + lost },
-      words: `${formatCount(rejected + lost)} rejected or lost in the last ${RECENT.words}`,
+      ...{ place: 'rejections', count: notTaken },
+      words: `${formatCount(notTaken)} rejected or lost in the last ${RECENT.words}`,
     },
     { place: 'spool', count: pending, words: `${formatCount(pending)} pending` },
   ]

@@ -2,14 +2,15 @@
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
+import type { Deployment } from 'contract/situation/deployments'
 import type { ResendJob, ResendStarted, StoreEntry, StorePage } from 'contract/store'
 import { formatBytes, formatCount, formatDuration, formatQuantity, formatRate } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
-import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { WideTable } from '../../../ui/table.tsx'
 import { findPath, withQuery } from '../routes.ts'
+import { SettingLine } from '../setting-line.tsx'
 import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
 import { SpoolAction } from './spool-action.tsx'
 import {
@@ -37,11 +38,12 @@ type Props = {
   query: SpoolQuery
   /** Settings in force, by reason. */
   settings: Rejections['settings']
+  deployment: Deployment | undefined
   /** `KEEP_HOURS` is above 0. */
   isKeeping: boolean
 }
 
-export function EndedEntries({ spool, list, query, settings, isKeeping }: Props) {
+export function EndedEntries({ spool, list, query, settings, deployment, isKeeping }: Props) {
   const { state, page: response, resend } = list
   const page = response && 'entries' in response ? response : undefined
   return (
@@ -60,7 +62,7 @@ export function EndedEntries({ spool, list, query, settings, isKeeping }: Props)
       {page && page.entries.length > 0 && (
         <>
           <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>
-          <Remedies entries={page.entries} settings={settings} />
+          <Remedies entries={page.entries} {...{ settings, deployment }} />
           {resend && <ResendAll {...{ spool, resend, query }} />}
           <Entries {...{ spool, state, query }} entries={page.entries} canResend={resend !== undefined} />
         </>
@@ -94,7 +96,7 @@ function NoEntries({
   state,
   query,
   isKeeping,
-}: Omit<EndedList, 'page' | 'resend'> & Omit<Props, 'spool' | 'list' | 'settings'>) {
+}: Omit<EndedList, 'page' | 'resend'> & Pick<Props, 'query' | 'isKeeping'>) {
   const { project, from, to, after } = query
   if (project !== undefined || from !== undefined || to !== undefined || after !== undefined)
     return (
@@ -119,10 +121,8 @@ function NoEntries({
 function Remedies({
   entries,
   settings,
-}: {
-  entries: readonly StoreEntry[]
-  settings: Rejections['settings']
-}) {
+  deployment,
+}: Pick<Props, 'settings' | 'deployment'> & { entries: readonly StoreEntry[] }) {
   const remedies = new Map<string, Remedy>()
   for (const entry of entries) {
     const remedy = remedyOf(entry, settings)
@@ -136,7 +136,7 @@ function Remedies({
         {[...remedies.values()].map(({ sentence, line }) => (
           <li key={sentence} className="grid min-w-0 grid-cols-1 gap-2 wrap-anywhere">
             {sentence}
-            {line && <CodeBlock label={`Line for .env: ${line}`} text={line} copy="Copy the line" />}
+            {line && <SettingLine {...{ line, deployment }} label={line} />}
           </li>
         ))}
       </ul>

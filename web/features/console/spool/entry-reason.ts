@@ -11,7 +11,7 @@ import { projectName } from '../projects/snippets.ts'
 
 export type Remedy = {
   sentence: string
-  /** Line for `.env`, where one helps and the current setting is known. */
+  /** Line that changes the setting, where one helps and the current one is known. */
   line?: string
 }
 

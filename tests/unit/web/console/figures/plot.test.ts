@@ -1,39 +1,66 @@
-/** Language of the browser while uPlot is loaded. */
+/** Axes and lines of charts. */
 
 import { describe, expect, it } from 'vitest'
-import { decadesOf, withKnownLanguage } from '../../../../../web/features/console/figures/plot.ts'
+import { decadesOf, pathOf, timeTicks, valueAxis } from '../../../../../web/features/console/figures/plot.ts'
+import { formatTimeTick } from '../../../../../web/features/console/figures/range.ts'
 
-/** Browser whose prototype has the language, as that of `navigator` does. */
-const browserWith = (language: string): { language: string } => Object.create({ language })
+it.each([
+  [
+    [2.5, 250],
+    [1, 1_000],
+  ],
+  [
+    [5, 10_000],
+    [1, 10_000],
+  ],
+  [[0.4], [0.1, 1]],
+  [[10], [10, 100]],
+  [[], [1, 10]],
+])('the axis of response times of %j ms has whole powers of ten', (values, expected) => {
+  expect(decadesOf(values)).toEqual(expected)
+})
 
-describe('withKnownLanguage', () => {
-  it.each(['C', 'POSIX_1', '', 'en_US.UTF-8'])('loads with en where the language is %j', async (language) => {
-    const browser = browserWith(language)
-    expect(() => new Intl.NumberFormat(browser.language)).toThrow(RangeError)
-    const load = async () => new Intl.NumberFormat(browser.language).resolvedOptions().locale
-    expect(await withKnownLanguage(browser, load)).toBe('en')
-    expect(browser.language).toBe(language)
-  })
-
-  it.each(['de-CH', 'fr', 'en-US'])('loads with the language %j of the browser', async (language) => {
-    const browser = browserWith(language)
-    expect(await withKnownLanguage(browser, async () => browser.language)).toBe(language)
-  })
-
-  it('restores the language when loading fails', async () => {
-    const browser = browserWith('C')
-    const failing = withKnownLanguage(browser, () => Promise.reject(new Error('no such chunk')))
-    await expect(failing).rejects.toThrow('no such chunk')
-    expect(browser.language).toBe('C')
+describe('The axis of counts', () => {
+  it.each([
+    [0, [0, 1]],
+    [1, [0, 1]],
+    [3, [0, 1, 2, 3]],
+    [4, [0, 2, 4]],
+    [30, [0, 10, 20, 30]],
+    [87, [0, 50]],
+    [1_234, [0, 500, 1_000]],
+  ])('up to %s has few whole numbers, from zero', (max, expected) => {
+    const { ticks, yOf } = valueAxis('counts', [{ label: 'a', tone: 'good', values: [null, max] }])
+    expect(ticks.map(({ value }) => value)).toEqual(expected)
+    expect(yOf(0)).toBe(100)
+    expect(yOf(max)).toBeGreaterThan(0)
   })
 })
 
-it.each([
-  [2.5, 250, [1, 1_000]],
-  [5, 10_000, [1, 10_000]],
-  [0.4, 0.4, [0.1, 1]],
-  [10, 10, [10, 100]],
-  [null, null, [1, 10]],
-])('the axis of response times from %s to %s ms has whole powers of ten', (min, max, expected) => {
-  expect(decadesOf(min, max)).toEqual(expected)
+const MINUTE = 60_000
+const spans = [0, 1, 2, 3].map((minute) => ({ time: minute * MINUTE, end: (minute + 1) * MINUTE }))
+const yOf = (value: number) => 100 - value
+const line = (values: (number | null)[]) => ({ label: 'a', tone: 'good' as const, values })
+
+describe('The drawing of a line', () => {
+  it('has a step for each count, and a gap where nothing was counted', () => {
+    expect(pathOf('counts', line([4, 0, null, 8]), spans, yOf)).toBe('M0 96H250L250 100H500M750 92H1000')
+  })
+
+  it('has the durations at the ends of their spans, and a dot for one without neighbours', () => {
+    expect(pathOf('durations', line([4, 5, null, 8]), spans, yOf)).toBe('M250 96L500 95M1000 92h.01')
+  })
+})
+
+describe('The ticks of the time axis', () => {
+  const HOUR = 60 * MINUTE
+  const from = new Date(2026, 10, 22, 9, 7).getTime()
+  it.each([
+    [15 * MINUTE, ['09:08', '09:10', '09:12', '09:14', '09:16', '09:18', '09:20', '09:22']],
+    [HOUR, ['09:10', '09:20', '09:30', '09:40', '09:50', '10:00']],
+    [24 * HOUR, ['12:00', '15:00', '18:00', '21:00', 'Mon 23 Nov', '03:00', '06:00', '09:00']],
+    [48 * HOUR, ['Mon 23 Nov', 'Tue 24 Nov']],
+  ])('are at round times of the reader within %s ms', (ms, expected) => {
+    expect(timeTicks(from, from + ms).map(({ value }) => formatTimeTick(value))).toEqual(expected)
+  })
 })

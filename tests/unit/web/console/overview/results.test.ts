@@ -26,20 +26,20 @@ describe('countResults', () => {
   it('counts each envelope once, by its final result', () => {
     const counted = countResults(figuresOf(POINTS, { pending_before: 3 }))
     expect(counted).toEqual({
-      ...{ received: 48, resent: 2, unavailable: 2, pendingBefore: 3 },
+      ...{ received: 48, resent: 2, pendingBefore: 3 },
+      losses: { expired: 2, evicted: 2, unavailable: 2, vanished: 2 },
       results: [
         { name: 'direct', count: 13 },
         { name: 'later', count: 8 },
         { name: 'pending', count: 6 },
         { name: 'deferred', count: 1 },
-        { name: 'rejected', count: 7 },
+        { name: 'rejected', count: 5 },
         { name: 'filtered', count: 4 },
         { name: 'rate_limited', count: 3 },
         { name: 'declined', count: 2 },
         { name: 'aborted', count: 1 },
         { name: 'purged', count: 1 },
-        { name: 'evicted', count: 2 },
-        { name: 'lost', count: 4 },
+        { name: 'lost', count: 8 },
         { name: 'unknown', count: 1 },
       ],
     })

@@ -18,10 +18,11 @@ export async function generateMetadata(props: Props): Promise<Metadata> {
 }
 
 export default async function EnvelopePage(props: Props) {
-  const { model, ...page } = await readPage(props)
+  const { model, data, ...page } = await readPage(props)
+  const issue = await data.inbox.issue(page.id, page.list, Date.now())
   return (
     <ConsoleShell at="inbox" title={model.title}>
-      <EnvelopeView model={model} {...page} />
+      <EnvelopeView model={model} issue={issue} {...page} />
     </ConsoleShell>
   )
 }
@@ -39,9 +40,6 @@ const readEnvelope = cache(async (id: string, from: number, path: string) => {
   const envelope = await data.inbox.envelope(id)
   if (!envelope) notFound()
   const model = await modelEnvelope(envelope.start, envelope.bytes, from, data.sourceFolders())
-  const [replay, issue] = await Promise.all([
-    model.replay === undefined ? undefined : data.inbox.replay(model.replay),
-    data.inbox.issue(id, Date.now()),
-  ])
-  return { model, replay, issue }
+  const replay = model.replay === undefined ? undefined : await data.inbox.replay(model.replay)
+  return { model, replay, data }
 })
