@@ -31,12 +31,8 @@ const openFirst = (selector: string) => async (page: Page) => {
   await page.goto(new URL(href ?? '', page.url()).href)
 }
 
-/** Opens the group of an error, and its newest event. */
-async function openEvent(page: Page): Promise<void> {
-  const open = openFirst('main a:has-text("TypeError")')
-  await open(page)
-  await open(page)
-}
+/** Opens the newest event of an error. */
+const openEvent = openFirst('main a:has-text("TypeError")')
 
 const PUBLIC: readonly Shot[] = [
   {

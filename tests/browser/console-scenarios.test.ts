@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest'
 import { SITE_HOST } from '../support/browser/chromium.ts'
 import { type ConsoleSite, startConsole } from '../support/browser/console.ts'
 import { it } from '../support/browser/fixtures.ts'
-import { envelopeOf, errorOf } from '../support/envelopes.ts'
+import { attachmentOf, errorOf } from '../support/envelopes.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
@@ -20,10 +20,6 @@ type Scenario = {
 }
 
 const times = <T>(many: number, run: () => Promise<T>) => Promise.all(Array.from({ length: many }, run))
-
-/** Envelope with an attachment that no compression makes smaller. */
-const attachmentOf = (dsn: string, bytes: number) =>
-  envelopeOf({ dsn }, [{ header: { type: 'attachment', filename: 'a.bin' }, payload: randomBytes(bytes) }])
 
 const SPOOL_BYTES = 64 * 1024 * 1024 // the smallest spool
 
@@ -84,7 +80,8 @@ const SCENARIOS: Scenario[] = [
     async cause({ sentry, send, dsn }) {
       await sentry.away()
       const statuses = new Set<number>()
-      for (let n = 0; n < 20; n++) statuses.add((await send(attachmentOf(dsn, SPOOL_BYTES / 10))).status)
+      for (let n = 0; n < 20; n++)
+        statuses.add((await send(attachmentOf(dsn, randomBytes(SPOOL_BYTES / 16)))).status)
       expect([...statuses]).toEqual([200, 503])
     },
     banner:
