@@ -121,7 +121,7 @@ function Plot({ shown, ...props }: Props & { shown: number }) {
   }
 
   return (
-    <div className="grid grid-cols-[3.25rem_minmax(0,1fr)]">
+    <div className="mt-2 grid grid-cols-[3.25rem_minmax(0,1fr)]">
       <svg aria-hidden="true" className="h-28 w-full overflow-visible">
         {axis.ticks.map(({ value, at }) => (
           <text key={value} x="100%" dx="-8" y={`${at}%`} dy="4" textAnchor="end" className={LABEL}>

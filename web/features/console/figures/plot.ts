@@ -89,7 +89,7 @@ export function timeTicks(from: number, to: number): Tick[] {
   })
 }
 
-/** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a dot. */
+/** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a column, or a dot. */
 export function pathOf(
   kind: PlotKind,
   { values }: Line,
@@ -103,11 +103,13 @@ export function pathOf(
     .map(({ time, end }, index) => {
       const value = values[index] ?? null
       if (value === null) return ''
-      const command = isValue(index - 1) ? 'L' : 'M'
       const y = round(yOf(value))
-      return kind === 'counts'
-        ? `${command}${xOf(time)} ${y}H${xOf(end)}`
-        : `${command}${xOf(end)} ${y}${isValue(index - 1) || isValue(index + 1) ? '' : 'h.01'}`
+      const isAlone = !isValue(index - 1) && !isValue(index + 1)
+      const command = isValue(index - 1) ? 'L' : 'M'
+      if (kind === 'durations') return `${command}${xOf(end)} ${y}${isAlone ? 'h.01' : ''}`
+      return isAlone
+        ? `M${xOf(time)} ${HEIGHT}V${y}H${xOf(end)}V${HEIGHT}`
+        : `${command}${xOf(time)} ${y}H${xOf(end)}`
     })
     .join('')
 }
