@@ -1,6 +1,7 @@
 /** Computes the situation from the reports of all replicas and the figures, every few seconds and on demand. */
 
 import { MAX_RANGE, sumFigures } from 'contract/figures'
+import type { Deployment } from 'contract/situation/deployments'
 import { lossesOf, sumLosses } from 'contract/situation/losses'
 import {
   type ActiveStorm,
@@ -8,7 +9,6 @@ import {
   findProblems,
   type Problem,
 } from 'contract/situation/problems'
-import type { Deployment } from 'contract/situation/deployments'
 import { findSilence, type Silence } from 'contract/situation/silence'
 import { type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'

@@ -44,7 +44,9 @@ const line = (values: (number | null)[]) => ({ label: 'a', tone: 'good' as const
 
 describe('The drawing of a line', () => {
   it('has a step for each count, a gap where nothing was counted, and a column without neighbours', () => {
-    expect(pathOf('counts', line([4, 0, null, 8]), spans, yOf)).toBe('M0 96H250L250 100H500M750 100V92H1000V100')
+    expect(pathOf('counts', line([4, 0, null, 8]), spans, yOf)).toBe(
+      'M0 96H250L250 100H500M750 100V92H1000V100',
+    )
   })
 
   it('has the durations at the ends of their spans, and a dot for one without neighbours', () => {
