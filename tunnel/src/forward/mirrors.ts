@@ -5,6 +5,7 @@ import type { OutgoingBody } from '../envelope/body/outgoing.ts'
 import type { ClientReports } from '../pipeline/client-reports.ts'
 import type { Context, Parts, Stage } from '../pipeline/pipeline.ts'
 import type { Project, Projects } from '../pipeline/projects.ts'
+import { within } from '../pipeline/within.ts'
 import type { Forwarding } from './forwarding.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry, type EntryDescription } from './spool-entry.ts'
 import { senderHeaders } from './upstream/upstream-client.ts'
@@ -74,7 +75,7 @@ export class Mirrors {
   waitAfter(forward: Stage): Stage {
     return async (ctx) => {
       const outcome = await forward(ctx)
-      if (ctx.mirrored) await waitAtMost(WAIT_MS, ctx.mirrored)
+      if (ctx.mirrored) await within(WAIT_MS, ctx.mirrored).catch(() => undefined)
       return outcome
     }
   }
@@ -114,15 +115,4 @@ export class Mirrors {
     this.#deps.counters.countMirrored(target.name, 'lost')
     this.#deps.reports.noteLost(target, 'queue_overflow', category)
   }
-}
-
-/** Resolves when `work` does, after `ms` at the latest. */
-function waitAtMost(ms: number, work: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    void work.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

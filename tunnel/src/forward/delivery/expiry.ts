@@ -13,20 +13,24 @@ type ExpiryDeps = {
   onNotice: (notice: string) => void
 }
 
+const STEP_MS = 60_000 // a clock that is corrected slowly moves by less between two looks
 const EXPIRY_MS = 10_000
 /** Time after the start in which nothing expires: a wrong clock may be corrected, and each pending entry is tried. */
 const FIRST_EXPIRY_MS = 10 * 60_000
 
 export class Expiry {
   readonly #deps: ExpiryDeps
-  readonly #wallClock: WallClock
   readonly #startedAt: number
   #due = 0
+  /** What the wall clock is ahead of the monotonic one, which cannot be set: now, and at its earliest setting since the start. */
+  #offset: number
+  #leastOffset: number
 
   constructor(deps: ExpiryDeps) {
     this.#deps = deps
-    this.#wallClock = new WallClock(deps)
     this.#startedAt = deps.clock()
+    this.#offset = deps.now() - deps.clock()
+    this.#leastOffset = this.#offset
   }
 
   isDue(): boolean {
@@ -38,44 +42,26 @@ export class Expiry {
     const { spool, clock, now, maxAgeMs } = this.#deps
     this.#due = Number.POSITIVE_INFINITY
     try {
-      const aheadMs = this.#wallClock.aheadMs()
+      const aheadMs = this.#aheadMs()
       if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return []
       return await spool.expire(now() - aheadMs - maxAgeMs)
     } finally {
       this.#due = clock() + EXPIRY_MS
     }
   }
-}
-
-const STEP_MS = 60_000 // a clock that is corrected slowly moves by less between two looks
-
-/** Wall clock, compared with the monotonic clock, which cannot be set. */
-class WallClock {
-  readonly #deps: ExpiryDeps
-  #last: number
-  #least: number
-
-  constructor(deps: ExpiryDeps) {
-    this.#deps = deps
-    this.#last = this.#offset()
-    this.#least = this.#last
-  }
 
   /**
    * Returns the milliseconds by which the clock is ahead of its earliest setting since the start: a time that was noted before the clock was
    * set forward seems older by that. Reports each step.
    */
-  aheadMs(): number {
-    const offset = this.#offset()
-    const stepMs = offset - this.#last
-    this.#last = offset
-    this.#least = Math.min(this.#least, offset)
-    if (Math.abs(stepMs) >= STEP_MS) this.#deps.onNotice(describeStep(stepMs))
-    return offset - this.#least
-  }
-
-  #offset(): number {
-    return this.#deps.now() - this.#deps.clock()
+  #aheadMs(): number {
+    const { now, clock, onNotice } = this.#deps
+    const offset = now() - clock()
+    const stepMs = offset - this.#offset
+    this.#offset = offset
+    this.#leastOffset = Math.min(this.#leastOffset, offset)
+    if (Math.abs(stepMs) >= STEP_MS) onNotice(describeStep(stepMs))
+    return offset - this.#leastOffset
   }
 }
 

@@ -22,21 +22,15 @@ export type Filterable = {
   exceptions: readonly Exception[]
   /** Blocked URL and source file of a CSP report. */
   cspSources: readonly string[]
-  span?: SpanIds
+  segment?: Segment
   /** Number of spans in a transaction, without its own. */
   spans?: number
 }
 
 export type Exception = { type: string; value: string; places: string[] }
 
-/** Place of a span in its trace. Missing IDs are empty. */
-type SpanIds = {
-  traceId: string
-  spanId: string
-  parentId: string
-  segmentId: string
-  isSegment: boolean
-}
+/** Segment that a span belongs to, or is the root of. Missing IDs are empty. */
+type Segment = { traceId: string; segmentId: string }
 
 const EMPTY: Filterable = {
   transaction: '',
@@ -135,20 +129,14 @@ function exceptionsIn(value: unknown): readonly unknown[] {
 
 function readTransaction(payload: unknown): Filterable {
   const transaction = object(payload)
-  const { trace_id, span_id, parent_span_id, origin, op } = object(object(transaction.contexts).trace)
+  const { trace_id, span_id, origin, op } = object(object(transaction.contexts).trace)
   return {
     ...readEvent(payload),
     transaction: text(transaction.transaction),
     origin: text(origin),
     op: text(op),
     spans: list(transaction.spans).length,
-    span: {
-      traceId: text(trace_id),
-      spanId: text(span_id),
-      parentId: text(parent_span_id),
-      segmentId: text(span_id),
-      isSegment: true,
-    },
+    segment: { traceId: text(trace_id), segmentId: text(span_id) },
   }
 }
 
@@ -202,13 +190,7 @@ function readSpan(payload: unknown): Filterable {
     url: text(data['url.full']),
     address: text(data['client.address']),
     userAgent: text(data['user_agent.original']),
-    span: {
-      traceId: text(span.trace_id),
-      spanId: text(span.span_id),
-      parentId: text(span.parent_span_id),
-      segmentId: text(span.segment_id),
-      isSegment: span.is_segment === true,
-    },
+    segment: segmentOf(span, text(span.segment_id)),
   }
 }
 
@@ -229,12 +211,10 @@ export function readElement(payload: unknown): Filterable {
       attribute('user_agent.original') === ''
         ? attribute('browser.version') || attribute('sentry.browser.version')
         : '',
-    span: {
-      traceId: text(element.trace_id),
-      spanId: text(element.span_id),
-      parentId: text(element.parent_span_id),
-      segmentId: attribute('sentry.segment.id'),
-      isSegment: element.is_segment === true,
-    },
+    segment: segmentOf(element, attribute('sentry.segment.id')),
   }
+}
+
+function segmentOf({ trace_id, span_id, is_segment }: Json, segmentId: string): Segment {
+  return { traceId: text(trace_id), segmentId: is_segment === true ? text(span_id) : segmentId }
 }

@@ -140,15 +140,14 @@ export class Filters {
   ): (FilterReason | undefined)[] {
     const reasons = found.map((item) => filters.find(({ matches }) => matches(item))?.reason)
     const segments = new Map(known)
-    for (const [index, { span }] of found.entries()) {
+    for (const [index, { segment }] of found.entries()) {
       const reason = reasons[index]
-      if (!span || !reason) continue
-      const segmentId = span.isSegment ? span.spanId : span.segmentId
-      segments.set(segmentId, reason)
-      this.#segments.note(project, span.traceId, segmentId, reason)
+      if (!segment || !reason) continue
+      segments.set(segment.segmentId, reason)
+      this.#segments.note(project, segment.traceId, segment.segmentId, reason)
     }
     segments.delete('')
-    return reasons.map((reason, index) => reason ?? segments.get(found[index]?.span?.segmentId ?? ''))
+    return reasons.map((reason, index) => reason ?? segments.get(found[index]?.segment?.segmentId ?? ''))
   }
 }
 

@@ -140,29 +140,26 @@ function createRule(type: PartType, id: string, method: Method): Rule {
 }
 
 const FILTERED = '[Filtered]'
-const TEXTS: Readonly<Partial<Record<string, string>>> = {
-  apikey: '[key]',
-  creditcard: '[creditcard]',
-  email: '[email]',
-  iban: '[iban]',
-  imei: '[imei]',
-  ip: '[ip]',
-  jwt: '[jwt]',
-  mac: '[mac]',
-  password: '[password]',
-  pemkey: '[pemkey]',
-  urlauth: '[auth]',
-  userpath: '[user]',
-  usssn: '[us-ssn]',
-  uuid: '[uuid]',
-}
-/** Built-in names leave out the underscores of types. */
-const TYPES_BY_NAME: Readonly<Record<string, RuleType>> = { urlauth: 'url_auth', usssn: 'us_ssn' }
-const DEFAULT_METHODS: Readonly<Record<string, string>> = {
-  mac: 'mask',
-  uuid: 'mask',
-  usssn: 'mask',
-  password: 'remove',
+
+/** Built-in rules by name: the text of the method `replace`, the method without one, and the type if the name is another one. */
+const BUILT_IN: Readonly<Record<string, { text?: string; method?: Method['kind']; type?: RuleType }>> = {
+  anything: {},
+  apikey: { text: '[key]' },
+  bearer: {},
+  cookies: {},
+  creditcard: { text: '[creditcard]' },
+  email: { text: '[email]' },
+  iban: { text: '[iban]' },
+  imei: { text: '[imei]' },
+  ip: { text: '[ip]' },
+  jwt: { text: '[jwt]' },
+  mac: { text: '[mac]', method: 'mask' },
+  password: { text: '[password]', method: 'remove' },
+  pemkey: { text: '[pemkey]' },
+  urlauth: { text: '[auth]', type: 'url_auth' },
+  userpath: { text: '[user]' },
+  usssn: { text: '[us-ssn]', method: 'mask', type: 'us_ssn' },
+  uuid: { text: '[uuid]', method: 'mask' },
 }
 const COLLECTIONS: Readonly<Record<string, readonly string[]>> = {
   '@common': '@iban @ip @email @creditcard @pemkey @urlauth @userpath @password @usssn'.split(' '),
@@ -177,16 +174,17 @@ export function builtInRules(name: string, hashKey: string): Rule[] | undefined 
   const collection = COLLECTIONS[name]
   if (collection) return collection.flatMap((each) => builtInRules(each, hashKey) ?? [])
   const [, typeName = '', given] = /^@([a-z]+)(?::([a-z]+))?$/.exec(name) ?? []
-  const type = TYPES_BY_NAME[typeName] ?? typeName
-  if (!isRuleType(type) || (type.includes('_') && type === typeName)) return undefined
-  const kind = given ?? DEFAULT_METHODS[typeName] ?? 'replace'
-  const method = methodOf(kind, typeName, hashKey)
+  const builtIn = Object.hasOwn(BUILT_IN, typeName) ? BUILT_IN[typeName] : undefined
+  const type = builtIn?.type ?? typeName
+  if (!builtIn || !isRuleType(type)) return undefined
+  const kind = given ?? builtIn.method ?? 'replace'
+  const method = methodOf(kind, builtIn.text, hashKey)
   return method && createRules(type, `@${typeName}:${kind}`, method)
 }
 
-function methodOf(kind: string, typeName: string, hashKey: string): Method | undefined {
+function methodOf(kind: string, text: string | undefined, hashKey: string): Method | undefined {
   if (kind === 'filter') return { kind: 'replace', text: FILTERED }
-  if (kind === 'replace') return { kind, text: TEXTS[typeName] ?? FILTERED }
+  if (kind === 'replace') return { kind, text: text ?? FILTERED }
   if (kind === 'hash') return { kind, key: hashKey }
   return kind === 'remove' || kind === 'mask' ? { kind } : undefined
 }
