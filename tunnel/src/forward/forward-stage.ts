@@ -18,8 +18,13 @@ import { rateLimitsFor } from './limits/rate-limits.ts'
 import { consequencesOf, decisionOf } from './retry-policy.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry } from './spool-entry.ts'
 import { compressBody, isCompressible, mayRefuseEncoding } from './upstream/encodings.ts'
-import { type DeliveryResult, NOT_SENT, type UpstreamResponse } from './upstream/request.ts'
-import { type DeliveryAttempt, senderHeaders } from './upstream/upstream-client.ts'
+import {
+  type DeliveryAttempt,
+  type DeliveryResult,
+  NOT_SENT,
+  type UpstreamResponse,
+} from './upstream/request.ts'
+import { senderHeaders } from './upstream/upstream-client.ts'
 import { receiptErrorOf } from './upstream/upstream-errors.ts'
 
 export type ForwardServices = KeepServices & {

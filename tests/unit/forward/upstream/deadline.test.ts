@@ -4,10 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseDsn } from '../../../../contract/dsn.ts'
 import type { OutgoingBody } from '../../../../tunnel/src/envelope/body/outgoing.ts'
 import { UpstreamLimits } from '../../../../tunnel/src/forward/limits/upstream-limits.ts'
-import {
-  type DeliveryAttempt,
-  UpstreamClient,
-} from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
+import type { DeliveryAttempt } from '../../../../tunnel/src/forward/upstream/request.ts'
+import { UpstreamClient } from '../../../../tunnel/src/forward/upstream/upstream-client.ts'
 import { createProjects } from '../../../../tunnel/src/pipeline/projects.ts'
 import { attachmentOf, errorOf } from '../../../support/envelopes.ts'
 import { type Sentry, startSentry } from '../../../support/sentry/sentry.ts'

@@ -29,6 +29,15 @@ export type DeliveryResult =
       message?: string | undefined
     }
 
+/** One POST. Neither promise rejects. */
+export type DeliveryAttempt = {
+  /** The result, or `late` when a browser should not wait any longer. */
+  soon: Promise<DeliveryResult | 'late'>
+  final: Promise<DeliveryResult>
+  /** Ends the attempt unless bytes of it were sent. */
+  drop(): void
+}
+
 /** The stored body could not be read: purged meanwhile, or on a disk that fails. It says nothing about Sentry. */
 export class BodyReadError extends Error {}
 export const UNREADABLE = 'body-unreadable'

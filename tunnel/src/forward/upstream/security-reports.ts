@@ -8,7 +8,7 @@ import type { OutgoingBody } from '../../envelope/body/outgoing.ts'
 import { parseHeaderLine } from '../../envelope/header-parser.ts'
 import type { Project } from '../../pipeline/projects.ts'
 import type { UpstreamLimits } from '../limits/upstream-limits.ts'
-import type { DeliveryResult } from './request.ts'
+import type { DeliveryAttempt, DeliveryResult } from './request.ts'
 
 /** `auto`: endpoint for servers that have said that they store errors only. */
 export type SecurityDelivery = 'auto' | 'envelope' | 'endpoint'
@@ -48,16 +48,9 @@ export function securityEndpoint({ endpoint }: Project): string {
   return endpoint.replace('/envelope/?', '/security/?')
 }
 
-export type Attempt = {
-  soon: Promise<DeliveryResult | 'late'>
-  final: Promise<DeliveryResult>
-  isDispatched: boolean
-  drop(): void
-}
-
 /** Sends a report once more after the first attempt has succeeded, if `next` then begins an attempt: its response has told that it discards the first one. */
-export function sendAgain(first: Attempt, next: () => Attempt | undefined): Attempt {
-  let second: Attempt | undefined
+export function sendAgain(first: DeliveryAttempt, next: () => DeliveryAttempt | undefined): DeliveryAttempt {
+  let second: DeliveryAttempt | undefined
   const begin = (result: DeliveryResult | 'late') => {
     if (result !== 'late' && result.kind === 'answered' && result.reply.status < 300) second ??= next()
     return second
@@ -65,9 +58,6 @@ export function sendAgain(first: Attempt, next: () => Attempt | undefined): Atte
   return {
     soon: first.soon.then((result) => begin(result)?.soon ?? result),
     final: first.final.then((result) => begin(result)?.final ?? result),
-    get isDispatched() {
-      return first.isDispatched
-    },
     drop() {
       first.drop()
       second?.drop()

@@ -18,27 +18,13 @@ import type { Refusal, RefusingResponse, Sender } from './failures.ts'
 import {
   BodyReadError,
   BREAKER_OPEN,
+  type DeliveryAttempt,
   type DeliveryResult,
   type RequestListener,
   UpstreamRequest,
 } from './request.ts'
-import {
-  type Attempt,
-  type SecurityDelivery,
-  SecurityReports,
-  securityEndpoint,
-  sendAgain,
-} from './security-reports.ts'
+import { type SecurityDelivery, SecurityReports, securityEndpoint, sendAgain } from './security-reports.ts'
 import { type LastError, type UpstreamError, UpstreamErrors } from './upstream-errors.ts'
-
-/** One POST. Neither promise rejects. */
-export type DeliveryAttempt = {
-  /** The result, or `late` when a browser should not wait any longer. */
-  soon: Promise<DeliveryResult | 'late'>
-  final: Promise<DeliveryResult>
-  /** Ends the attempt unless bytes of it were sent. */
-  drop(): void
-}
 
 /** Sender of an envelope, for the circuit breaker: the network of the client, and the spool entry. */
 export type EnvelopeSender = Omit<Sender, 'project'>
@@ -89,8 +75,7 @@ export type ProxySettings = {
 
 const OPEN = Promise.resolve<DeliveryResult>({ kind: 'undecided', reason: BREAKER_OPEN, status: undefined })
 const NOT_ATTEMPTED: DeliveryAttempt = { soon: OPEN, final: OPEN, drop: () => {} }
-const ENVELOPE = 'application/x-sentry-envelope'
-const CSP_REPORT = 'application/csp-report'
+const CONTENT_TYPES = { envelope: 'application/x-sentry-envelope', security: 'application/csp-report' }
 const SLOW_UPLINK = 1024 * 1024 // bytes per second
 const PROBE_LOOK_MS = 250
 
@@ -103,15 +88,6 @@ type Upstream = {
   declines: Declines
   /** Number of probes so far. */
   probes: number
-}
-
-type Posting = {
-  project: Project
-  path: string
-  contentType: string
-  outgoing: OutgoingBody
-  headers: string[]
-  sender: EnvelopeSender
 }
 
 /** Public part of `UpstreamClient`. */
@@ -168,7 +144,12 @@ export class UpstreamClient {
 
   /** Posts once, also while the breaker is open. */
   send(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): DeliveryAttempt {
-    return this.#begin(project, outgoing, headers, sender)
+    const report = this.#reports.read(project, outgoing)
+    if (!report) return this.#request(project, outgoing, headers, sender, 'envelope')
+    const sendReport = () => this.#request(project, report, headers, sender, 'security')
+    if (this.#reports.usesEndpoint(project)) return sendReport()
+    const first = this.#request(project, outgoing, headers, sender, 'envelope')
+    return sendAgain(first, () => (this.#reports.usesEndpoint(project) ? sendReport() : undefined))
   }
 
   /**
@@ -188,19 +169,14 @@ export class UpstreamClient {
     if (project) this.send(project, reportBody(emptyReport(project, Date.now())), [], { network: '' })
   }
 
-  #begin(project: Project, outgoing: OutgoingBody, headers: string[], sender: EnvelopeSender): Attempt {
-    const report = this.#reports.read(project, outgoing)
-    const posting = { project, headers, sender }
-    const toEnvelopes = () =>
-      this.#request({ ...posting, path: project.endpoint, contentType: ENVELOPE, outgoing })
-    if (!report) return toEnvelopes()
-    const path = securityEndpoint(project)
-    const toEndpoint = () => this.#request({ ...posting, path, contentType: CSP_REPORT, outgoing: report })
-    if (this.#reports.usesEndpoint(project)) return toEndpoint()
-    return sendAgain(toEnvelopes(), () => (this.#reports.usesEndpoint(project) ? toEndpoint() : undefined))
-  }
-
-  #request({ project, path, contentType, outgoing, headers, sender }: Posting): UpstreamRequest {
+  #request(
+    project: Project,
+    outgoing: OutgoingBody,
+    headers: string[],
+    sender: EnvelopeSender,
+    endpoint: 'envelope' | 'security',
+  ): UpstreamRequest {
+    const path = endpoint === 'envelope' ? project.endpoint : securityEndpoint(project)
     const { origin } = project
     const { transport, connections } = this.#find(origin)
     const { bytes } = outgoing
@@ -216,7 +192,7 @@ export class UpstreamClient {
 
     function dispatch(): void {
       request.isDispatched = true
-      const allHeaders = ['content-type', contentType].concat(bodyHeaders(outgoing), headers) // one array of its final size
+      const allHeaders = ['content-type', CONTENT_TYPES[endpoint]].concat(bodyHeaders(outgoing), headers) // one array of its final size
       const body = contentOf(outgoing)
       transport.dispatch({ origin, method: 'POST', path, headers: allHeaders, body }, request)
     }
