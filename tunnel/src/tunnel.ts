@@ -113,7 +113,7 @@ function createResendJobs(services: Services, onError: (error: unknown) => void)
     deliveredLive: () => counters.upstreams.all.reduce((sum, { delivered }) => sum + delivered, 0),
     onResent({ project: key }) {
       if (isMirrorKey(key)) return // it has no final outcome of its own
-      const project = projects.byKey(key) ?? projects.successorOf(key)
+      const project = projects.destinationOf(key)
       counters.countResent(project?.name ?? 'unknown')
     },
   })

@@ -29,7 +29,7 @@ export function createFinalOutcomes(deps: FinalOutcomesDeps): OnFinalOutcome {
   return function onFinalOutcome(entry, finalOutcome, status, reason, message) {
     if (entry.isRejected) return // its receipt has the only outcome
     const { receipt, eventId, received, category } = entry
-    const project = projects.byKey(entry.project) ?? projects.successorOf(entry.project)
+    const project = projects.destinationOf(entry.project)
     const lost = LOST[finalOutcome]
     if (project && lost !== undefined) reports.noteLost(project, lost, category)
     if (isMirrorKey(entry.project))

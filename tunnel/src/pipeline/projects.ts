@@ -40,6 +40,8 @@ export type Projects = {
   byKey(key: string): Project | undefined
   /** Returns the project of a DSN that is no longer configured, if another DSN of it is: with another key, or at another path of its host. */
   successorOf(key: string): Project | undefined
+  /** Returns where a stored envelope of a DSN is delivered: to its project, or its successor. */
+  destinationOf(key: string): Project | undefined
   /** Returns `host/project`, also for a project that is no longer configured. */
   nameOf(key: string): string
   /** Returns the first project that the query does not contradict. */
@@ -82,7 +84,8 @@ export function createProjects(dsns: readonly Dsn[], pairs: readonly Mirror[] = 
   const destinations = [...all, ...targets.values()]
   const byDestination = new Map(destinations.map((project) => [project.key, project]))
   const byKey = (key: string) => byDestination.get(key)
-  return { all, destinations, mirrors, byKey, successorOf, nameOf, find, resolve }
+  const destinationOf = (key: string) => byKey(key) ?? successorOf(key)
+  return { all, destinations, mirrors, byKey, successorOf, destinationOf, nameOf, find, resolve }
 
   function successorOf(key: string): Project | undefined {
     const former = parseDsn(key)

@@ -248,7 +248,7 @@ export class Deliverer {
 
   async #deliver(lease: Lease): Promise<void> {
     const { spool, projects, limits, now } = this.#deps
-    const project = projects.byKey(lease.project) ?? projects.successorOf(lease.project)
+    const project = projects.destinationOf(lease.project)
     if (!project) return spool.postpone(lease, now() + MAX_DELAY_MS)
     if (limits.isStanding(project, lease.category)) return this.#drop(lease)
     const outgoing = await this.#read(lease, project)

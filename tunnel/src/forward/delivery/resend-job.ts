@@ -104,7 +104,7 @@ export class ResendJobs {
     const { spool, projects } = this.#deps
     const { notResentSince: _recent, ...filter } = filterOf(order, this.#deps.now())
     const { projects: keys } = await spool.entries.count(filter)
-    const isDeliverable = (key: string) => (projects.byKey(key) ?? projects.successorOf(key)) !== undefined
+    const isDeliverable = (key: string) => projects.destinationOf(key) !== undefined
     const undeliverable = keys.filter((key) => !isDeliverable(key))
     if (undeliverable.length === 0) return order
     return { ...order, found: { deliverable: keys.filter(isDeliverable), undeliverable } }
@@ -269,8 +269,7 @@ export class ResendJobs {
   #isWanted({ projects: keys }: Pick<ResendOrder, 'projects'>): (project: Project) => boolean {
     const { projects } = this.#deps
     return (project) =>
-      keys?.some((key) => (projects.byKey(key) ?? projects.successorOf(key)) === project) ??
-      !isMirrorKey(project.key)
+      keys?.some((key) => projects.destinationOf(key) === project) ?? !isMirrorKey(project.key)
   }
 
   /**
@@ -283,7 +282,7 @@ export class ResendJobs {
     const isFed = ({ project, category }: PartitionTotals) => this.#fed.has(`${project} ${category}`)
     const competes = (partition: PartitionTotals) => {
       const { project: key, category } = partition
-      const project = projects.byKey(key) ?? projects.successorOf(key)
+      const project = projects.destinationOf(key)
       if (!project || isMirrorKey(key) || !isWanted(project)) return false
       return isFed(partition) || !limits.limitedCategories(project).includes(category)
     }
