@@ -29,8 +29,6 @@ export type SpoolPlace = { file: string } | { nats: NatsAddress }
 
 const FORMAT_LIST = { format: (values: readonly string[]) => values.join(' ') }
 
-/** Word in TUNNEL_PATHS that stands for the paths that SDKs derive. */
-
 /** Segments may have dots, but `.` and `..` are none: browsers resolve them. */
 const TUNNEL_PATH = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9_.~-]+)+$/
 

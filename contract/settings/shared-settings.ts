@@ -80,8 +80,6 @@ export const SHARED = {
       'Folder with the [source maps](console.md#source-maps) of your scripts, with which the inbox shows frames in their source. Compose mounts it, and Culvert does not serve it.',
       { isMounted: true },
     ),
-  }),
-  ...section(CONSOLE, ['web'], {
     LAB: setting(
       is.onOff,
       true,
