@@ -47,6 +47,8 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
   let url: string
   let path = '/monitoring'
   let ofProject = '456'
+  /** Image of the tunnels before the later revision. */
+  let before: string
   /** Responses to the posts of pages, and the paths of these. */
   const answers: string[] = []
 
@@ -123,6 +125,8 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
   const deploy = () => run('npm run --silent deploy')
   const containers = async (service: string) =>
     (await run(`docker compose ps --quiet ${service}`)).stdout.split('\n').filter(Boolean)
+  const image = async () =>
+    (await run(`docker inspect --format '{{.Image}}' $(docker compose ps --quiet tunnel) | sort -u`)).stdout
   const isUp = async () => (await fetch(`${plainUrl}/console/sign-in`).catch(() => undefined))?.status === 200
 
   /** Expects that no request of visitors fails during `step`, and that each envelope they sent arrives. */
@@ -154,28 +158,21 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     expect(await containers('tunnel')).toHaveLength(4)
   })
 
-  it('another path: pages that are open use the former one', async () => {
-    set({ TUNNEL_PATHS: '/r7k2|/monitoring' })
-    await withoutInterruption(deploy)
-    await expectReport('from a page that was opened before the deploy')
-    path = '/r7k2'
-  })
-
-  it('another password, and none that is too short', async () => {
+  it('another path, project, password and number of tunnels: pages that are open use the former ones', async () => {
     set({ OPERATOR_PASSWORD: 'short' })
     await expect(deploy()).rejects.toThrow(/OPERATOR_PASSWORD/)
-    set({ OPERATOR_PASSWORD: PASSWORD })
-    await deploy()
+    set({
+      OPERATOR_PASSWORD: PASSWORD,
+      TUNNEL_PATHS: '/r7k2|/monitoring',
+      SENTRY_DSN: `${sentry.dsn('457')} ${sentry.dsn('456')}`,
+      TUNNEL_REPLICAS: '2',
+    })
+    await withoutInterruption(deploy)
+    await expectReport('from a page that was opened before the deploy')
+    ;[path, ofProject] = ['/r7k2', '457']
+    expect(await containers('tunnel')).toHaveLength(2)
     expect((await signIn(plainUrl, { password: PASSWORD })).cookie).toBeDefined()
     expect((await signIn(plainUrl, { password: 'short' })).cookie).toBeUndefined()
-  })
-
-  it('another project and another number of tunnels', async () => {
-    set({ SENTRY_DSN: `${sentry.dsn('457')} ${sentry.dsn('456')}`, TUNNEL_REPLICAS: '3' })
-    await withoutInterruption(deploy)
-    await expectReport('from a page that was opened before the deploy, with the former DSN')
-    ofProject = '457'
-    expect(await containers('tunnel')).toHaveLength(3)
   })
 
   it('HTTPS with the certificate that the hook of certbot copies, which replaces nginx', async () => {
@@ -201,7 +198,9 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     url = `https://${SITE_HOST}:${port}`
   })
 
-  it('JetStream, to which the envelopes move that were pending in the SQLite file', async () => {
+  it('JetStream, to which the envelopes move that were pending in the SQLite file, and a later revision', async () => {
+    before = await image()
+    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n// A later revision.\n')
     await withoutInterruption(async () => {
       sentry.answer({ status: 503 })
       await raise('stored by SQLite')
@@ -211,6 +210,7 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
       await run(commandOf(/npm run store -- drain \S+/))
       await arrived('stored by SQLite')
     })
+    expect(await image()).not.toBe(before)
   })
 
   it('a backup, the loss of the volume, and the backup on a new one', async () => {
@@ -225,13 +225,7 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     await arrived('stored by JetStream')
   })
 
-  it('an upgrade, and its rollback', async () => {
-    const image = async () =>
-      (await run(`docker inspect --format '{{.Image}}' $(docker compose ps --quiet tunnel) | sort -u`)).stdout
-    const before = await image()
-    appendFileSync(join(clone.path, 'tunnel/src/main.ts'), '\n// A later revision.\n')
-    await withoutInterruption(deploy)
-    expect(await image()).not.toBe(before)
+  it('a rollback to the revision before', async () => {
     await withoutInterruption(() => run(commandOf(/npm run deploy -- --rollback/)))
     expect(await image()).toBe(before)
   })
