@@ -99,7 +99,7 @@ function watchTop(): void {
   window.feedTops = tops
   requestAnimationFrame(function next() {
     const id = document.querySelector<HTMLElement>('[data-receipt]')?.dataset.receipt ?? ''
-    const number = Number(id.slice(id.lastIndexOf('-') + 1))
+    const number = Number.parseInt(id.slice(id.lastIndexOf('-') + 1), 36)
     if (id !== '' && number !== tops.at(-1)?.number) tops.push({ number, at: Date.now() })
     requestAnimationFrame(next)
   })
