@@ -1,8 +1,7 @@
 /** Bodies in a stream: chunks, each a message, which are stored before the message that names them. */
 
-import { Readable } from 'node:stream'
 import type { PubAck, StoredMsg } from '@nats-io/jetstream'
-import type { SpoolBody, StoredBody } from '../../pipeline/spool.ts'
+import type { SpoolBody } from '../../pipeline/spool.ts'
 import { BodyGone, WrongSize } from '../body-errors.ts'
 import type { Server } from './nats-server.ts'
 
@@ -14,8 +13,6 @@ type Deps = {
   /** Asks the server, with patience. */
   ask: <T>(ask: () => Promise<T>) => Promise<T>
 }
-
-export type OpenBody = Exclude<StoredBody, Buffer>
 
 const CHUNK_BYTES = 512 * 1024
 export const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
@@ -35,18 +32,8 @@ export class BodyChunks {
     return seqs[0] ?? 0
   }
 
-  /** Returns a function that streams the `bytes` of a body. */
-  open(name: string, bytes: number): OpenBody {
-    return { open: () => Readable.from(this.#read(name, bytes), { objectMode: false }) }
-  }
-
-  remove(name: string): Promise<unknown> {
-    const { server, stream, subjectOf, ask } = this.#deps
-    return ask(() => server.jsm.streams.purge(stream, { filter: subjectOf(name, '*') }))
-  }
-
-  /** Asks for each chunk when it is wanted: a consumer would push a whole body into memory. */
-  async *#read(name: string, bytes: number): AsyncGenerator<Buffer> {
+  /** Yields the `bytes` of a body. Asks for each chunk when it is wanted: a consumer would push a whole body into memory. */
+  async *read(name: string, bytes: number): AsyncGenerator<Buffer> {
     const last = Math.max(1, Math.ceil(bytes / CHUNK_BYTES)) - 1
     for (let chunk = 0, found = 0; chunk <= last; chunk++) {
       const message = await this.#get(name, chunk)
@@ -58,6 +45,11 @@ export class BodyChunks {
     }
   }
 
+  remove(name: string): Promise<unknown> {
+    const { server, stream, subjectOf, ask } = this.#deps
+    return ask(() => server.jsm.streams.purge(stream, { filter: subjectOf(name, '*') }))
+  }
+
   #send(name: string, chunk: number, data: Buffer): Promise<PubAck> {
     const { server, subjectOf, ask } = this.#deps
     return ask(() => server.js.publish(subjectOf(name, chunk), data, { timeout: PUBLISH_MS }))
@@ -67,6 +59,11 @@ export class BodyChunks {
     const { server, stream, subjectOf, ask } = this.#deps
     return ask(() => server.jsm.streams.getMessage(stream, { last_by_subj: subjectOf(name, chunk) }))
   }
+}
+
+/** Returns whether a body has one chunk only. */
+export function isOneChunk(bytes: number): boolean {
+  return bytes <= CHUNK_BYTES
 }
 
 /** Joins and cuts pieces to chunks, of which the last one may be empty. */

@@ -12,7 +12,7 @@ import type {
   SpoolEntry,
 } from '../../pipeline/spool.ts'
 import type { Summary } from '../entry-summary.ts'
-import { BodyChunks, type OpenBody, PUBLISH_MS } from './body-chunks.ts'
+import { BodyChunks, PUBLISH_MS } from './body-chunks.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
 import { type Counted, NetworkUsage } from './network-usage.ts'
@@ -155,8 +155,8 @@ export class EndedStream {
     return this.#select(filter, readBackwards, { time }, ({ ended }) => ended < from)
   }
 
-  open({ key, bytes }: Found): OpenBody {
-    return this.#bodies.open(key, bytes)
+  body({ key, bytes }: Found): AsyncGenerator<Buffer> {
+    return this.#bodies.read(key, bytes)
   }
 
   /** Notes changes of a kept entry. */

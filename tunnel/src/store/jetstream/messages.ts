@@ -1,6 +1,7 @@
 /** Messages of the streams: stored, read, listed and deleted. */
 
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
@@ -15,6 +16,7 @@ import {
 import { UnreadableBody, WrongSize } from '../body-errors.ts'
 import { BodyChunks, PUBLISH_MS } from './body-chunks.ts'
 import {
+  CLASSES,
   chunkSubjectOf,
   classOf,
   decodeEntry,
@@ -57,10 +59,20 @@ export class Messages {
   #reconcileAt = 0
   /** Puts without an answer, by mark: the server may have stored them, or may do so when the connection is back. */
   readonly #unanswered = new BoundedMap<string, Unanswered>(MAX_UNANSWERED)
+  /** Large bodies by priority. */
+  readonly #bodies: readonly BodyChunks[]
 
   constructor(server: Server, clock: ServerClock) {
     this.#server = server
     this.#clock = clock
+    this.#bodies = CLASSES.map(
+      ({ stream }, priority) =>
+        new BodyChunks({
+          ...{ server, stream },
+          subjectOf: (name, chunk) => chunkSubjectOf(priority, name, chunk),
+          ask: (ask) => server.insist(priority, ask),
+        }),
+    )
   }
 
   /** Stores a body in one message, or a large one in chunks and then the message that names them. */
@@ -118,17 +130,17 @@ export class Messages {
 
   readBody({ entry, data }: Stored): StoredBody {
     const { priority, file, bytes } = entry
-    if (file !== undefined) return this.#bodiesOf(priority).open(file, bytes)
+    if (file !== undefined)
+      return {
+        open: () => Readable.from(this.#bodies[priority]?.read(file, bytes) ?? [], { objectMode: false }),
+      }
     if (data.byteLength !== bytes) throw new WrongSize('A message', data.byteLength, bytes)
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   }
 
   /** Removes a large body. Does not wait: what remains expires like an entry. */
   removeBody({ priority, file }: Pick<Entry, 'priority' | 'file'>): void {
-    if (file !== undefined)
-      this.#bodiesOf(priority)
-        .remove(file)
-        .catch(() => undefined)
+    if (file !== undefined) this.#bodies[priority]?.remove(file).catch(() => undefined)
   }
 
   async get(id: number): Promise<Stored | undefined> {
@@ -203,7 +215,7 @@ export class Messages {
 
   async #putBody(entry: Entry, body: SpoolBody): Promise<void> {
     try {
-      await this.#bodiesOf(entry.priority).put(entry.mark, body)
+      await this.#bodies[entry.priority]?.put(entry.mark, body)
     } catch (error) {
       this.removeBody(entry)
       throw error
@@ -228,15 +240,6 @@ export class Messages {
       msgID = `${key}.${names === 1 ? seq : randomUUID()}`
     }
     throw new Error('NATS remembers what it does not hold')
-  }
-
-  #bodiesOf(priority: number): BodyChunks {
-    const server = this.#server
-    return new BodyChunks({
-      ...{ server, stream: classOf({ priority }).stream },
-      subjectOf: (name, chunk) => chunkSubjectOf(priority, name, chunk),
-      ask: (ask) => server.insist(priority, ask),
-    })
   }
 
   #walk(priority: number, subjects: string[]): AsyncGenerator<Walked> {

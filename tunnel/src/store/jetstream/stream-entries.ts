@@ -19,9 +19,11 @@ import type {
 import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import { DEAD_LETTER_MS, DEAD_LETTER_SHARE } from '../bounds.ts'
 import { Summariser } from '../entry-summary.ts'
+import { isOneChunk } from './body-chunks.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
+import { openBody } from './stream-reader.ts'
 
 type Deps = Pick<SpoolBounds, 'addressShare' | 'kept'> & {
   server: Server
@@ -123,7 +125,7 @@ export class StreamEntries implements Entries {
     const stream = kindOf(entry) === DEAD ? this.#dead : this.kept
     const found = await stream.get(entry)
     if (!found?.isStored) throw new BodyGone()
-    return stream.open(found)
+    return openBody(isOneChunk(found.bytes), () => stream.body(found))
   }
 
   /** After a failure it returns what is pending by then, since each has its final outcome only now. */
@@ -173,7 +175,7 @@ export class StreamEntries implements Entries {
     const now = this.#deps.clock.now()
     const entry = { ...spoolEntryOf(found), resent: now }
     try {
-      const { kind } = await this.#deps.put(entry, { chunks: () => stream.open(found).open() })
+      const { kind } = await this.#deps.put(entry, { chunks: () => stream.body(found) })
       if (kind === 'full') return
       if (kind === 'stored') resent.entries.push(entry)
       await (stream === this.kept ? stream.note(found, { resent: now }) : stream.remove(found))

@@ -1,6 +1,8 @@
-/** Reads streams without leases and bodies, forwards and backwards. */
+/** Reads streams without leases: headers forwards and backwards, and bodies in chunks. */
 
+import { Readable } from 'node:stream'
 import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
+import type { StoredBody } from '../../pipeline/spool.ts'
 import type { Server } from './nats-server.ts'
 
 /** Part of a stream: from a sequence, or from a time in RFC 3339; read backwards, it ends before that time. */
@@ -63,4 +65,11 @@ export async function* readBackwards(
     yield* window.reverse()
     end = seq
   }
+}
+
+/** Returns the only chunk of a body, or a function that streams all of them. */
+export async function openBody(isWhole: boolean, chunks: () => AsyncIterable<Buffer>): Promise<StoredBody> {
+  if (!isWhole) return { open: () => Readable.from(chunks(), { objectMode: false }) }
+  const [chunk = Buffer.alloc(0)] = await Array.fromAsync(chunks())
+  return chunk
 }
