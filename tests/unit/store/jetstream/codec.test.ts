@@ -49,4 +49,11 @@ describe('A spool entry on NATS', () => {
     expect(toSpoolEntry(entry)).not.toHaveProperty('mark')
     expect(toSpoolEntry(entry)).not.toHaveProperty('due')
   })
+
+  it('that was resent seems to have arrived then for the previous release, which would expire it', async () => {
+    const entry: Entry = { ...(await spoolEntryOf(Buffer.from('x'), { resent: Date.now() })), mark: 'put' }
+    const headers = encodeEntry(entry)
+    expect(JSON.parse(headers.get('Culvert'))).toMatchObject({ received: entry.resent })
+    expect(decodeEntry(headers)).toEqual(entry)
+  })
 })

@@ -15,17 +15,17 @@ export type Entry = SpoolEntry & {
 /** Entries of one project and category. They have a subject and a consumer of their own. */
 export type Partition = Pick<SpoolEntry, 'priority' | 'project' | 'category'>
 
-/** Stream of one priority, with its share of `SPOOL_BYTES`. */
-export type PriorityClass = { stream: string; share: number }
+/** Stream and object bucket of one priority, of the same name, each with its share of `SPOOL_BYTES`. */
+export type PriorityClass = { stream: string; share: number; objectShare: number }
 
 export const NAME = 'CULVERT_SPOOL'
 export const CLASSES: readonly PriorityClass[] = [
-  { stream: `${NAME}_ERRORS`, share: 0.4 }, // feedback and monitors too
-  { stream: `${NAME}_SESSIONS`, share: 0.2 }, // attachments too
-  { stream: `${NAME}_TRANSACTIONS`, share: 0.2 }, // spans, logs, metrics and security reports too
-  { stream: `${NAME}_REPLAYS`, share: 0.2 }, // profiles too
+  { stream: `${NAME}_ERRORS`, share: 0.3, objectShare: 0.1 }, // feedback and monitors too
+  { stream: `${NAME}_SESSIONS`, share: 0.1, objectShare: 0.1 }, // attachments too
+  { stream: `${NAME}_TRANSACTIONS`, share: 0.15, objectShare: 0.05 }, // spans, logs, metrics and security reports too
+  { stream: `${NAME}_REPLAYS`, share: 0.1, objectShare: 0.1 }, // profiles too
 ]
-/** Larger bodies are chunks beside their entry, so that a batch of messages is small enough for memory. */
+/** Larger bodies are objects, so that a batch of messages is small enough for memory. */
 export const INLINE_BYTES = 256 * 1024
 
 export const HEADER = 'Culvert'
@@ -40,14 +40,9 @@ export function classOf({ priority }: Pick<SpoolEntry, 'priority'>): PriorityCla
   return found
 }
 
-/** Subjects of the entries of a class, or of all. */
-export function subjectsOf(priority: number | '*'): string {
-  return `culvert.spool.${priority}.*.*`
-}
-
-/** Subject of a chunk of a body, or of all its chunks. It has one token more than that of an entry. */
-export function chunkSubjectOf(priority: number, name: string, chunk: number | '*'): string {
-  return `culvert.spool.${priority}.body.${name}.${chunk}`
+/** Subjects of a class. */
+export function subjectsOf(priority: number): string {
+  return `culvert.spool.${priority}.>`
 }
 
 export function subjectOf({ priority, project, category }: Partition): string {
@@ -74,16 +69,23 @@ export function consumerOf(partition: Partition): string {
   return `${partition.category || 'none'}-${hash}`
 }
 
+/** The previous release expires an entry that was resent by `received`. */
 export function encodeEntry(entry: Entry): MsgHdrs {
   const headers = newHeaders()
-  headers.set(HEADER, toAscii(entry))
+  const { received, resent } = entry
+  headers.set(
+    HEADER,
+    toAscii(resent === undefined ? entry : { ...entry, received: resent, arrived: received }),
+  )
   return headers
 }
 
 /** Returns `undefined` when the message is not an entry. */
 export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
   const text = headers?.get(HEADER)
-  return text ? JSON.parse(text) : undefined
+  if (!text) return undefined
+  const { arrived, ...entry } = JSON.parse(text)
+  return arrived === undefined ? entry : { ...entry, received: arrived }
 }
 
 /** Removes what only the stream knows. */

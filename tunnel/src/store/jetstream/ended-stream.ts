@@ -1,7 +1,7 @@
-/** Stream of entries that are not pending, with their bodies. The server drops its oldest messages. */
+/** Stream of entries that are not pending, and that of their bodies. The server drops the oldest messages of both. */
 
 import { DiscardPolicy, type JsMsg, type StoredMsg } from '@nats-io/jetstream'
-import { nanos, headers as newHeaders } from '@nats-io/transport-node'
+import { nanos, headers as newHeaders, type Payload } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import type {
   EndedEntry,
@@ -11,27 +11,29 @@ import type {
   SpoolBody,
   SpoolEntry,
 } from '../../pipeline/spool.ts'
+import { BodyGone, WrongSize } from '../body-errors.ts'
 import type { Summary } from '../entry-summary.ts'
-import { BodyChunks, PUBLISH_MS } from './body-chunks.ts'
 import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
-import { type Counted, NetworkUsage } from './network-usage.ts'
+import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
 import { type Range, readBackwards, readForwards } from './stream-reader.ts'
-import { codeOf, ensureStream, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
+import { codeOf, ensureStream, KEPT_STREAM, NO_STREAM, WRONG_SEQUENCE } from './streams.ts'
+
+/** Place of a body: its messages, the first at the sequence `body`. */
+type BodyPlace = { body?: number; chunks?: number }
 
 /** Entry as a message holds it, in one header. Kept ones have a summary. */
-type Line = SpoolEntry & {
-  state: EndedState
-  status?: number | undefined
-  answer?: string | undefined
-  summary?: Summary
-  /** Sequence of the first chunk of its body, if that was stored. */
-  body?: number
-}
+type Line = SpoolEntry &
+  BodyPlace & {
+    state: EndedState
+    status?: number | undefined
+    answer?: string | undefined
+    summary?: Summary
+  }
 
 /** Entry that was read. */
-export type Found = EndedEntry & Pick<Line, 'body' | 'summary'>
+export type Found = EndedEntry & Pick<Line, 'body' | 'chunks' | 'summary'>
 
 /** Changes of a kept entry: its message cannot be changed. */
 export type Note = Pick<Line, 'resent' | 'status' | 'answer'>
@@ -40,14 +42,29 @@ type StoredNote = Note & { seq: number }
 type Query = { seq: number } | { last_by_subj: string }
 type Named = Pick<SpoolEntry, 'key' | 'project' | 'eventId'>
 
-/** Entries in some states. They have a stream of their own. */
-export type Kind = { index: number; subject: string; stream: string; states: readonly EndedState[] }
+/** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
+export type Kind = {
+  index: number
+  subject: string
+  stream: string
+  bodies: string
+  states: readonly EndedState[]
+}
 
 export const DEAD: Kind = {
-  ...{ index: 0, subject: 'ended', stream: 'CULVERT_ENDED' },
+  index: 0,
+  subject: 'dead',
+  stream: 'CULVERT_DEAD_LETTERS',
+  bodies: 'CULVERT_DEAD_LETTER_BODIES',
   states: ['declined', 'expired', 'evicted'],
 }
-export const KEPT: Kind = { index: 1, subject: 'kept', stream: 'CULVERT_KEPT', states: ['kept'] }
+export const KEPT: Kind = {
+  index: 1,
+  subject: 'kept',
+  stream: KEPT_STREAM,
+  bodies: KEPT_STREAM,
+  states: ['kept'],
+}
 const KINDS = [DEAD, KEPT]
 
 type EndedDeps = {
@@ -56,17 +73,17 @@ type EndedDeps = {
   kind: Kind
   /** Share of the limits that one client address may fill. */
   addressShare: number
-  /** Bytes of the entries. */
-  maxBytes: () => number
-  /** Number of the entries. */
-  maxLines: number
+  /** Number of entries, and bytes of their bodies. */
+  limits: () => Limits
   /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
   ageMs: number | undefined
-  /** Copies of the stream. */
+  /** Copies of each stream. */
   replicas: number
 }
 
+const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
+const PUBLISH_MS = 1_000
 const MAX_NOTES = 100_000
 const LAST_TIME = Date.UTC(9999)
 const NOT_STORED = -1
@@ -83,7 +100,6 @@ export class EndedStream {
   onRemoved: (id: number) => void = () => {}
   readonly #deps: EndedDeps
   readonly #server: Server
-  readonly #bodies: BodyChunks
   readonly #notes = new BoundedMap<string, StoredNote>(MAX_NOTES)
   #notesRead = 0
   readonly #usage: NetworkUsage
@@ -95,12 +111,7 @@ export class EndedStream {
     this.#deps = deps
     this.#server = deps.server
     this.kind = deps.kind
-    this.#bodies = new BodyChunks({
-      ...{ server: deps.server, stream: deps.kind.stream },
-      subjectOf: (key, chunk) => `culvert.${deps.kind.subject}.body.${key}.${chunk}`,
-      ask: (ask) => this.#ask(ask),
-    })
-    this.#usage = new NetworkUsage(deps.maxBytes, deps.addressShare)
+    this.#usage = new NetworkUsage(deps.limits, deps.addressShare)
   }
 
   /**
@@ -109,12 +120,12 @@ export class EndedStream {
    */
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
     if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
-    const hasRoom = body !== undefined && this.#weigh(line.bytes) <= this.#usage.maxBytes(line)
+    const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
     if (!hasRoom && this.kind === KEPT) return 'too-large'
     const { key, network } = line
-    const counted = { key, network, bytes: this.#weigh(hasRoom ? line.bytes : 0), id: NOT_STORED }
+    const counted = { key, network, bytes: hasRoom ? line.bytes : 0, id: NOT_STORED }
     await this.#makeRoom(counted)
-    const stored = hasRoom ? { ...line, body: await this.#bodies.put(key, body) } : { ...line, headers: [] }
+    const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
       counted.id = this.#idOf(await this.#publish(this.#subjectOf(line), stored, this.kind === KEPT))
       return hasRoom ? 'stored' : 'too-large'
@@ -137,7 +148,8 @@ export class EndedStream {
 
   /** Returns a number that is not above that of any entry. */
   async firstId(): Promise<number> {
-    return this.#idOf(await this.#firstSeq())
+    const ask = () => this.#server.jsm.streams.info(this.kind.stream)
+    return this.#idOf((await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0)
   }
 
   /** Yields the entries that match, the oldest first, or only those behind the entry `after`. */
@@ -155,8 +167,17 @@ export class EndedStream {
     return this.#select(filter, readBackwards, { time }, ({ ended }) => ended < from)
   }
 
-  body({ key, bytes }: Found): AsyncGenerator<Buffer> {
-    return this.#bodies.read(key, bytes)
+  /** Yields the body of an entry. Asks for each chunk when it is wanted. */
+  async *body({ key, chunks = 0, bytes }: Found): AsyncGenerator<Buffer> {
+    let found = 0
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const message = await this.#read(this.kind.bodies, { last_by_subj: this.#bodyOf(key, chunk) })
+      if (!message) throw new BodyGone()
+      const { buffer, byteOffset, byteLength } = message.data
+      found += byteLength
+      if (chunk === chunks - 1 && found !== bytes) throw new WrongSize(`The body ${key}`, found, bytes)
+      yield Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+    }
   }
 
   /** Notes changes of a kept entry. */
@@ -167,7 +188,7 @@ export class EndedStream {
   /** Removes the body first: afterwards, another replica may store the same entry again. */
   async remove({ id, key }: EntryRef): Promise<void> {
     this.#usage.forget(key)
-    await this.#bodies.remove(key)
+    await this.#removeBody(key)
     if (id === NOT_STORED) return
     const { streams } = this.#server.jsm
     await this.#ask(() => streams.deleteMessage(this.kind.stream, seqOf(id), false)).catch((error) => {
@@ -176,13 +197,29 @@ export class EndedStream {
     this.onRemoved(id)
   }
 
+  #removeBody(key: string): Promise<unknown> {
+    this.#usage.forgetBody(key)
+    const filter = this.#bodyOf(key, '*')
+    return this.#ask(() => this.#server.jsm.streams.purge(this.kind.bodies, { filter }))
+  }
+
+  async #putBody(key: string, body: SpoolBody): Promise<BodyPlace> {
+    const seqs: number[] = []
+    for await (const chunk of inChunks(body.chunks()))
+      seqs.push((await this.#send(this.#bodyOf(key, seqs.length), chunk)).seq)
+    return { body: seqs[0] ?? 0, chunks: seqs.length }
+  }
+
   /** Returns the sequence of the message. With `isFirst`, rejects when the subject has one already. */
   async #publish(subject: string, value: Line | Note, isFirst = false): Promise<number> {
     const headers = newHeaders()
     headers.set(HEADER, toAscii(this.#deps.clock.withServerTimes(value)))
     const expect = isFirst && { expect: { lastSubjectSequence: 0 } }
-    const options = { timeout: PUBLISH_MS, headers, ...expect }
-    return (await this.#ask(() => this.#server.js.publish(subject, '', options))).seq
+    return (await this.#send(subject, '', { headers, ...expect })).seq
+  }
+
+  #send(subject: string, data: Payload, options: object = {}) {
+    return this.#ask(() => this.#server.js.publish(subject, data, { timeout: PUBLISH_MS, ...options }))
   }
 
   async *#select(
@@ -199,11 +236,11 @@ export class EndedStream {
         if (found && matches(found, filter)) yield found
         return
       }
-      const firstSeq = await this.#firstSeq()
+      const isStored = await this.#readBodies()
       await this.#readNotes()
       const range = { subjects: this.#subjectsOf(filter), ...start }
       for await (const { headers, seq, time } of read(this.#server, this.kind.stream, range)) {
-        const found = this.#parse(headers, seq, time, firstSeq)
+        const found = this.#parse(headers, seq, time, isStored)
         if (!found) continue
         if (isBeyond(found)) return
         const noted = this.#withNote(found, this.#notes.get(found.key))
@@ -223,10 +260,21 @@ export class EndedStream {
     }
   }
 
-  /** Returns 0 without a stream. */
-  async #firstSeq(): Promise<number> {
-    const ask = () => this.#server.jsm.streams.info(this.kind.stream)
-    return (await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0
+  /** Returns a function that tells whether the body of a line is there. Bodies of dead letters are also removed between others. */
+  async #readBodies(): Promise<(line: Line) => boolean> {
+    const { kind } = this
+    const filter = kind === DEAD ? { subjects_filter: this.#bodyOf('*', '*') } : undefined
+    const ask = () => this.#server.jsm.streams.info(kind.bodies, filter)
+    const info = await this.#server.insist(0, () => ask().catch(noStream))
+    if (!info) return () => false
+    const { first_seq, subjects = {} } = info.state
+    return ({ key, body, chunks = 0 }) => {
+      if (body === undefined || body < first_seq) return false
+      return (
+        kind === KEPT ||
+        Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every((each) => each in subjects)
+      )
+    }
   }
 
   /** Reads the lines again from time to time: other replicas and the server change them, too. */
@@ -242,20 +290,17 @@ export class EndedStream {
     const found = await Array.fromAsync(this.oldest({}))
     this.#usage.clear()
     for (const { key, network, bytes, isStored, id } of found)
-      this.#usage.add({ id, key, network, bytes: this.#weigh(isStored ? bytes : 0) })
+      this.#usage.add({ id, key, network, bytes: isStored ? bytes : 0 })
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
   /** Counts a new entry, and removes the oldest ones of its networks beyond their shares. */
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
-    await Promise.all(Array.from(this.#usage.beyond(added), (counted) => this.remove(counted)))
-  }
-
-  /** Returns the bytes that an entry counts for. Lines alone would use up the number of entries first. */
-  #weigh(bytes: number): number {
-    const { maxBytes, maxLines } = this.#deps
-    return Math.max(bytes + LINE_BYTES, maxBytes() / maxLines)
+    const removals: Promise<unknown>[] = []
+    for (const { counted, isWhole } of this.#usage.beyond(added))
+      removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
+    await Promise.all(removals)
   }
 
   #subjectOf({ key, project, eventId }: Named): string {
@@ -267,6 +312,10 @@ export class EndedStream {
     const event = eventId === undefined ? '*' : encodeToken(eventId)
     const tokens = new Set(projects?.map(encodeToken) ?? ['*'])
     return Array.from(tokens, (token) => `culvert.${this.kind.subject}.entry.${token}.${event}.*`)
+  }
+
+  #bodyOf(key: string, chunk: number | '*'): string {
+    return `culvert.${this.kind.subject}.body.${key}.${chunk}`
   }
 
   #noteOf(key: string): string {
@@ -282,27 +331,32 @@ export class EndedStream {
     return new Date(this.#deps.clock.toServer(time)).toISOString()
   }
 
-  #read(query: Query): Promise<StoredMsg | null> {
-    const ask = () => this.#server.jsm.streams.getMessage(this.kind.stream, query)
+  #read(stream: string, query: Query): Promise<StoredMsg | null> {
+    const ask = () => this.#server.jsm.streams.getMessage(stream, query)
     return this.#server.insist(0, async () => (await ask().catch(noStream)) ?? null)
   }
 
   async #readOne(query: Query): Promise<Found | undefined> {
-    const message = await this.#read(query)
-    const found = message && this.#parse(message.header, message.seq, message.time, await this.#firstSeq())
+    const { stream } = this.kind
+    const message = await this.#read(stream, query)
+    const found = message && this.#parse(message.header, message.seq, message.time, await this.#readBodies())
     if (!found || this.kind === DEAD) return found ?? undefined
-    const note = await this.#read({ last_by_subj: this.#noteOf(found.key) })
+    const note = await this.#read(stream, { last_by_subj: this.#noteOf(found.key) })
     return this.#withNote(found, note ? parseNote(note.header, note.seq) : undefined)
   }
 
-  /** `firstSeq` is that of the stream: earlier messages are dropped. */
-  #parse(headers: JsMsg['headers'], seq: number, time: Date, firstSeq: number): Found | undefined {
+  #parse(
+    headers: JsMsg['headers'],
+    seq: number,
+    time: Date,
+    isStored: (line: Line) => boolean,
+  ): Found | undefined {
     const text = headers?.get(HEADER)
     if (!text) return undefined
     const line: Line = JSON.parse(text)
     const { clock } = this.#deps
     const place = { id: this.#idOf(seq), ended: clock.toLocal(time.getTime()) }
-    return { ...clock.withLocalTimes(line), ...place, isStored: (line.body ?? 0) >= firstSeq }
+    return { ...clock.withLocalTimes(line), ...place, isStored: isStored(line) }
   }
 
   /** Applies the last note of the key, unless it is that of an earlier entry. A note has all values, and JSON leaves out absent ones. */
@@ -312,11 +366,11 @@ export class EndedStream {
     return { ...found, resent: undefined, status: undefined, answer: undefined, ...changes }
   }
 
-  /** Creates the stream first, and again when it was deleted. */
+  /** Creates the streams first, and again when they were deleted. */
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     return this.#server.insist(0, async () => {
       try {
-        this.#opening ??= this.#openStream()
+        this.#opening ??= this.#openStreams()
         await this.#opening
         return await ask()
       } catch (error) {
@@ -326,21 +380,27 @@ export class EndedStream {
     })
   }
 
-  /** Creates the stream, or changes its bounds. Half of its messages are lines. */
-  async #openStream(): Promise<void> {
-    const { maxBytes, maxLines, ageMs, replicas } = this.#deps
-    const { subject, stream: name } = this.kind
+  /** Creates the streams, or changes their bounds. */
+  async #openStreams(): Promise<void> {
+    const { limits, ageMs, replicas } = this.#deps
+    const { subject, stream, bodies } = this.kind
     if (ageMs === undefined) return
-    const bounds = {
-      max_bytes: Math.floor(maxBytes()),
-      max_msgs: maxLines < Infinity ? 2 * maxLines : -1,
-      max_age: nanos(ageMs),
-      num_replicas: replicas,
+    const { bytes, lines } = limits()
+    const open = (name: string, subjects: string, max_bytes: number, max_msgs: number) => {
+      const bounds = {
+        max_bytes: Math.floor(max_bytes),
+        max_msgs,
+        max_age: nanos(ageMs),
+        num_replicas: replicas,
+      }
+      const first_seq = Date.now() // a stream that is created again numbers no message like one that it lost
+      const options = { discard: DiscardPolicy.Old, max_msgs_per_subject: 1, first_seq }
+      const wanted = { name, subjects: [`culvert.${subject}.${subjects}`], ...options, ...bounds }
+      return ensureStream(this.#server.jsm, wanted, () => bounds)
     }
-    const first_seq = Date.now() // a stream that is created again numbers no message like one that it lost
-    const options = { discard: DiscardPolicy.Old, max_msgs_per_subject: 1, first_seq }
-    const wanted = { name, subjects: [`culvert.${subject}.>`], ...options, ...bounds }
-    return ensureStream(this.#server.jsm, wanted, () => bounds)
+    if (stream === bodies) return open(stream, '>', bytes, -1)
+    await open(bodies, 'body.>', bytes, -1)
+    await open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines)
   }
 }
 
@@ -368,4 +428,20 @@ function matches(
     found.ended <= (to ?? Infinity) &&
     (found.resent ?? -Infinity) < (notResentSince ?? Infinity)
   )
+}
+
+/** Joins and cuts pieces to the chunks of messages, of which the last one may be empty. */
+async function* inChunks(body: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body) {
+    pieces.push(piece)
+    bytes += piece.length
+    if (bytes <= CHUNK_BYTES) continue
+    let rest = Buffer.concat(pieces)
+    for (; rest.length > CHUNK_BYTES; rest = rest.subarray(CHUNK_BYTES)) yield rest.subarray(0, CHUNK_BYTES)
+    pieces = [rest]
+    bytes = rest.length
+  }
+  yield Buffer.concat(pieces)
 }

@@ -266,13 +266,13 @@ class JetStreamSpool implements Spool {
     if (this.#server.failure) throw this.#server.failure
   }
 
-  /** Returns `false` when another replica ended it. The body of an entry goes after its message. */
+  /** Returns `false` when another replica ended it. The object of an entry goes after its message. */
   async #remove(id: number, entry: SpoolEntry, signal: AbortSignal): Promise<boolean> {
     const isOurs = await this.#messages.remove(id, signal)
     this.#consumers.forget(id)
     if (!isOurs) return false
     this.#state.remove(entry)
-    this.#messages.removeBody(entry)
+    this.#messages.removeObject(entry)
     return true
   }
 
@@ -303,7 +303,7 @@ class JetStreamSpool implements Spool {
           const body = this.#messages.readBody(stored)
           return Buffer.isBuffer(body) ? [body] : body.open()
         }
-        await this.entries.keep(stored.entry, isUnreadable ? undefined : { chunks }, ending)
+        await this.entries.end(stored.entry, isUnreadable ? undefined : { chunks }, ending)
         return true
       } catch (error) {
         const isRefused = isAnswer(error) || attempts >= COPY_ATTEMPTS

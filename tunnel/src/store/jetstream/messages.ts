@@ -1,9 +1,10 @@
-/** Messages of the streams: stored, read, listed and deleted. */
+/** Messages and objects of the streams: stored, read, listed and deleted. */
 
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/jetstream'
+import { type ObjectStore, Objm } from '@nats-io/obj'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
 import {
@@ -13,11 +14,8 @@ import {
   type SpoolBody,
   type StoredBody,
 } from '../../pipeline/spool.ts'
-import { UnreadableBody, WrongSize } from '../body-errors.ts'
-import { BodyChunks, PUBLISH_MS } from './body-chunks.ts'
+import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import {
-  CLASSES,
-  chunkSubjectOf,
   classOf,
   decodeEntry,
   decodeId,
@@ -26,6 +24,7 @@ import {
   encodeId,
   encodePlace,
   INLINE_BYTES,
+  type Partition,
   storedBytes,
   subjectOf,
   subjectsOf,
@@ -47,6 +46,8 @@ type Unanswered = Entry & { looks: number }
 /** Number of a new entry, or the reason why there is none. */
 export type Published = number | 'known' | 'full'
 
+const CHUNK_BYTES = 512 * 1024
+const PUBLISH_MS = 1_000 // a message that comes between two leaders is lost
 const MAX_NAMES = 8
 const PAUSE_MS = 1_000
 const MAX_UNANSWERED = 10_000
@@ -55,42 +56,34 @@ const LOOKS = 2 // the client sends requests again that it has buffered without 
 
 export class Messages {
   readonly #server: Server
+  readonly #objm: Objm
   readonly #clock: ServerClock
   #reconcileAt = 0
   /** Puts without an answer, by mark: the server may have stored them, or may do so when the connection is back. */
   readonly #unanswered = new BoundedMap<string, Unanswered>(MAX_UNANSWERED)
-  /** Large bodies by priority. */
-  readonly #bodies: readonly BodyChunks[]
 
   constructor(server: Server, clock: ServerClock) {
     this.#server = server
     this.#clock = clock
-    this.#bodies = CLASSES.map(
-      ({ stream }, priority) =>
-        new BodyChunks({
-          ...{ server, stream },
-          subjectOf: (name, chunk) => chunkSubjectOf(priority, name, chunk),
-          ask: (ask) => server.insist(priority, ask),
-        }),
-    )
+    this.#objm = new Objm(server.js)
   }
 
-  /** Stores a body in one message, or a large one in chunks and then the message that names them. */
+  /** Stores a body in one message, or a large one as an object and then the message that names it. */
   async put(entry: Entry, body: SpoolBody): Promise<Published> {
     const isLarge = storedBytes(entry) > INLINE_BYTES
     const stored = isLarge ? { ...entry, file: entry.mark } : entry
     try {
-      if (isLarge) await this.#putBody(stored, body)
+      if (isLarge) await this.#putObject(stored, body)
       const data = isLarge ? Buffer.alloc(0) : Buffer.concat(await Array.fromAsync(body.chunks()))
       const result = await this.#publish(stored, data)
-      if (result === 'known') this.removeBody(stored)
+      if (result === 'known') this.removeObject(stored)
       return result
     } catch (error) {
       if (!isFull(error)) {
         if (!(error instanceof UnreadableBody)) this.#unanswered.set(stored.mark, { ...stored, looks: 0 })
         throw error
       }
-      this.removeBody(stored)
+      this.removeObject(stored)
       return 'full'
     }
   }
@@ -131,16 +124,17 @@ export class Messages {
   readBody({ entry, data }: Stored): StoredBody {
     const { priority, file, bytes } = entry
     if (file !== undefined)
-      return {
-        open: () => Readable.from(this.#bodies[priority]?.read(file, bytes) ?? [], { objectMode: false }),
-      }
+      return { open: () => Readable.from(this.#readChunks(priority, file, bytes), { objectMode: false }) }
     if (data.byteLength !== bytes) throw new WrongSize('A message', data.byteLength, bytes)
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   }
 
-  /** Removes a large body. Does not wait: what remains expires like an entry. */
-  removeBody({ priority, file }: Pick<Entry, 'priority' | 'file'>): void {
-    if (file !== undefined) this.#bodies[priority]?.remove(file).catch(() => undefined)
+  /** Does not wait: what remains expires with its bucket. */
+  removeObject({ priority, file }: Pick<Entry, 'priority' | 'file'>): void {
+    if (file === undefined) return
+    void this.#objects({ priority })
+      .then((objects) => objects.delete(file))
+      .catch(() => undefined)
   }
 
   async get(id: number): Promise<Stored | undefined> {
@@ -213,13 +207,14 @@ export class Messages {
     return found
   }
 
-  async #putBody(entry: Entry, body: SpoolBody): Promise<void> {
-    try {
-      await this.#bodies[entry.priority]?.put(entry.mark, body)
-    } catch (error) {
-      this.removeBody(entry)
+  async #putObject(entry: Entry, body: SpoolBody): Promise<void> {
+    const meta = { name: entry.mark, options: { max_chunk_size: CHUNK_BYTES } }
+    const chunks = () => Readable.toWeb(Readable.from(body.chunks())) as ReadableStream<Uint8Array>
+    const store = async () => (await this.#objects(entry)).put(meta, chunks())
+    await this.#server.insist(entry.priority, store).catch((error) => {
+      this.removeObject(entry)
       throw error
-    }
+    })
   }
 
   /**
@@ -242,6 +237,21 @@ export class Messages {
     throw new Error('NATS remembers what it does not hold')
   }
 
+  async *#readChunks(priority: number, file: string, bytes: number): AsyncGenerator<Uint8Array> {
+    const stream = `OBJ_${classOf({ priority }).stream}`
+    const describe = async () => (await this.#objects({ priority })).info(file)
+    const object = await this.#server.insist(priority, describe)
+    if (!object || object.deleted) throw new BodyGone()
+    if (object.size !== bytes) throw new WrongSize(`The object ${file}`, object.size, bytes)
+    const query = { seq: 1, next_by_subj: `$O.${object.bucket}.C.${object.nuid}` }
+    for (let chunk = 0; chunk < object.chunks; chunk++) {
+      const message = await this.#read(priority, query, stream) // when it is wanted: a consumer would push a whole body into memory
+      if (!message) throw new BodyGone()
+      query.seq = message.seq + 1
+      yield message.data
+    }
+  }
+
   #walk(priority: number, subjects: string[]): AsyncGenerator<Walked> {
     return this.#entriesOf(priority, readForwards(this.#server, classOf({ priority }).stream, { subjects }))
   }
@@ -262,9 +272,16 @@ export class Messages {
     return entry && this.#clock.withLocalTimes(entry)
   }
 
-  #read(priority: number, query: SeqMsgRequest & Partial<NextMsgRequest>): Promise<StoredMsg | null> {
-    const { stream } = classOf({ priority })
+  #read(
+    priority: number,
+    query: SeqMsgRequest & Partial<NextMsgRequest>,
+    stream = classOf({ priority }).stream,
+  ): Promise<StoredMsg | null> {
     return this.#server.insist(priority, () => this.#server.jsm.streams.getMessage(stream, query))
+  }
+
+  #objects({ priority }: Pick<Partition, 'priority'>): Promise<ObjectStore> {
+    return this.#objm.open(classOf({ priority }).stream, false)
   }
 }
 

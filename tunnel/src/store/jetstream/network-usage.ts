@@ -3,23 +3,24 @@
 import type { EntryRef } from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
 
-/** Entry, and the bytes that it counts for. */
+/** Entry, and the bytes of its body if it is there. */
 export type Counted = Owner & EntryRef & { bytes: number }
 
 type Owner = { network: string }
 
 /** Entries of a network by key, the oldest first. */
-type Usage = { bytes: number; entries: Map<string, Counted> }
+type Usage = { bytes: number; lines: Map<string, Counted> }
+
+export type Limits = { bytes: number; lines: number }
 
 export class NetworkUsage {
-  readonly #maxBytes: () => number
+  readonly #limits: () => Limits
   readonly #addressShare: number
   readonly #counted = new Map<string, Counted>()
   readonly #usages = new Map<string, Usage>()
 
-  /** `maxBytes` is the bound of all entries. */
-  constructor(maxBytes: () => number, addressShare: number) {
-    this.#maxBytes = maxBytes
+  constructor(limits: () => Limits, addressShare: number) {
+    this.#limits = limits
     this.#addressShare = addressShare
   }
 
@@ -33,37 +34,47 @@ export class NetworkUsage {
     this.forget(key)
     this.#counted.set(key, counted)
     for (const { name } of this.#networksOf(counted)) {
-      const usage = this.#usages.get(name) ?? { bytes: 0, entries: new Map() }
+      const usage = this.#usages.get(name) ?? { bytes: 0, lines: new Map() }
       usage.bytes += bytes
-      usage.entries.set(key, counted)
+      usage.lines.set(key, counted)
       this.#usages.set(name, usage)
     }
   }
 
   forget(key: string): void {
+    this.forgetBody(key)
+    const counted = this.#counted.get(key)
+    this.#counted.delete(key)
+    for (const { name, usage } of counted ? this.#networksOf(counted) : []) {
+      usage?.lines.delete(key)
+      if (usage?.lines.size === 0) this.#usages.delete(name)
+    }
+  }
+
+  forgetBody(key: string): void {
     const counted = this.#counted.get(key)
     if (!counted) return
-    this.#counted.delete(key)
-    for (const { name, usage } of this.#networksOf(counted)) {
-      if (!usage) continue
-      usage.bytes -= counted.bytes
-      usage.entries.delete(key)
-      if (usage.entries.size === 0) this.#usages.delete(name)
-    }
+    for (const { usage } of this.#networksOf(counted)) if (usage) usage.bytes -= counted.bytes
+    counted.bytes = 0
   }
 
   /** Returns the bytes that one entry may have. */
   maxBytes(owner: Owner): number {
-    const bytes = this.#maxBytes()
+    const { bytes } = this.#limits()
     return Math.min(bytes, ...this.#networksOf(owner).map(({ share }) => share * bytes))
   }
 
-  /** Yields the oldest entries, but never the last one, while their network exceeds its share. The caller forgets each. */
-  *beyond(owner: Owner): Generator<Counted> {
+  /**
+   * Yields the oldest entries while their network exceeds its share: whole ones beyond that of the lines, and those with a body
+   * beyond that of the bytes. The caller forgets each, or its body.
+   */
+  *beyond(owner: Owner): Generator<{ counted: Counted; isWhole: boolean }> {
+    const { bytes, lines } = this.#limits()
     for (const { usage, share } of this.#networksOf(owner))
-      for (const counted of usage?.entries.values() ?? []) {
-        if (!usage || usage.entries.size === 1 || usage.bytes <= share * this.#maxBytes()) break
-        yield counted
+      for (const counted of usage?.lines.values() ?? []) {
+        const isWhole = usage !== undefined && usage.lines.size > Math.max(1, share * lines)
+        if (!isWhole && (usage?.bytes ?? 0) <= share * bytes) break
+        if (isWhole || counted.bytes > 0) yield { counted, isWhole }
       }
   }
 

@@ -16,7 +16,7 @@ import type {
 import { networkShares } from '../bounds.ts'
 import { selectWanted, Turns } from '../turns.ts'
 import { openBucket, putRevision, unlessDeleted } from './buckets.ts'
-import { CLASSES, NAME, type Partition, parseSubject, storedBytes, subjectOf, subjectsOf } from './codec.ts'
+import { CLASSES, classOf, NAME, type Partition, parseSubject, storedBytes, subjectOf } from './codec.ts'
 import type { Messages } from './messages.ts'
 import type { Server } from './nats-server.ts'
 import type { ServerClock } from './server-clock.ts'
@@ -86,9 +86,8 @@ export class State {
   /** Asks the server, unless the last answer is younger than `ageMs`. */
   async look(ageMs: number): Promise<void> {
     if (performance.now() - this.#lookedAt < ageMs) return
-    const ofEntries = { subjects_filter: subjectsOf('*') }
     const asked = CLASSES.map(({ stream }, priority) =>
-      this.#server.insist(priority, () => this.#server.jsm.streams.info(stream, ofEntries)),
+      this.#server.insist(priority, () => this.#server.jsm.streams.info(stream, { subjects_filter: '>' })),
     )
     const [paused, ...infos] = await Promise.all([this.#onBucket((bucket) => bucket.get(PAUSED)), ...asked])
     this.#lookedAt = performance.now()
@@ -106,18 +105,22 @@ export class State {
 
   /** Returns the totals of the last look. The bytes of a partition are its part of its class. */
   async totals(): Promise<SpoolTotals> {
+    const { streams } = this.#server.jsm
+    const objects = await Promise.all(CLASSES.map(({ stream }) => streams.info(`OBJ_${stream}`)))
+    const bytes = this.#infos.map(({ state }, i) => state.bytes + (objects[i]?.state.bytes ?? 0))
+    const counts = this.#infos.map(({ state }) => state.messages)
     const counted = Array.from(this.#partitions.values(), async (partition) => {
       const { priority, project, category, envelopes } = partition
       const oldest = await this.#messages.since(priority, subjectOf(partition))
-      const bytes = Math.round(this.#meanBytes(priority) * envelopes)
-      const its = { project, category, envelopes, bytes }
+      const mean = (bytes[priority] ?? 0) / Math.max(1, counts[priority] ?? 0)
+      const its = { project, category, envelopes, bytes: Math.round(mean * envelopes) }
       return { ...its, ...(oldest !== undefined && { oldest }) }
     })
     const partitions = await Promise.all(counted)
     const ages = partitions.flatMap(({ oldest }) => oldest ?? [])
     return {
-      envelopes: sumOf(partitions.map(({ envelopes }) => envelopes)),
-      bytes: partitions.length > 0 ? sumOf(this.#infos.map(({ state }) => state.bytes)) : 0,
+      envelopes: sumOf(counts),
+      bytes: partitions.length > 0 ? sumOf(bytes) : 0,
       ...(ages.length > 0 && { oldest: Math.min(...ages) }),
       partitions,
       paused: this.#pauses(),
@@ -141,7 +144,9 @@ export class State {
   shareReached(entry: SpoolEntry): Reason | undefined {
     const { priority, project, network } = entry
     const { addressShare, projectShare } = this.#shares
-    const bound = this.#infos[priority]?.config.max_bytes ?? 0
+    const { share: ofMessages, objectShare } = classOf(entry)
+    const { config, state } = this.#infos[priority] ?? {}
+    const bound = ((config?.max_bytes ?? 0) * (ofMessages + objectShare)) / ofMessages
     const bytes = storedBytes(entry)
     if (bytes > bound) return 'bound'
     for (const { name, share } of networkShares(network, addressShare))
@@ -150,7 +155,8 @@ export class State {
     const its = [...this.#partitions.values()].filter(
       (each) => each.priority === priority && shareOf(each.project) === shareOf(project),
     )
-    const stored = sumOf(its.map(({ envelopes }) => envelopes)) * this.#meanBytes(priority)
+    const mean = (state?.bytes ?? 0) / Math.max(1, state?.messages ?? 0)
+    const stored = sumOf(its.map(({ envelopes }) => envelopes)) * mean
     const added = this.#added.get(`${priority} ${shareOf(project)}`) ?? 0
     return stored + added + bytes > bound * projectShare ? 'project-share' : undefined
   }
@@ -191,9 +197,9 @@ export class State {
    */
   async countLost(ageMs: number): Promise<void> {
     const before = this.#seen
-    this.#seen = this.#infos.map(({ created }, priority) => ({
+    this.#seen = this.#infos.map(({ created, state }) => ({
       created: Date.parse(created),
-      entries: this.#entriesOf(priority),
+      entries: state.messages,
     }))
     const isSame = this.#seen.every(({ created }, i) => created === before[i]?.created)
     if (isSame && performance.now() - this.#notedAt < ageMs) return
@@ -210,15 +216,6 @@ export class State {
       await bucket.put(SEEN, JSON.stringify(this.#seen), { previousSeq: entry?.revision ?? 0 })
       this.#lost += sumOf(lost)
     })
-  }
-
-  #entriesOf(priority: number): number {
-    const its = [...this.#partitions.values()].filter((each) => each.priority === priority)
-    return sumOf(its.map(({ envelopes }) => envelopes))
-  }
-
-  #meanBytes(priority: number): number {
-    return (this.#infos[priority]?.state.bytes ?? 0) / Math.max(1, this.#entriesOf(priority))
   }
 
   #growNetwork(network: string, bytes: number): void {

@@ -19,9 +19,9 @@ import type {
 import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import { DEAD_LETTER_MS, DEAD_LETTER_SHARE } from '../bounds.ts'
 import { Summariser } from '../entry-summary.ts'
-import { isOneChunk } from './body-chunks.ts'
 import { DEAD, EndedStream, type Found, KEPT, kindOf } from './ended-stream.ts'
 import type { Server } from './nats-server.ts'
+import type { Limits } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
 import { openBody } from './stream-reader.ts'
 
@@ -44,7 +44,8 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 /** Subject of the numbers of kept entries that are removed. */
 export const REMOVED = 'culvert.removed-kept'
 const MAX_RESENT = 100 // in one call
-const DEAD_LETTER_LINES = 10_000 // perhaps without bodies
+const DEAD_LETTER_LINES = 10_000 // most of them perhaps without a body
+const BYTES_OF_LINE = 4 * 1024 // of the bound of bodies, for each line
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
@@ -61,12 +62,11 @@ export class StreamEntries implements Entries {
     const { server, clock, replicas, addressShare, kept, maxBytes } = deps
     const shared = { server, clock, replicas, addressShare }
     this.#dead = new EndedStream({
-      ...{ ...shared, kind: DEAD, ageMs: DEAD_LETTER_MS, maxLines: DEAD_LETTER_LINES },
-      maxBytes: () => maxBytes() * DEAD_LETTER_SHARE,
+      ...{ ...shared, kind: DEAD, ageMs: DEAD_LETTER_MS, limits: () => deadLetterLimits(maxBytes()) },
     })
     this.kept = new EndedStream({
-      ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs, maxLines: Infinity },
-      maxBytes: () => kept?.bytes ?? 0,
+      ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
+      limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
     })
     this.kept.onRemoved = (id) => {
       this.onRemoved(id)
@@ -75,24 +75,16 @@ export class StreamEntries implements Entries {
     this.#streams = [this.#dead, this.kept]
   }
 
-  /** Stores an entry. Notes the end of a copy at the kept entry. */
-  async keep(
-    entry: SpoolEntry,
-    body: SpoolBody | undefined,
-    { state, status, answer }: End,
-  ): Promise<'stored' | 'known' | 'too-large'> {
+  async keep(entry: SpoolEntry, body: SpoolBody, ending: Ending): Promise<'stored' | 'known' | 'too-large'> {
+    if (await this.kept.find(entry)) return 'known'
+    return this.#add(entry, body, ending)
+  }
+
+  /** Copies a pending entry. Notes the end of a copy at the kept entry. */
+  async end(entry: SpoolEntry, body: SpoolBody | undefined, ending: End): Promise<void> {
     const kept = await this.kept.find(entry)
-    if (kept) {
-      await this.kept.note(kept, { status, answer })
-      return 'known'
-    }
-    const line = { ...spoolEntryOf(entry), state, status, answer }
-    if (DEAD.states.includes(state)) return this.#dead.add(line, body)
-    delete line.resent // the server has accepted it once: it counts as resent once that is done to the kept entry
-    if (!body) return this.kept.add(line, body)
-    const summariser = new Summariser()
-    for await (const chunk of body.chunks()) summariser.push(chunk)
-    return this.kept.add({ ...line, summary: summariser.end(entry) }, body)
+    if (kept) await this.kept.note(kept, { status: ending.status, answer: ending.answer })
+    else await this.#add(entry, body, ending)
   }
 
   async list(filter: EndedFilter, { limit, after }: EndedPage): Promise<EndedEntry[]> {
@@ -125,7 +117,7 @@ export class StreamEntries implements Entries {
     const stream = kindOf(entry) === DEAD ? this.#dead : this.kept
     const found = await stream.get(entry)
     if (!found?.isStored) throw new BodyGone()
-    return openBody(isOneChunk(found.bytes), () => stream.body(found))
+    return openBody(found.chunks === 1, () => stream.body(found))
   }
 
   /** After a failure it returns what is pending by then, since each has its final outcome only now. */
@@ -154,6 +146,20 @@ export class StreamEntries implements Entries {
     for (let at = 0; at < removals.length; at += PURGED_AT_A_TIME)
       await Promise.all(removals.slice(at, at + PURGED_AT_A_TIME).map((remove) => remove()))
     return removals.length
+  }
+
+  async #add(
+    entry: SpoolEntry,
+    body: SpoolBody | undefined,
+    end: End,
+  ): Promise<'stored' | 'known' | 'too-large'> {
+    const line = { ...spoolEntryOf(entry), ...end }
+    if (DEAD.states.includes(end.state)) return this.#dead.add(line, body)
+    delete line.resent // the server has accepted it once: it counts as resent once that is done to the kept entry
+    if (!body) return this.kept.add(line, body)
+    const summariser = new Summariser()
+    for await (const chunk of body.chunks()) summariser.push(chunk)
+    return this.kept.add({ ...line, summary: summariser.end(entry) }, body)
   }
 
   /** Yields the entries with a body behind a place, stream by stream. */
@@ -191,4 +197,10 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
   const { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers } =
     entry
   return { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers }
+}
+
+/** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
+function deadLetterLimits(pendingBytes: number): Limits {
+  const bytes = pendingBytes * DEAD_LETTER_SHARE
+  return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BYTES_OF_LINE)) }
 }

@@ -11,7 +11,7 @@ import {
 } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { StoreAway } from '../unreachable.ts'
-import { CLASSES, NAME } from './codec.ts'
+import { CLASSES, NAME, subjectsOf } from './codec.ts'
 
 export type StreamSettings = {
   /** Bytes of all classes together; `undefined` keeps the bounds of streams that exist, and is 5 GiB for new ones. */
@@ -30,6 +30,7 @@ export const NO_LEADER = 10008
 export const NO_PEERS = 10005
 /** Error of a message whose subject has another one than expected. */
 export const WRONG_SEQUENCE = 10071
+export const KEPT_STREAM = 'CULVERT_KEPT'
 const NAME_TAKEN = 10058
 const NO_STORAGE = 10047
 const DEFAULT_BYTES = 5 * 1024 ** 3 // 5 GiB
@@ -108,14 +109,22 @@ export async function openStreams(jsm: JetStreamManager, settings: StreamSetting
 
 function streamsOf({ bytes = DEFAULT_BYTES, ageMs, replicas: num_replicas }: StreamSettings): Wanted[] {
   const max_age = nanos(ageMs + BACKSTOP_MS)
-  const classes = CLASSES.map(({ stream, share }, priority) => ({
-    name: stream,
-    description: 'Spool entries of Culvert',
-    subjects: [`culvert.spool.${priority}.>`],
-    duplicate_window: nanos(DEDUPE_MS),
-    first_seq: Date.now(), // a stream that is created again numbers no message like one that it lost
-    ...{ max_age, num_replicas, max_bytes: Math.floor(bytes * share) },
-  }))
+  const classes = CLASSES.flatMap(({ stream, share, objectShare }, priority): Wanted[] => [
+    {
+      name: stream,
+      description: 'Spool entries of Culvert',
+      subjects: [subjectsOf(priority)],
+      duplicate_window: nanos(DEDUPE_MS),
+      first_seq: Date.now(), // a stream that is created again numbers no message like one that it lost
+      ...{ max_age, num_replicas, max_bytes: Math.floor(bytes * share) },
+    },
+    {
+      name: `OBJ_${stream}`,
+      subjects: [`$O.${stream}.C.>`, `$O.${stream}.M.>`],
+      ...{ allow_rollup_hdrs: true, allow_direct: true },
+      ...{ max_age, num_replicas, max_bytes: Math.floor(bytes * objectShare) },
+    },
+  ])
   return [bucketOf(NAME, { max_bytes: STATE_BYTES, num_replicas }), ...classes]
 }
 
