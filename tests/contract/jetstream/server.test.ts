@@ -230,6 +230,16 @@ describe('The bounds of the spool on NATS', requires('nats'), () => {
     await putStored(spool, { bytes: 9_000, project: OTHER_PROJECT })
   })
 
+  it('limit a project with large bodies to its share, and no project with small ones for it', async () => {
+    await using store = await openStore({ ...PLENTY, bytes: 100 * MIB, projectShare: 0.5 })
+    const spool = await store.spool()
+    for (let n = 0; n < 50; n++) await putStored(spool, { bytes: 1_000, project: OTHER_PROJECT })
+    const kinds = []
+    for (let n = 0; n < 12; n++) kinds.push((await putOne(spool, { bytes: 3 * MIB })).result.kind)
+    expect(kinds).toContain('full')
+    await putStored(spool, { bytes: 1_000, project: OTHER_PROJECT })
+  })
+
   it('limit all mirrors to one share together', async () => {
     await using store = await openStore({ ...small, projectShare: 0.5 })
     const spool = await store.spool()
