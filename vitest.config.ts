@@ -29,7 +29,7 @@ const inProcess = {
 /** Wait for other processes most of their time. */
 const waiting = {
   ...shared,
-  maxWorkers: 4,
+  maxWorkers: 5,
   isolate: false,
   testTimeout: 180 * 1000, // 3 min: the first test of a file starts its fixtures
   hookTimeout: 180 * 1000, // 3 min

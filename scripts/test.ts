@@ -74,19 +74,13 @@ async function main(): Promise<void> {
   else await runAndExit(filter, options, env)
 }
 
-/** Projects of a whole run: those of a step run at the same time. Tests in containers wait half of their time. */
-const STEPS = [
-  [['unit', 'contract', 'process', 'browser'], ['stack']],
-  [['pairs', 'alone']], // measure
-]
-
 async function runAndExit(filter: string[], options: CliOptions, env: Environment): Promise<never> {
-  const isWhole = filter.length === 0 && [options.project].flat().includes('*')
-  const tallies: Tally[] = []
-  if (!isWhole) tallies.push(await run(filter, options))
-  for (const step of isWhole ? STEPS : [])
-    tallies.push(...(await Promise.all(step.map((project) => run(filter, { ...options, project })))))
-  const { passed, failed, skips, idle, durations } = addUp(tallies)
+  const { promise, resolve } = Promise.withResolvers<Tally>()
+  const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
+  const reporters = ['default', reporter]
+  const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
+  await vitest.close() // sets the exit code when it fails
+  const { passed, failed, skips, idle, durations } = await promise
   printSlowest(durations, console.log)
   const forbidden = reportSkips(skips, env.CI ? readAllowedSkips(ROOT) : undefined, console.log)
   console.log(`${passed} passed, ${failed} failed, ${skips.size} skipped`)
@@ -97,26 +91,6 @@ async function runAndExit(filter: string[], options: CliOptions, env: Environmen
     )
   const isRed = failed > 0 || passed === 0 || forbidden > 0 || unrun.length > 0 || Boolean(process.exitCode)
   process.exit(isRed ? 1 : 0)
-}
-
-/** Runs the tests of some projects. */
-async function run(filter: string[], options: CliOptions): Promise<Tally> {
-  const { promise, resolve } = Promise.withResolvers<Tally>()
-  const reporter: Reporter = { onTestRunEnd: (modules, errors) => resolve(countResults(modules, errors)) }
-  const reporters = ['default', reporter]
-  const vitest = await startVitest(filter, { ...options, root: ROOT, watch: false, reporters })
-  await vitest.close() // sets the exit code when it fails
-  return promise
-}
-
-function addUp(tallies: readonly Tally[]): Tally {
-  return {
-    passed: tallies.reduce((sum, { passed }) => sum + passed, 0),
-    failed: tallies.reduce((sum, { failed }) => sum + failed, 0),
-    skips: new Map(tallies.flatMap(({ skips }) => [...skips])),
-    idle: new Map(tallies.flatMap(({ idle }) => [...idle])),
-    durations: new Map(tallies.flatMap(({ durations }) => [...durations])),
-  }
 }
 
 /** Takes a flag that vitest does not know and its number out of the arguments: `--runs 5` or `--runs=5`. Throws without a number. */

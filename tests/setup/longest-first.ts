@@ -2,7 +2,7 @@
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Projects in the order in which they begin. Those with the longest waits come first. */
+/** Projects in the order in which their files begin; those of a group overlap. */
 const PROJECTS = ['unit', 'process', 'contract', 'browser', 'stack', 'pairs', 'alone']
 
 const LONGEST = [
