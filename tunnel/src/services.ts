@@ -142,9 +142,15 @@ type Base = Pick<Services, 'config' | 'replica' | 'now' | 'clock' | 'log' | 'pro
   memory: MemoryBudget
 }
 
-function createBodies({ config, memory }: Base): Bodies {
+function createBodies({ config, memory, log }: Base): Bodies {
   const { maxEnvelopeBytes: maxBytes, bodyDir: dir, bodyMs: timeoutMs } = config
-  return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs }, memory)
+  let isLogged = false
+  function onFileFault(err: unknown): void {
+    if (!isLogged)
+      log.logger.warn({ err }, 'a file in BODY_DIR cannot be removed; further ones are not logged')
+    isLogged = true
+  }
+  return new Bodies({ maxBytes, shareBytes: SHARE_BYTES, dir, timeoutMs, onFileFault }, memory)
 }
 
 async function openForwarding(

@@ -1,13 +1,15 @@
 /** Pipeline: one outcome per envelope, and release of all memory. */
 
+import { readdirSync, rmSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
 import { readConfig } from '../../../tunnel/src/config/config.ts'
-import { Bodies } from '../../../tunnel/src/envelope/body/bodies.ts'
+import { Bodies, type BodySettings } from '../../../tunnel/src/envelope/body/bodies.ts'
 import { MemoryBudget } from '../../../tunnel/src/envelope/body/memory-budget.ts'
 import { DEFAULT_HEADER_LIMITS } from '../../../tunnel/src/envelope/headers.ts'
 import { createForwarding } from '../../../tunnel/src/forward/forwarding.ts'
@@ -45,16 +47,23 @@ function requestOf(body: Buffer, headers: IncomingMessage['headers'] = {}, isCut
   return incoming
 }
 
-/** Upstream that accepts every envelope. */
-const ACCEPTING: Transport = {
-  dispatch(_, request) {
-    request.onResponseStart({ abort: () => {} }, 200, {})
-    request.onResponseEnd()
-  },
-  destroy: async () => {},
+/** Upstream that answers every envelope. */
+function answering(status: number, onRequest = () => {}): Transport {
+  return {
+    dispatch(_, request) {
+      onRequest()
+      request.onResponseStart({ abort: () => {} }, status, {})
+      request.onResponseEnd()
+    },
+    destroy: async () => {},
+  }
 }
 
-async function createIngest(folder: string) {
+async function createIngest(
+  folder: string,
+  transport = answering(200),
+  bodySettings: Partial<BodySettings> = {},
+) {
   const projects = createProjects([parseDsn(DSN)].flatMap((dsn) => dsn ?? []))
   const memory = new MemoryBudget(1024 * 1024, 1024)
   const recorded: Receipt[] = []
@@ -62,7 +71,8 @@ async function createIngest(folder: string) {
   const filters = new Filters({ nextNoise: true, on: new Set(), messages: [], releases: [], addresses: [] })
   const oneEnvelope = { addressRate: 1e-9, addressBurst: 1, addressBytes: 0 }
   const limits = { maxBytes: 1024 * 1024, shareBytes: 1024 * 1024, dir: '/nonexistent', timeoutMs: 10_000 }
-  const bodies = new Bodies(limits, memory)
+  const onFileFault = (error: unknown) => bugs.push(error)
+  const bodies = new Bodies({ ...limits, onFileFault, ...bodySettings }, memory)
   const upstreamLimits = new UpstreamLimits(Date.now)
   const config = readConfig({ SENTRY_DSN: DSN, ...settingsOf(folder) })
   const onNotice = (notice: string) => bugs.push(notice)
@@ -73,7 +83,7 @@ async function createIngest(folder: string) {
     clock: () => performance.now(),
     onBreakerChange: (change) => bugs.push(change),
     onHealthChange: (health) => bugs.push(health),
-    openTransport: () => ACCEPTING,
+    openTransport: () => transport,
   })
   const ingest = new Ingest({
     resolveClient: createClientResolver([], []),
@@ -132,8 +142,8 @@ describe('Ingest', () => {
 
   afterEach(() => opened.disposeAsync())
 
-  async function open() {
-    const created = await createIngest(opened.use(await makeMemoryFolder()).path)
+  async function open(...args: [transport?: Transport, bodySettings?: Partial<BodySettings>]) {
+    const created = await createIngest(opened.use(await makeMemoryFolder()).path, ...args)
     opened.defer(() => created.spool.close())
     return created
   }
@@ -163,6 +173,31 @@ describe('Ingest', () => {
     expect(response.headers['x-culvert-receipt']).toBe('token-1')
     expect(ingest.inFlight()).toBe(0)
     expect(memory.usedBytes()).toBe(0)
+  })
+
+  it.each([
+    ['delivered', 200],
+    ['spooled', 503],
+  ])('records %s once when the file of the body was removed before its release', async (outcome, status) => {
+    const dir = opened.use(await makeMemoryFolder()).path
+    const files = () => readdirSync(dir).map((name) => join(dir, name))
+    const removed: string[] = []
+    const transport = answering(status, () => {
+      for (const file of files()) {
+        removed.push(file)
+        rmSync(file)
+      }
+    })
+    const noted = Promise.withResolvers<unknown>()
+    const { ingest, recorded, bugs } = await open(transport, {
+      ...{ dir, shareBytes: 16, onFileFault: noted.resolve },
+    })
+    const response = await ingest.handle(requestOf(errorOf(DSN)))
+    expect(response.status).toBe(200)
+    expect(removed).toHaveLength(1)
+    expect(recorded).toMatchObject([{ outcome }])
+    expect(await noted.promise).toMatchObject({ code: 'ENOENT' })
+    expect(bugs).toEqual([])
   })
 
   it('records rate_limited when the limit of the client address is used up, and releases all memory', async () => {

@@ -29,7 +29,7 @@ import { until } from '../../../support/until.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 const LARGE_BYTES = 18_000_000 // the tunnel keeps at most 16 MiB of a body in memory
-const SETTINGS = { maxBytes: 4 * MIB, shareBytes: MIB, timeoutMs: 5_000 }
+const SETTINGS = { maxBytes: 4 * MIB, shareBytes: MIB, timeoutMs: 5_000, onFileFault: () => {} }
 const PACK = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 const PACKED = Object.entries(PACK)
 

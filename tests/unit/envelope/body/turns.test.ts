@@ -54,12 +54,16 @@ describe('Turns', () => {
   })
 })
 
+const SETTINGS = {
+  ...{ maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' },
+  onFileFault: () => {},
+}
+
 describe('Bodies whose Content-Length is above 1 MiB', () => {
   it('are received four at a time from their first bytes on', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }) // or turns would end after a second
     onTestFinished(() => void vi.useRealTimers())
-    const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
-    const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
+    const bodies = new Bodies(SETTINGS, new MemoryBudget(100 * MIB, 0))
     const received: number[] = []
     const server = createServer((incoming) => {
       const n = received.push(0) - 1
@@ -82,8 +86,7 @@ describe('Bodies whose Content-Length is above 1 MiB', () => {
   it('do not wait for a turn when they are complete', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    const settings = { maxBytes: 4 * MIB, shareBytes: 4 * MIB, timeoutMs: 60_000, dir: '/nowhere' }
-    const bodies = new Bodies(settings, new MemoryBudget(100 * MIB, 0))
+    const bodies = new Bodies(SETTINGS, new MemoryBudget(100 * MIB, 0))
     const announced = MIB + 2 // the last chunk exceeds the first turn
     const begin = () => {
       const incoming = new IncomingMessage(new Socket())

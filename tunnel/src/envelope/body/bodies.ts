@@ -29,6 +29,8 @@ export type BodySettings = {
   dir: string
   /** Time for a body to arrive, in milliseconds. */
   timeoutMs: number
+  /** Called when the file of a body cannot be removed, for example because another program has removed it. */
+  onFileFault: (error: unknown) => void
 }
 
 /** The sender disconnected before the body was complete, as when a page unloads. */
@@ -142,17 +144,17 @@ class StoredBody {
     return decompress({ content: () => wireContent(this), encoding, head }, this.#memory)
   }
 
-  /** Releases its memory and removes its file. */
+  /** Releases its memory and removes its file. Never rejects: the outcome of the envelope does not depend on it. */
   release(): Promise<void> | undefined {
     this.#isReleased = true
     this.#releaseMemory()
-    return this.#file && remove(this.#file)
+    return this.#file && this.#remove(this.#file)
   }
 
   async #moveToFile(): Promise<void> {
     const path = join(this.#settings.dir, `${FILE_PREFIX}${randomUUID()}`)
     const file = { path, handle: await open(path, 'wx+', 0o600) }
-    if (this.#isReleased) return remove(file) // the sender has disconnected meanwhile
+    if (this.#isReleased) return this.#remove(file) // the sender has disconnected meanwhile
     this.#file = file
     await this.#write(file)
   }
@@ -162,15 +164,16 @@ class StoredBody {
     this.#releaseMemory()
   }
 
+  async #remove({ path, handle }: BodyFile): Promise<void> {
+    const { onFileFault } = this.#settings
+    await handle.close().catch(onFileFault)
+    await unlink(path).catch(onFileFault)
+  }
+
   #releaseMemory(): void {
     this.#memory.release(this.#reservedBytes)
     this.#reservedBytes = 0
   }
-}
-
-async function remove({ path, handle }: BodyFile): Promise<void> {
-  await handle.close()
-  await unlink(path)
 }
 
 type Reading = {
@@ -253,7 +256,7 @@ function readRequest(
 
   function releaseAndReject(error: unknown): void {
     const released = body.release()
-    if (released) released.then(() => reject(error), reject)
+    if (released) released.then(() => reject(error))
     else reject(error)
   }
 }
