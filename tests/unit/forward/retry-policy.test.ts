@@ -31,6 +31,7 @@ describe('consequencesOf', () => {
     ['failed', [undecided('status-503', 503), undecided('status-302', 302), undecided('deadline')]],
     ['failed', [undecided('ECONNRESET'), undecided('UND_ERR_SOCKET'), undecided('reply-too-large', 200)]],
     ['unreachable', [undecided('ENOTFOUND'), undecided('ECONNREFUSED'), undecided('CERT_HAS_EXPIRED')]],
+    ['unreachable', [undecided('ETIMEDOUT', 404), undecided('EPROTO', 403)]],
     ['untried', [undecided('breaker-open'), undecided('not-sent'), undecided('body-unreadable')]],
   ])('finds the row of an answer that is %s', (kind, results) => {
     for (const result of results) expect(consequencesOf(result)).toBe(RETRY_POLICY[kind])

@@ -82,8 +82,7 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  // The failure may be the envelope's own: the deliverer follows it, for a backoff. Without a connection, the entry is due at once.
-  const isFollowed = consequencesOf(result).next === 'own-backoff'
+  const isFollowed = consequencesOf(result).first === 'lease'
   return spool(ctx, services, departure, isFollowed ? attempt : undefined)
 }
 

@@ -15,8 +15,13 @@ export type Consequences = {
   /** Change of the rate of deliveries from the spool, unless the sender alone is to blame for a failure. */
   pace: 'increase' | 'decrease' | 'keep'
   /**
-   * Time of the next attempt from the spool. `backoff`: after 1 to 10 s (`backoffMs`), or a longer `Retry-After`. `own-backoff`: after up to
-   * 2 min (`ownBackoffMs`) if the entry fails alone, else as `backoff`. `after-limit`: when the rate limit ends.
+   * Entry of a live envelope after its first attempt. `lease`: the deliverer settles it by `next`, for the failure may be the envelope's own.
+   * `due`: it is due at once, for nothing of it was sent. `none`: there is no entry.
+   */
+  first: 'none' | 'lease' | 'due'
+  /**
+   * Time of the next attempt from the spool. `backoff`: after up to 1 s, doubled up to 10 s (`backoffMs`), or a longer `Retry-After`.
+   * `own-backoff`: after up to 2 min (`ownBackoffMs`) if the entry fails alone, else as `backoff`. `after-limit`: when the rate limit ends.
    */
   next: 'never' | 'after-limit' | 'backoff' | 'own-backoff'
   /** Final outcome. `declined-in-time`: once the entry `isRefusedForGood`. An entry without a decision stays until it expires. */
@@ -25,21 +30,21 @@ export type Consequences = {
 
 export const RETRY_POLICY = {
   /** 2xx of the server. */
-  delivered: { counts: 'decision', pace: 'increase', next: 'never', ends: 'delivered' },
+  delivered: { counts: 'decision', pace: 'increase', first: 'none', next: 'never', ends: 'delivered' },
   /** Another decision of the server: most 4xx. */
-  declined: { counts: 'decision', pace: 'increase', next: 'never', ends: 'declined' },
+  declined: { counts: 'decision', pace: 'increase', first: 'none', next: 'never', ends: 'declined' },
   /** 429. */
-  rate_limited: { counts: 'decision', pace: 'decrease', next: 'after-limit', ends: 'expired' },
+  rate_limited: { counts: 'decision', pace: 'decrease', first: 'none', next: 'after-limit', ends: 'expired' },
   /** Complete 4xx of a firewall, or for a project that the server does not know. */
-  refused: { counts: 'refused', pace: 'keep', next: 'own-backoff', ends: 'declined-in-time' },
+  refused: { counts: 'refused', pace: 'keep', first: 'lease', next: 'own-backoff', ends: 'declined-in-time' },
   /** 407, 408, 421 and 425, which say nothing about the envelope. */
-  passing: { counts: 'refused', pace: 'keep', next: 'own-backoff', ends: 'expired' },
+  passing: { counts: 'refused', pace: 'keep', first: 'lease', next: 'own-backoff', ends: 'expired' },
   /** 5xx, redirect, no response in time, or a connection that broke. */
-  failed: { counts: 'failed', pace: 'decrease', next: 'own-backoff', ends: 'expired' },
+  failed: { counts: 'failed', pace: 'decrease', first: 'lease', next: 'own-backoff', ends: 'expired' },
   /** No connection, so that nothing of the envelope was sent. */
-  unreachable: { counts: 'unreachable', pace: 'decrease', next: 'backoff', ends: 'expired' },
+  unreachable: { counts: 'unreachable', pace: 'decrease', first: 'due', next: 'backoff', ends: 'expired' },
   /** No attempt: the breaker is open, no connection was free, or the stored body cannot be read. */
-  untried: { counts: 'nothing', pace: 'keep', next: 'backoff', ends: 'expired' },
+  untried: { counts: 'nothing', pace: 'keep', first: 'due', next: 'backoff', ends: 'expired' },
 } as const satisfies Record<string, Consequences>
 
 /** Returns the kind of the server's own answer. */
@@ -55,8 +60,9 @@ export function consequencesOf(result: DeliveryResult): Consequences {
 function kindOf(result: DeliveryResult): keyof typeof RETRY_POLICY {
   if (result.kind === 'answered') return decisionOf(result.reply)
   if (!upstreamErrorOf(result)) return 'untried'
+  if (isUnreachable(result)) return 'unreachable' // also if the connection was lost after the status of a 4xx
   if (isClientError(result.status)) return isRefusal(result.status) ? 'refused' : 'passing'
-  return isUnreachable(result) ? 'unreachable' : 'failed'
+  return 'failed'
 }
 
 const FIRST_DELAY_MS = 1_000

@@ -18,6 +18,7 @@ import type { UpstreamLimits } from '../limits/upstream-limits.ts'
 import {
   backoffMs,
   boundRetryAfter,
+  type Consequences,
   consequencesOf,
   decisionOf,
   isRefusedForGood,
@@ -301,34 +302,47 @@ export class Deliverer {
     delivery: DeliveryResult,
     timing: 'prompt' | 'slow',
   ): Promise<void> {
-    const { spool, upstreams } = this.#deps
+    const { spool, upstreams, limits, now } = this.#deps
     const { pace, next, ends } = consequencesOf(delivery)
     if (pace !== 'keep' && !upstreams.blames(project, senderOf(lease))) this.#adaptPace(project, pace, timing)
-    if (delivery.kind === 'answered' && next === 'never') {
-      const { status, body } = delivery.reply
-      if (ends === 'delivered') return this.#finish(lease, status)
-      return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
+    switch (next) {
+      case 'never':
+        return this.#end(lease, delivery, ends)
+      case 'after-limit': {
+        const limitedUntil = limits.until(project, lease.category)
+        return spool.postpone(lease, Math.max(limitedUntil, now() + this.#backoffMs(lease, delivery)))
+      }
+      case 'backoff':
+        return spool.postpone(lease, now() + this.#backoffMs(lease, delivery))
+      case 'own-backoff': {
+        const { own, refusal } = upstreams.failuresOf(lease.key, project)
+        if (ends === 'declined-in-time' && isRefusedForGood(refusal))
+          return this.#decline(lease, refusal.status, refusal.message)
+        const delayMs = this.#backoffMs(lease, delivery)
+        const ownMs = own === 0 ? 0 : ownBackoffMs(own, this.#deps.random())
+        return spool.postpone(lease, now() + Math.max(delayMs, ownMs))
+      }
     }
-    const failures = next === 'own-backoff' ? upstreams.failuresOf(lease.key, project) : undefined
-    const refusal = failures?.refusal
-    if (ends === 'declined-in-time' && isRefusedForGood(refusal))
-      return this.#decline(lease, refusal.status, refusal.message)
-    return spool.postpone(lease, this.#dueAt(lease, project, delivery, failures?.own ?? 0))
+  }
+
+  /** Ends the delivery of an entry by the decision of the server. */
+  #end(lease: Lease, delivery: DeliveryResult, ends: Consequences['ends']): Promise<void> {
+    if (delivery.kind === 'undecided') throw new Error('only a decision ends a delivery at once')
+    const { status, body } = delivery.reply
+    if (ends === 'delivered') return this.#finish(lease, status)
+    return this.#decline(lease, status, undefined, body.toString('utf8', 0, ANSWER_BYTES))
+  }
+
+  /** Returns the delay that grows with each attempt, or a longer one that a failing upstream has asked for. */
+  #backoffMs(lease: Lease, delivery: DeliveryResult): number {
+    const askedMs = delivery.kind === 'undecided' ? boundRetryAfter(delivery.retryAfterMs) : 0
+    return Math.max(askedMs, backoffMs(lease.attempts, this.#deps.random()))
   }
 
   #adaptPace({ origin }: Project, change: 'increase' | 'decrease', timing: 'prompt' | 'slow'): void {
     const pace = this.#origins.get(origin)?.pace
     if (change === 'increase') pace?.increase(timing)
     else pace?.decrease()
-  }
-
-  /** Returns the time of the next attempt of an entry that has failed alone `own` times. */
-  #dueAt(lease: Lease, project: Project, delivery: DeliveryResult, own: number): number {
-    const { limits, now, random } = this.#deps
-    const delayMs = backoffMs(lease.attempts, random())
-    if (delivery.kind === 'answered') return Math.max(limits.until(project, lease.category), now() + delayMs)
-    const ownMs = own === 0 ? 0 : ownBackoffMs(own, random())
-    return now() + Math.max(boundRetryAfter(delivery.retryAfterMs), delayMs, ownMs)
   }
 
   /** Removes an entry that was spooled before it was known that the server does not store its category. */
