@@ -68,6 +68,10 @@ function kindOf(result: DeliveryResult): keyof typeof RETRY_POLICY {
 const FIRST_DELAY_MS = 1_000
 /** Longest delay while the upstream fails: the breaker protects it. */
 export const MAX_DELAY_MS = 10_000
+/** Longest delay of an entry that was taken before its rate limit was known. No other one of the category is taken until the limit ends. */
+export const MAX_LIMITED_MS = 60_000
+/** Delay of an entry that the store cannot read or remove. Longer than others: it may have been sent, or fails for a damaged file. */
+export const STORE_DELAY_MS = 60_000
 const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
 /** Time for which an entry is refused, and refusals, after which it is given up. */
 const REFUSED_MS = 60 * 60_000

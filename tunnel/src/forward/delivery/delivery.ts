@@ -23,7 +23,9 @@ import {
   decisionOf,
   isRefusedForGood,
   MAX_DELAY_MS,
+  MAX_LIMITED_MS,
   ownBackoffMs,
+  STORE_DELAY_MS,
 } from '../retry-policy.ts'
 import { isKept } from '../spool-entry.ts'
 import { type DeliveryResult, NOT_SENT } from '../upstream/request.ts'
@@ -87,8 +89,6 @@ const IDLE_AFTER_MS = 15_000 // longer than MAX_DELAY_MS
 const FORMER_MS = 60_000
 const MAX_CONCURRENT_ATTEMPTS = 64 // for all upstreams: live traffic comes first
 const MAX_BESIDE_MIRRORS = 32 // a slow mirror leaves the others to the projects
-const MAX_LIMITED_MS = 60_000 // after that, no entry of the category is taken before the end of the limit
-const STORE_DELAY_MS = 60_000
 
 export class Deliverer {
   readonly #deps: DeliveryDeps
