@@ -80,7 +80,7 @@ const withFiles = SETTING_NAMES.filter((name) => rowOf(name).hasFile && !CHOSEN_
 
 const INTRODUCTION = `# Configuration
 
-All settings are environment variables, or lines of the file \`.env\`, which every command and Compose read. On Kubernetes, use the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
+For operators: all settings with their defaults. They are environment variables, or lines of the file \`.env\`, which every command and Compose read. On Kubernetes, use the value \`settings\` of the [chart](kubernetes.md), and \`secrets\` for secrets.
 A process does not start with a wrong setting, and lists every problem with a remedy.
 
 <!-- Generated from contract/settings.ts: npm run config -- --docs -->
