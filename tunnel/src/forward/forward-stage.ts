@@ -33,7 +33,8 @@ export type ForwardServices = KeepServices & {
   memory: MemoryBudget
   /** Encoding of bodies that have arrived uncompressed. */
   upstreamEncoding: 'off' | 'gzip'
-  /** Monotonic, in milliseconds. */
+  /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
+  now: () => number
   clock: () => number
 }
 
@@ -41,6 +42,8 @@ export type ForwardServices = KeepServices & {
 type Forwarded = Parts<'incoming' | 'startedAt' | 'client' | 'project' | 'envelope' | 'body' | 'scrubPage'> &
   Parts<'remaining' | 'outgoingRanges' | 'isKeptBySender'> &
   Pick<Context, 'receipt' | 'isLossReported' | 'addDerivedBody' | 'releaseAfter'>
+
+type UndecidedResult = Extract<DeliveryResult, { kind: 'undecided' }>
 
 type ForwardStage = (ctx: Forwarded) => Promise<Outcome>
 
@@ -50,40 +53,68 @@ export function forwardStage(services: ForwardServices): ForwardStage {
 }
 
 async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outcome> {
-  const { forwarding, clock } = services
-  const { receipt, client, project } = ctx
+  const { clock, now } = services
+  const { receipt, client } = ctx
   const sentAt = clock()
   receipt.admitted_after_ms = toMicroseconds(sentAt - ctx.startedAt)
   const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
   const departure = { removed: ctx.outgoingRanges(), headers }
+  const sent = await send(ctx, services, departure)
+  if (!sent) return spool(ctx, services, departure, undefined) // which sends it, within the share of its sender
+  receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
+  const { attempt, result } = sent
+  if (result !== 'late' && result.kind === 'answered')
+    return keepAnswered(ctx, services, departure, answered(ctx, result.reply, now()))
+  noteUndecided(receipt, result)
+  const isFollowed = result === 'late' || consequencesOf(result).first === 'lease'
+  return spool(ctx, services, departure, isFollowed ? attempt : undefined)
+}
+
+type Sent = { attempt: DeliveryAttempt; result: DeliveryResult | 'late' }
+
+/**
+ * Sends the envelope, and once more uncompressed if the upstream refuses its encoding. Returns `undefined` when a body that the upstream
+ * accepts is too much for this request.
+ */
+async function send(
+  ctx: Forwarded,
+  services: ForwardServices,
+  departure: Departure,
+): Promise<Sent | undefined> {
+  const { upstreamEncoding, forwarding } = services
+  const { upstreams, refusedEncodings } = forwarding
+  const { project, client } = ctx
   const built = outgoingBody(ctx, departure, services)
   const outgoing = built instanceof Promise ? await built : built
-  if (!outgoing) return spool(ctx, services, departure, undefined)
-  const { upstreamEncoding } = services
-  const sent =
+  if (!outgoing) return undefined
+  const encoded =
     upstreamEncoding === 'off' ? outgoing : await compress(ctx, outgoing, upstreamEncoding, services)
+  const { encoding } = encoded
   const sender = { network: networkOf(client.address) }
-  let attempt = forwarding.upstreams.post(project, sent, headers, sender)
-  let result = await attempt.soon
-  if (result !== 'late' && mayRefuseEncoding(result, sent.encoding)) {
-    const plain = outgoing.encoding === 'identity' ? outgoing : await plainBody(ctx, departure, services)
-    if (!plain) return spool(ctx, services, departure, undefined) // the spool sends it, within the share of its sender
-    attempt = forwarding.upstreams.send(project, plain, headers, sender)
-    result = await attempt.soon
-    if (isAccepted(result)) forwarding.refusedEncodings.add(project.origin, sent.encoding)
-  } else if (sent.encoding !== 'identity') attempt = withoutRefusals(attempt, sent.encoding)
-  receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
+  const first = upstreams.post(project, encoded, departure.headers, sender)
+  const firstResult = await first.soon
+  if (firstResult === 'late' || !mayRefuseEncoding(firstResult, encoding))
+    return {
+      attempt: encoding === 'identity' ? first : withoutRefusals(first, encoding),
+      result: firstResult,
+    }
+  const plain = outgoing.encoding === 'identity' ? outgoing : await plainBody(ctx, departure, services)
+  if (!plain) return undefined
+  const attempt = upstreams.send(project, plain, departure.headers, sender)
+  const result = await attempt.soon
+  if (isAccepted(result)) refusedEncodings.add(project.origin, encoding)
+  return { attempt, result }
+}
+
+function noteUndecided(receipt: Forwarded['receipt'], result: UndecidedResult | 'late'): void {
   if (result === 'late') {
     receipt.upstream_error = 'late'
-    return spool(ctx, services, departure, attempt)
+    return
   }
-  if (result.kind === 'answered') return keepAnswered(ctx, services, departure, answered(ctx, result.reply))
   if (result.status !== undefined) receipt.upstream_status = result.status
   if (result.message !== undefined) receipt.upstream_message = result.message
   const error = receiptErrorOf(result)
   if (error) receipt.upstream_error = error
-  const isFollowed = consequencesOf(result).first === 'lease'
-  return spool(ctx, services, departure, isFollowed ? attempt : undefined)
 }
 
 function isAccepted(result: DeliveryResult | 'late'): boolean {
@@ -178,7 +209,7 @@ async function spool(
   const result = await putIntoSpool(ctx, services, departure, leaseMs).catch((error: Error) => error)
   if (result instanceof Error || result.kind === 'full') {
     const final = await pending
-    if (final?.kind === 'answered') return answered(ctx, final.reply)
+    if (final?.kind === 'answered') return answered(ctx, final.reply, services.now())
     if (!ctx.isKeptBySender()) {
       reports.note(project, 'discarded_events', 'queue_overflow', ctx.remaining().items)
       ctx.isLossReported = true
@@ -204,9 +235,9 @@ async function putIntoSpool(
 }
 
 /** Passes Sentry's response on, with three of its headers. */
-function answered(ctx: Forwarded, response: UpstreamResponse): Outcome {
+function answered(ctx: Forwarded, response: UpstreamResponse, now: number): Outcome {
   const { status, body, contentType, retryAfter } = response
-  const rateLimits = rateLimitsFor(response, Date.now())
+  const rateLimits = rateLimitsFor(response, now)
   ctx.receipt.upstream_status = status
   delete ctx.receipt.upstream_error // the response came late, and the spool did not take the envelope
   const headers: Record<string, string> = {}
