@@ -13,7 +13,7 @@ import { type Context, type Outcome, type Parts, spooled, toMicroseconds } from 
 import type { PutResult } from '../pipeline/spool.ts'
 import { LEASE_MS } from './delivery/delivery.ts'
 import type { Forwarding } from './forwarding.ts'
-import { type Departure, type KeepServices, keepAnswered, notSpooled } from './keeping.ts'
+import { type Departure, Keeper, type KeepServices, notSpooled } from './keeping.ts'
 import { rateLimitsFor } from './limits/rate-limits.ts'
 import { consequencesOf, decisionOf } from './retry-policy.ts'
 import { buildSpoolBody, createSpoolEntry, describeEntry } from './spool-entry.ts'
@@ -49,10 +49,11 @@ type ForwardStage = (ctx: Forwarded) => Promise<Outcome>
 
 /** Sends the envelope to Sentry. Spools it when Sentry has not accepted or declined it in time. */
 export function forwardStage(services: ForwardServices): ForwardStage {
-  return (ctx) => forward(ctx, services)
+  const keeper = new Keeper(services)
+  return (ctx) => forward(ctx, services, keeper)
 }
 
-async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outcome> {
+async function forward(ctx: Forwarded, services: ForwardServices, keeper: Keeper): Promise<Outcome> {
   const { clock, now } = services
   const { receipt, client } = ctx
   const sentAt = clock()
@@ -64,7 +65,7 @@ async function forward(ctx: Forwarded, services: ForwardServices): Promise<Outco
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   const { attempt, result } = sent
   if (result !== 'late' && result.kind === 'answered')
-    return keepAnswered(ctx, services, departure, answered(ctx, result.reply, now()))
+    return keeper.keepAnswered(ctx, departure, answered(ctx, result.reply, now()))
   noteUndecided(receipt, result)
   const isFollowed = result === 'late' || consequencesOf(result).first === 'lease'
   return spool(ctx, services, departure, isFollowed ? attempt : undefined)

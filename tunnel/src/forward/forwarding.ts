@@ -25,8 +25,6 @@ export type Forwarding = {
   projectShare: number
   deliverer: Deliverer
   limitSharing: LimitSharing
-  /** Envelopes that are being kept after their outcome. */
-  keepingLater: number
 }
 
 /** Settings as the configuration has them. */
@@ -84,5 +82,5 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
   })
   const limitSharing = new LimitSharing({ ...deps, state: store.state })
   const refusedEncodings = new RefusedEncodings(clock)
-  return { upstreams, refusedEncodings, spool, projectShare, deliverer, limitSharing, keepingLater: 0 }
+  return { upstreams, refusedEncodings, spool, projectShare, deliverer, limitSharing }
 }

@@ -17,7 +17,7 @@ import {
 } from './spool-entry.ts'
 
 export type KeepServices = {
-  forwarding: Pick<Forwarding, 'spool' | 'keepingLater'>
+  forwarding: Pick<Forwarding, 'spool'>
   bodies: Bodies
   /** Absent: accepted envelopes do not stay. */
   keeping: Keeping | undefined
@@ -32,63 +32,53 @@ type Kept = Parameters<typeof describeEntry>[0] &
   Parameters<typeof buildSpoolBody>[0] &
   Parameters<typeof accepted>[0]
 
-const MAX_KEPT_LATER = 256 // each holds the body of its envelope
+const MAX_PENDING = 256
 
-/**
- * Keeps an accepted envelope as `KEEP_HOURS` says, and a declined one as a dead letter. Without a DSN, the response waits until it is on disk.
- * Else it does not, and a failure does not change it; while 256 envelopes wait for a slow disk or a locked file, no more are kept.
- */
-export function keepAnswered(
-  ctx: Kept,
-  services: KeepServices,
-  departure: Departure,
-  outcome: Outcome,
-): Outcome | Promise<Outcome> {
-  const { forwarding, keeping, onKeepFault } = services
-  if (keeping === 'all') return keepFirst(ctx, services, departure, outcome)
-  const isDeclined = outcome.outcome === 'declined'
-  if (!isDeclined && (outcome.outcome !== 'delivered' || keeping === undefined)) return outcome
-  const described = describeEntry(ctx, departure.headers)
-  if (!isDeclined && !isKept(described, keeping)) return outcome
-  if (forwarding.keepingLater >= MAX_KEPT_LATER) return outcome
-  const after = async () => {
-    forwarding.keepingLater++
-    await keep(ctx, services, departure.removed, described, endingOf(outcome)).catch(onKeepFault)
-    forwarding.keepingLater--
+/** Keeps answered envelopes. Those that are kept after their responses hold their bodies, so there are at most 256 of them. */
+export class Keeper {
+  readonly #services: KeepServices
+  /** Envelopes that are being kept after their response. */
+  #pending = 0
+
+  constructor(services: KeepServices) {
+    this.#services = services
   }
-  return { ...outcome, after }
-}
 
-async function keepFirst(
-  ctx: Kept,
-  services: KeepServices,
-  departure: Departure,
-  outcome: Outcome,
-): Promise<Outcome> {
-  if (outcome.outcome !== 'delivered') return outcome
-  await keep(
-    ctx,
-    services,
-    departure.removed,
-    describeEntry(ctx, departure.headers),
-    endingOf(outcome),
-  ).catch((error: Error) => {
-    throw notSpooled(error)
-  })
-  return { ...outcome, ...accepted(ctx, outcome) }
-}
+  /**
+   * Keeps an accepted envelope as `KEEP_HOURS` says, and a declined one as a dead letter. Without a DSN, the response waits until it is on disk.
+   * Else it does not, and a failure does not change it; while 256 envelopes wait for a slow disk or a locked file, no more are kept.
+   */
+  keepAnswered(ctx: Kept, departure: Departure, outcome: Outcome): Outcome | Promise<Outcome> {
+    const { keeping, onKeepFault } = this.#services
+    if (keeping === 'all') return this.#keepFirst(ctx, departure, outcome)
+    const isDeclined = outcome.outcome === 'declined'
+    if (!isDeclined && (outcome.outcome !== 'delivered' || keeping === undefined)) return outcome
+    const described = describeEntry(ctx, departure.headers)
+    if (!isDeclined && !isKept(described, keeping)) return outcome
+    if (this.#pending >= MAX_PENDING) return outcome
+    const after = async () => {
+      this.#pending++
+      await this.#keep(ctx, departure.removed, described, endingOf(outcome)).catch(onKeepFault)
+      this.#pending--
+    }
+    return { ...outcome, after }
+  }
 
-async function keep(
-  ctx: Kept,
-  { forwarding, bodies, keeping }: KeepServices,
-  removed: Range[],
-  described: EntryDescription,
-  ending: Ending,
-): Promise<void> {
-  const outgoing = await buildSpoolBody(ctx, bodies, removed)
-  const { entry, body } = await createSpoolEntry(described, outgoing)
-  const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
-  await forwarding.spool.keep({ ...entry, key }, body, ending)
+  async #keepFirst(ctx: Kept, { removed, headers }: Departure, outcome: Outcome): Promise<Outcome> {
+    if (outcome.outcome !== 'delivered') return outcome
+    await this.#keep(ctx, removed, describeEntry(ctx, headers), endingOf(outcome)).catch((error: Error) => {
+      throw notSpooled(error)
+    })
+    return { ...outcome, ...accepted(ctx, outcome) }
+  }
+
+  async #keep(ctx: Kept, removed: Range[], described: EntryDescription, ending: Ending): Promise<void> {
+    const { forwarding, bodies, keeping } = this.#services
+    const outgoing = await buildSpoolBody(ctx, bodies, removed)
+    const { entry, body } = await createSpoolEntry(described, outgoing)
+    const key = keeping === 'all' ? identifyReceipt(entry.receipt) : entry.key
+    await forwarding.spool.keep({ ...entry, key }, body, ending)
+  }
 }
 
 function endingOf({ outcome, status, body }: Outcome): Ending {
