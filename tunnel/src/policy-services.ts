@@ -24,6 +24,8 @@ export type PolicyServices = {
   /** Absent: payloads are forwarded unmodified. */
   scrubbing: Scrubbing | undefined
   ruleHits: RuleHits
+  /** Returns `true` for a type of items whose payloads a policy reads. The parser keeps no other ones. */
+  readsPayload: (type: string) => boolean
 }
 
 type PolicySettings = {
@@ -51,15 +53,18 @@ export async function openPolicies(deps: PolicyDeps): Promise<PolicyServices> {
   const { config, replica, state, log, now, clock } = deps
   const ruleHits = new RuleHits(listRules(config), now)
   const scrubbing = await openScrubbing(deps, ruleHits)
+  const filters = new Filters(config.filters)
+  const storms = createStorms(deps, ruleHits, scrubbing)
   const quotas = createQuotas(deps, ruleHits)
   return {
-    filters: new Filters(config.filters),
+    filters,
     throttle: new Throttle(config.throttle, clock),
-    storms: createStorms(deps, ruleHits, scrubbing),
+    storms,
     quotas,
     quotaSharing: quotas && new QuotaSharing({ state, quotas, replica, logger: log.logger, now }),
     scrubbing,
     ruleHits,
+    readsPayload: (type) => [filters, storms, quotas, scrubbing].some((policy) => policy?.reads(type)),
   }
 }
 

@@ -229,8 +229,7 @@ type Opened = Omit<Services, 'ingest' | 'metrics' | 'sdk' | 'sharedBundles'> &
   Base & { mirrors: Mirrors | undefined }
 
 function createIngest(services: Opened): Ingest {
-  const { config, log, clock, projects, filters, storms, quotas, scrubbing } = services
-  const keep = (type: string) => [filters, storms, quotas, scrubbing].some((each) => each?.reads(type))
+  const { config, log, clock, projects, readsPayload: keep } = services
   const keepFaults = new FaultLog(log.logger, clock)
   return new Ingest({
     ...services,
