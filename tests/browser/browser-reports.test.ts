@@ -77,7 +77,7 @@ describe('Chromium', requires('chromium', 'nginx'), () => {
     },
   )
 
-  it('reports a failed request by the headers that nginx adds', async () => {
+  it('reports a failed request by the headers of the page', async () => {
     const received = await reportOf(`${site.https}/missing-file`, hasItem('log'))
     expect(payloadOf(received).items[0]).toMatchObject({
       body: 'The response has the status 404',

@@ -32,6 +32,13 @@ function policyOf({ headers }: Response): Record<string, string> {
 
 const nonceOf = (response: Response) => /'nonce-([^']+)'/.exec(policyOf(response)['script-src'] ?? '')?.[1]
 
+const REPORTING = ['reporting-endpoints', 'report-to', 'nel']
+
+async function headersOver(scheme: string, path: string): Promise<Record<string, string>> {
+  const { headers } = await fetch(web.url + path, { headers: { 'x-forwarded-proto': scheme } })
+  return Object.fromEntries(headers)
+}
+
 describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
   it('has its own nonce, and all its scripts have it', async () => {
     const [response, other] = [await fetch(web.url + path), await fetch(web.url + path)]
@@ -65,14 +72,21 @@ describe.each(DOCUMENTS)('The document of %s', (_, path, status) => {
     expect(response.headers.has('x-powered-by')).toBe(false)
   })
 
-  it('has Strict-Transport-Security when it was requested by HTTPS', async () => {
-    const strictness = async (scheme: string) =>
-      (await fetch(web.url + path, { headers: { 'x-forwarded-proto': scheme } })).headers.get(
-        'strict-transport-security',
-      )
-    expect(await strictness('https')).toBe('max-age=31536000')
-    expect(await strictness('http')).toBeNull()
+  it('has Strict-Transport-Security, and asks for reports, when it was requested by HTTPS', async () => {
+    const [secure, plain] = await Promise.all(['https', 'http'].map((scheme) => headersOver(scheme, path)))
+    expect(secure).toMatchObject({
+      'strict-transport-security': 'max-age=31536000',
+      'reporting-endpoints': 'default="/monitoring/reports?p=456&o=123&r=us"',
+      'report-to': expect.stringContaining('"default"'),
+      nel: expect.stringContaining('"default"'),
+    })
+    for (const name of ['strict-transport-security', ...REPORTING]) expect(plain).not.toHaveProperty(name)
   })
+})
+
+it('the console asks for no reports', async () => {
+  const headers = await headersOver('https', '/console/sign-in')
+  for (const name of REPORTING) expect(headers).not.toHaveProperty(name)
 })
 
 it('the connection check may connect to the origin of Sentry, and no other page may', async () => {

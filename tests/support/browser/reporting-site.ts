@@ -1,6 +1,7 @@
 /** Pages behind nginx and a tunnel, over HTTP and HTTPS, with the headers that ask browsers for reports. */
 
 import { freePort } from '../../../scripts/start/free-port.ts'
+import { reportingHeaders } from '../../../web/lib/security-headers.ts'
 import { startNginx } from '../nginx/nginx.ts'
 import { post } from '../post.ts'
 import { startUpstream } from '../recording-server.ts'
@@ -9,12 +10,13 @@ import { startTunnel } from '../tunnel/tunnel.ts'
 import { SITE_HOST } from './chromium.ts'
 
 const CSP = "script-src 'nonce-a' 'report-sample'"
-const REPORT_URI = 'report-uri /monitoring/reports?p=456'
+const REPORTS = '/monitoring/reports?p=456'
+const REPORT_URI = `report-uri ${REPORTS}`
 const VIOLATION = '<script>blocked()</script>'
 
 type Page = { policy?: string; headers?: Record<string, string>; html: string }
 
-/** Pages that violate their policy: `default` is the endpoint that nginx names. */
+/** Pages that violate their policy: `default` is the endpoint that the headers of web name. */
 const VIOLATIONS: Record<string, Page> = {
   '/report-uri': { policy: `${CSP}; ${REPORT_URI}`, html: VIOLATION },
   '/report-to': { policy: `${CSP}; report-to default`, html: VIOLATION },
@@ -38,8 +40,14 @@ export async function startReportingSite(pages: Record<string, Page> = {}) {
   )
   const all = { ...VIOLATIONS, ...pages }
   const web = starting.use(
-    await startUpstream('web', ({ url }, response) => {
+    await startUpstream('web', ({ url, headers }, response) => {
       const page = all[url]
+      for (const [name, value] of reportingHeaders(
+        new Headers(headers as Record<string, string>),
+        url,
+        REPORTS,
+      ))
+        response.setHeader(name, value)
       if (page?.policy) response.setHeader('content-security-policy', page.policy)
       response.writeHead(page ? 200 : 404, { 'content-type': 'text/html', ...page?.headers })
       response.end(`<!doctype html><link rel="icon" href="data:,">${page?.html ?? ''}`)

@@ -42,8 +42,8 @@ const START_MS = 1_000
 const MAX_LAST_EXCHANGES = 3
 const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
 const SUM = '+'
-/** Projects and categories in one sum, each of about 60 bytes: the two sums fill a shared map. */
-const MAX_AMOUNTS = 2_000
+/** Projects and categories in one sum, each of up to 100 bytes: the two sums fill a shared map. */
+const MAX_AMOUNTS = 1_200
 /** Additions whose response may have been lost, so that the sum has one of them. */
 const MAX_ADDITIONS = 8
 

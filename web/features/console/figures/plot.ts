@@ -80,13 +80,18 @@ export function decadesOf(values: readonly number[]): [low: number, high: number
 /** Returns the ticks of the time axis, at round times of the reader's zone. */
 export function timeTicks(from: number, to: number): Tick[] {
   const step = TIME_STEPS.find((each) => (to - from) / each <= MAX_TIME_TICKS) ?? DAY_MS
-  const zone = new Date(from).getTimezoneOffset() * MINUTE_MS
-  const first = Math.ceil((from - zone) / step) * step + zone
-  const count = Math.max(0, Math.floor((to - first) / step) + 1)
-  return Array.from({ length: count }, (_, index) => {
-    const value = first + index * step
-    return { value, at: (100 * (value - from)) / (to - from) }
-  })
+  const day = new Date(from).setHours(0, 0, 0, 0)
+  const count = Math.ceil((to - day) / step) + 1
+  return Array.from({ length: count }, (_, index) => timeAfter(day, index * step))
+    .filter((value) => value >= from && value <= to)
+    .map((value) => ({ value, at: (100 * (value - from)) / (to - from) }))
+}
+
+/** Returns the time of the reader's zone that is `ms` of its clock after a midnight: some days have 23 or 25 hours. */
+function timeAfter(midnight: number, ms: number): number {
+  const date = new Date(midnight)
+  date.setDate(date.getDate() + Math.floor(ms / DAY_MS))
+  return date.setHours(0, 0, 0, ms % DAY_MS)
 }
 
 /** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a column, or a dot. */

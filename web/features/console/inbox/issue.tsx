@@ -30,17 +30,16 @@ type Props = {
   list: Query
 }
 
+/** Links that the keys of `shell-controls.tsx` follow. */
+const NEWER = { rel: 'prev', 'aria-keyshortcuts': 'k' }
+const OLDER = { rel: 'next', 'aria-keyshortcuts': 'j' }
+
 /** Links to the neighbours of the envelope in its group, and to those of the group in the list. */
 export function Neighbours({ issue: { entry, group, entries, previous, next }, list }: Props) {
   const at = entries.findIndex(({ id }) => id === entry.id)
-  const linkOf = (to: InboxEntry | undefined, rel: 'prev' | 'next', text: string) =>
+  const linkOf = (to: InboxEntry | undefined, text: string, shortcut?: typeof NEWER | typeof OLDER) =>
     to && (
-      <a
-        rel={rel}
-        href={withQuery(`${INBOX}/${to.id}`, list)}
-        aria-keyshortcuts={rel === 'next' ? 'j' : 'k'}
-        className="link-block"
-      >
+      <a href={withQuery(`${INBOX}/${to.id}`, list)} className="link-block" {...shortcut}>
         {text}
       </a>
     )
@@ -48,21 +47,21 @@ export function Neighbours({ issue: { entry, group, entries, previous, next }, l
     <div className="flex flex-wrap items-center justify-between gap-x-8 text-note">
       {group.envelopes > 1 && (
         <nav aria-label="Envelopes of this group" className="flex flex-wrap items-center gap-x-4">
-          {linkOf(entries[at - 1], 'prev', 'Newer')}
+          {linkOf(entries[at - 1], 'Newer', NEWER)}
           {at >= 0 && (
             <span className="text-quiet tabular-nums">
               {formatCount(at + 1)} of {formatCount(group.envelopes)}
             </span>
           )}
-          {at >= 0 && linkOf(entries[at + 1], 'next', 'Older')}
+          {at >= 0 && linkOf(entries[at + 1], 'Older', OLDER)}
           <a href={withQuery(INBOX, { group: entry.group })} className="link-block">
             All {formatQuantity(group.envelopes, 'envelope')}
           </a>
         </nav>
       )}
       <nav aria-label="Groups of the list" className="ml-auto flex flex-wrap items-center gap-x-4">
-        {linkOf(previous, 'prev', 'Previous group')}
-        {linkOf(next, 'next', 'Next group')}
+        {linkOf(previous, 'Previous group')}
+        {linkOf(next, 'Next group')}
       </nav>
     </div>
   )

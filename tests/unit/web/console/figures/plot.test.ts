@@ -1,6 +1,6 @@
 /** Axes and lines of charts. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { decadesOf, pathOf, timeTicks, valueAxis } from '../../../../../web/features/console/figures/plot.ts'
 import { formatTimeTick } from '../../../../../web/features/console/figures/range.ts'
 
@@ -64,5 +64,14 @@ describe('The ticks of the time axis', () => {
     [48 * HOUR, ['Mon 23 Nov', 'Tue 24 Nov']],
   ])('are at round times of the reader within %s ms', (ms, expected) => {
     expect(timeTicks(from, from + ms).map(({ value }) => formatTimeTick(value))).toEqual(expected)
+  })
+
+  it('are midnights also in the week after a change of the clock', () => {
+    vi.stubEnv('TZ', 'Europe/Berlin')
+    const to = new Date(2026, 9, 28, 12).getTime()
+    const days = timeTicks(to - 7 * 24 * HOUR, to).map(({ value }) => new Date(value))
+    expect(days.map((day) => day.getDate())).toEqual([22, 23, 24, 25, 26, 27, 28])
+    expect(days.filter((day) => day.getHours() !== 0)).toEqual([])
+    vi.unstubAllEnvs()
   })
 })
