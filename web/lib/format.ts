@@ -5,6 +5,8 @@ export { formatCount, formatQuantity } from 'contract/quantities'
 const NUMBER = new Intl.NumberFormat('en-GB')
 const SHORT = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
 
+const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' }) // kept, since making one costs more than its text
+
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 
 export function formatBytes(bytes: number): string {
@@ -45,7 +47,7 @@ export function formatDuration(ms: number): string {
 
 /** Formats a time of day, like the functions below in the reader's time zone. */
 export function formatTime(time: number): string {
-  return new Date(time).toLocaleTimeString('en-GB', { hour12: false })
+  return TIME.format(time)
 }
 
 /** Formats date and time to the millisecond. */

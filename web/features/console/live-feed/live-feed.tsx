@@ -3,7 +3,7 @@
 
 import type { Receipt } from 'contract/admin-api'
 import { useSearchParams } from 'next/navigation'
-import { type ChangeEvent, memo, useMemo, useRef, useState } from 'react'
+import { type ChangeEvent, memo, useCallback, useMemo, useRef, useState } from 'react'
 import { useNow } from '../../../lib/browser-state.ts'
 import { formatCount, formatDateTime, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -41,7 +41,7 @@ export function LiveFeed({ hasInbox, isAnswered }: { hasInbox: boolean; isAnswer
     [rows, filter, isFiltered],
   )
   const openedId = query.get(OPENED) ?? undefined
-  const open = (receipt: Receipt) => setView(filter, receipt.id)
+  const open = useCallback((receipt: Receipt) => setView(filter, receipt.id), [filter])
   const close = () => {
     setView(filter, undefined)
     if (openedId) focusReceipt(openedId)
@@ -88,7 +88,7 @@ export function LiveFeed({ hasInbox, isAnswered }: { hasInbox: boolean; isAnswer
 
 function NoEnvelopes({ state, isAnswered }: { state: StreamState; isAnswered: boolean }) {
   if (!isAnswered) return 'No tunnel responds, so it is not known which envelopes arrived.'
-  if (state === 'opening') return 'Loading …'
+  if (state === 'opening') return 'Loading the newest envelopes of all replicas …'
   if (state !== 'open') return 'Nothing was loaded before the feed stopped.'
   return (
     <>
@@ -183,7 +183,7 @@ function relatedTo({ id, event_id: eventId }: Receipt, rows: readonly Row[]): Re
     .slice(0, MAX_RELATED)
 }
 
-const RENDER_MS = 100
+const RENDER_MS = 250 // between two renders
 
 type FeedState = { rows: readonly Row[]; options: FilterOptions; state: StreamState }
 
@@ -192,15 +192,17 @@ function useFeed(settings: { isPaused: boolean }): FeedState {
   const [rows] = useState(() => new FeedRows())
   const [, setRendered] = useState(0)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const rendered = useRef(0)
   const render = () => {
     timer.current = undefined
+    rendered.current = performance.now()
     setRendered((times) => times + 1)
   }
   const state = useEventStream<FeedEvent>(
     '/console/receipts',
     (event) => {
       rows.add(event)
-      timer.current ??= setTimeout(render, RENDER_MS)
+      timer.current ??= setTimeout(render, rendered.current + RENDER_MS - performance.now())
     },
     settings,
   )

@@ -5,8 +5,10 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import type { Receipt, SpoolOutcome } from 'contract/admin-api'
 import {
   type KeyboardEvent,
+  memo,
   type ReactNode,
   type RefObject,
+  useCallback,
   useEffect,
   useLayoutEffect,
   useRef,
@@ -46,6 +48,13 @@ export function ReceiptList({ rows, opened, onOpen, emptyText }: Props) {
     drawn: drawn.map(({ index }) => index),
     scrollTo: (index) => virtual.scrollToIndex(index),
   })
+  const open = useCallback(
+    (receipt: Receipt) => {
+      select(receipt.id)
+      onOpen(receipt)
+    },
+    [select, onOpen],
+  )
   if (rows.length === 0) return <Empty>{emptyText}</Empty>
   const rowsAbove = Math.round((virtual.scrollOffset ?? 0) / ROW_PX)
   const scrollToTop = () => {
@@ -71,7 +80,16 @@ export function ReceiptList({ rows, opened, onOpen, emptyText }: Props) {
                   className="absolute inset-x-0 border-b border-line"
                   style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
                 >
-                  <RowContent {...{ row, opened, tabStop, select, onOpen }} />
+                  {'notice' in row ? (
+                    <NoticeRow notice={row.notice} />
+                  ) : (
+                    <ReceiptRow
+                      {...row}
+                      isOpen={row.receipt.id === opened}
+                      isTabStop={row.receipt.id === tabStop}
+                      onOpen={open}
+                    />
+                  )}
                 </li>
               )
             )
@@ -89,22 +107,6 @@ export function ReceiptList({ rows, opened, onOpen, emptyText }: Props) {
       )}
     </div>
   )
-}
-
-type RowProps = Pick<Props, 'opened' | 'onOpen'> & {
-  row: Row
-  tabStop: string | undefined
-  select: (id: string) => void
-}
-
-function RowContent({ row, opened, tabStop, select, onOpen }: RowProps) {
-  if ('notice' in row) return <NoticeRow notice={row.notice} />
-  const { id } = row.receipt
-  const open = () => {
-    select(id)
-    onOpen(row.receipt)
-  }
-  return <ReceiptRow {...row} isOpen={opened === id} isTabStop={tabStop === id} onOpen={open} />
 }
 
 function ListHead() {
@@ -205,10 +207,12 @@ type ReceiptRowProps = {
   finalOutcome?: SpoolOutcome
   isOpen: boolean
   isTabStop: boolean
-  onOpen: () => void
+  onOpen: (receipt: Receipt) => void
 }
 
-function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }: ReceiptRowProps) {
+/** Memoised, since rows are added above it several times a second. */
+const ReceiptRow = memo(function ReceiptRow(props: ReceiptRowProps) {
+  const { receipt, finalOutcome, isOpen, isTabStop, onOpen } = props
   const { id, time, outcome, items, project, bytes, duration_ms: durationMs, reason } = receipt
   const shown = finalOutcome?.final_outcome ?? outcome
   return (
@@ -217,7 +221,7 @@ function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }: Receip
       data-receipt={id}
       tabIndex={isTabStop ? 0 : -1}
       aria-expanded={isOpen}
-      onClick={onOpen}
+      onClick={() => onOpen(receipt)}
       className={`${COLUMNS} size-full cursor-pointer text-left text-note -outline-offset-3 hover:bg-sunken aria-expanded:bg-sunken`}
     >
       <span className="text-quiet tabular-nums">{formatTime(time)}</span>
@@ -236,7 +240,7 @@ function ReceiptRow({ receipt, finalOutcome, isOpen, isTabStop, onOpen }: Receip
       <span className="hidden text-right tabular-nums wide:block">{formatDuration(durationMs)}</span>
     </button>
   )
-}
+})
 
 /** Writes the project ID first, since long texts are cut at the end. */
 function formatProject(project: string): string {
