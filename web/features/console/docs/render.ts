@@ -70,8 +70,8 @@ class PageRenderer extends Renderer {
 
   override image({ href, text }: Tokens.Image): string {
     const path = posix.join(this.#folder, href)
-    this.images.push(path)
-    return `<img src="${escapeHtml(`${DOCS}/images/${posix.basename(path)}`)}" alt="${escapeHtml(text)}">`
+    const priority = this.images.push(path) === 1 ? 'fetchpriority="high"' : 'loading="lazy"'
+    return `<img src="${escapeHtml(`${DOCS}/images/${posix.basename(path)}`)}" alt="${escapeHtml(text)}" ${priority}>`
   }
 
   override table(token: Tokens.Table): string {

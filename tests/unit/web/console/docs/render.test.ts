@@ -80,9 +80,21 @@ describe('renderPage', () => {
     ['[security](../SECURITY.md)', 'security (<code>SECURITY.md</code>)'],
     ['[`tunnel`](../README.md#add)', '<code>tunnel</code> (<code>README.md</code>)'],
     ['[bench/cost.md](bench/cost.md)', '<code>docs/bench/cost.md</code>'],
-    ['![A & B](images/a.webp)', '<img src="/console/docs/images/a.webp" alt="A &#38; B">'],
+    [
+      '![A & B](images/a.webp)',
+      '<img src="/console/docs/images/a.webp" alt="A &#38; B" fetchpriority="high">',
+    ],
   ])('renders %s as %s', (markdown, html) => {
     expect(render(markdown).html).toBe(`<p>${html}</p>\n`)
+  })
+
+  it('lets all images after the first one load late', () => {
+    const { html } = render('![A](a.webp) ![B](b.webp) ![C](c.webp)')
+    expect(html.match(/ (?:fetchpriority|loading)="\w+"/g)).toEqual([
+      ' fetchpriority="high"',
+      ' loading="lazy"',
+      ' loading="lazy"',
+    ])
   })
 
   it('never links to a script', () => {
