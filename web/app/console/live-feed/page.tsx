@@ -1,6 +1,5 @@
 /** Live feed: the receipt of each envelope. */
 
-import { Suspense } from 'react'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
@@ -21,9 +20,7 @@ export default async function LiveFeedPage({ searchParams }: Props) {
     <ConsoleShell at="feed" title="Live feed">
       {!isAnswered && <AutoRefresh />}
       <NeedsScript />
-      <Suspense>
-        <LiveFeed hasInbox={hasInbox(snapshot)} isAnswered={isAnswered} />
-      </Suspense>
+      <LiveFeed hasInbox={hasInbox(snapshot)} isAnswered={isAnswered} />
     </ConsoleShell>
   )
 }
