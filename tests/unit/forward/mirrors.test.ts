@@ -12,6 +12,7 @@ import { post } from '../../support/post.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { openTunnel, type Tunnel, type TunnelOptions } from '../../support/tunnel/in-process.ts'
+import { PATIENT_UPSTREAM } from '../../support/tunnel/running.ts'
 import { until } from '../../support/until.ts'
 
 const ADDRESS = { 'x-forwarded-for': '203.0.113.7' }
@@ -174,7 +175,7 @@ describe('An envelope of a project with a mirror', () => {
   })
 
   it('is lost for the mirror alone if the disk fails, which the mirror is told', async () => {
-    const tunnel = await open()
+    const tunnel = await open(PATIENT_UPSTREAM) // an envelope whose Sentry is late needs the disk, too
     const { fail } = watchPuts(tunnel)
     fail()
     const answered = await post(tunnel.url, { body: error(1) })
