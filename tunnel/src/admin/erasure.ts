@@ -15,7 +15,7 @@ import type {
   Position,
   Spool,
 } from '../pipeline/spool.ts'
-import { purgePending, readStored } from './spool-query.ts'
+import { purgePending, readStored } from './stored-entries.ts'
 
 export type ErasureDeps = {
   spool: Spool

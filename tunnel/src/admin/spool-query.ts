@@ -1,21 +1,11 @@
-/** Reads what a request to the spool's routes selects: one entry, some, or a page of them. Reads and purges entries. */
+/** Reads the selection of a request to the spool's routes: one entry, some, or a page of them. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CATEGORY_NAMES } from 'contract/categories'
 import { formatDsn, parseDsn } from 'contract/dsn'
 import type { Context } from 'hono'
-import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
 import { readCategory } from '../forward/spool-status.ts'
 import { mirrorKeyOf, type Projects } from '../pipeline/projects.ts'
-import type {
-  EntryFilter,
-  EntryRef,
-  OnFinalOutcome,
-  PageQuery,
-  Position,
-  Spool,
-  StoredBody,
-} from '../pipeline/spool.ts'
+import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../pipeline/spool.ts'
 import { RequestError, readNumber } from './responses.ts'
 
 /** Selected entries; `named` is the selection as the operator wrote it, with `host/project` for a DSN. */
@@ -130,27 +120,4 @@ export function readCursor(cursor: string | undefined): Position | undefined {
   if (received !== undefined && place !== undefined)
     return { received: Number(received), place: Number(place) }
   throw new RequestError(400, 'after is the "next" of the previous page.')
-}
-
-/** Parses an envelope of the store. */
-export async function readStored(stored: StoredBody, limits: ReaderLimits): Promise<Envelope> {
-  const reader = new EnvelopeReader(limits)
-  if (Buffer.isBuffer(stored)) reader.push(stored)
-  else for await (const chunk of stored.open()) reader.push(chunk)
-  return reader.end()
-}
-
-const PURGE_BATCH = 100 // final outcomes in one turn of the event loop, which live traffic shares
-
-/** Purges pending entries. Returns their number. */
-export async function purgePending(
-  { spool, onFinalOutcome }: { spool: Spool; onFinalOutcome: OnFinalOutcome },
-  filter: EntryFilter,
-): Promise<number> {
-  const purged = await spool.purge(filter)
-  for (const [i, entry] of purged.entries()) {
-    if (i % PURGE_BATCH === 0) await nextTurn()
-    onFinalOutcome(entry, 'purged', undefined)
-  }
-  return purged.length
 }

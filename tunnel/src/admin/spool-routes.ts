@@ -22,7 +22,8 @@ import {
 } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError } from './responses.ts'
-import { purgePending, readRef, readStored, SELECTION, SpoolQueries } from './spool-query.ts'
+import { readRef, SELECTION, SpoolQueries } from './spool-query.ts'
+import { purgePending, readStored } from './stored-entries.ts'
 
 export type SpoolAdminDeps = {
   spool: Spool
