@@ -30,7 +30,7 @@ export type FigureCounts = {
   vanished: number
   /** Reach tests of browsers by result. */
   reach: Record<string, number>
-  /** Envelopes from browsers that Culvert accepted. */
+  /** Envelopes from browsers that Culvert did not reject. */
   browser_envelopes: number
   /** Errors from browsers that were delivered or spooled. */
   browser_errors: number

@@ -8,7 +8,10 @@ export type Silence = { since: number; minutes: number; loads: number }
 /** Fewer say nothing: a few browsers may block reports, or leave at once. */
 const MIN_LOADS = 20
 
-/** Returns the silence when no replica has accepted an envelope of a browser in the whole range, although pages have loaded the SDK. Replicas have to have counted since its begin. */
+/**
+ * Returns the silence if all envelopes of browsers in the range were rejected, or there were none, although pages have loaded the SDK. Replicas have
+ * to have counted since the begin of the range.
+ */
 export function findSilence({ from, to, step, points }: Figures): Silence | undefined {
   const [first] = points
   const hasReport = points.some(({ browser_envelopes: reports }) => reports > 0)

@@ -85,7 +85,7 @@ describe('A tunnel does not start', requires('proc'), () => {
 
   it('when the folder of large bodies cannot be written to', async () => {
     await using folder = await makeMemoryFolder()
-    symlinkSync('/proc', join(folder.path, 'bodies')) // nobody can write there, not even root
+    symlinkSync('/proc', join(folder.path, 'bodies')) // not even root can write there
     const SPOOL_URL = pathToFileURL(join(folder.path, 'spool.db')).href
     const said = await errorOfStart(folder.path, {
       SENTRY_DSN: DSN,

@@ -61,7 +61,7 @@ async function forward(ctx: Forwarded, services: ForwardServices, keeper: Keeper
   const headers = senderHeaders(ctx.incoming.headers, client.address, ctx.scrubPage)
   const departure = { removed: ctx.outgoingRanges(), headers }
   const sent = await send(ctx, services, departure)
-  if (!sent) return spool(ctx, services, departure, undefined) // which sends it, within the share of its sender
+  if (!sent) return spool(ctx, services, departure, undefined) // the spool sends it later, within the share of its sender
   receipt.upstream_duration_ms = toMicroseconds(clock() - sentAt)
   const { attempt, result } = sent
   if (result !== 'late' && result.kind === 'answered')

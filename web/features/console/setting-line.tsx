@@ -12,7 +12,7 @@ type Props = {
   label?: string
   /** Begin of the sentence. */
   aim?: string
-  /** What the line replaces, or on which condition. */
+  /** Words after the place: the line that this one replaces, or a condition. */
   detail?: string
 }
 

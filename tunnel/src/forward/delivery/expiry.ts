@@ -22,7 +22,7 @@ export class Expiry {
   readonly #deps: ExpiryDeps
   readonly #startedAt: number
   #due = 0
-  /** What the wall clock is ahead of the monotonic one, which cannot be set: now, and at its earliest setting since the start. */
+  /** Wall clock minus monotonic clock, which cannot be set: the last difference, and the least since the start. */
   #offset: number
   #leastOffset: number
 

@@ -44,7 +44,7 @@ const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
 const SUM = '+'
 /** Projects and categories in one sum, each of up to 100 bytes: the two sums fill a shared map. */
 const MAX_AMOUNTS = 1_200
-/** Additions whose response may have been lost, so that the sum has one of them. */
+/** Additions that a replica remembers: the last one in the sum is among them, even if responses were lost. */
 const MAX_ADDITIONS = 8
 
 /**
@@ -144,7 +144,7 @@ export class QuotaSharing {
     const { counted } = this.#additions[period]
     const number = sum?.value.added?.[this.#deps.replica] ?? 0
     const own = counted.get(number) ?? {}
-    counted.set(number, own) // to the end: it is remembered
+    counted.set(number, own) // as the newest, so that the map keeps it
     return own
   }
 

@@ -182,24 +182,26 @@ function Plot({ shown, ...props }: Props & { shown: number }) {
       </div>
       <svg aria-hidden="true" className="col-start-2 h-6 w-full overflow-visible">
         {isInBrowser &&
-          timeTicks(from, to).map(({ value, at }, index) => (
-            <text
-              key={value}
-              x={`${at}%`}
-              y="16"
-              textAnchor={at > LAST_LABEL ? 'end' : 'middle'}
-              className={`${LABEL} ${index % 2 === 0 ? '' : 'max-wide:hidden'}`}
-            >
-              {formatTimeTick(value)}
-            </text>
-          ))}
+          timeTicks(from, to)
+            .filter(({ at }) => at > FIRST_LABEL && at < LAST_LABEL)
+            .map(({ value, at }, index) => (
+              <text
+                key={value}
+                x={`${at}%`}
+                y="16"
+                textAnchor="middle"
+                className={`${LABEL} ${index % 2 === 0 ? '' : 'max-wide:hidden'}`}
+              >
+                {formatTimeTick(value)}
+              </text>
+            ))}
       </svg>
     </div>
   )
 }
 
-/** Percent of the time axis after which a label ends at its tick, so that it is not cut. */
-const LAST_LABEL = 96
+/** Percent of the time axis before and after which a label would touch those of the values, or be cut. */
+const [FIRST_LABEL, LAST_LABEL] = [4, 96]
 
 function Rule({ d, isStrong }: { d: string; isStrong?: true }) {
   return <path d={d} vectorEffect="non-scaling-stroke" className={isStrong ? 'text-quiet' : 'text-line'} />

@@ -94,7 +94,7 @@ function timeAfter(midnight: number, ms: number): number {
   return date.setHours(0, 0, 0, ms % DAY_MS)
 }
 
-/** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a column, or a dot. */
+/** Returns the drawing of a line: steps for counts, else a line between the ends of the spans. A value without neighbours is a column, or a level line over its span. */
 export function pathOf(
   kind: PlotKind,
   { values }: Line,
@@ -111,7 +111,8 @@ export function pathOf(
       const y = round(yOf(value))
       const isAlone = !isValue(index - 1) && !isValue(index + 1)
       const command = isValue(index - 1) ? 'L' : 'M'
-      if (kind === 'durations') return `${command}${xOf(end)} ${y}${isAlone ? 'h.01' : ''}`
+      if (kind === 'durations')
+        return isAlone ? `M${xOf(time)} ${y}H${xOf(end)}` : `${command}${xOf(end)} ${y}`
       return isAlone
         ? `M${xOf(time)} ${HEIGHT}V${y}H${xOf(end)}V${HEIGHT}`
         : `${command}${xOf(time)} ${y}H${xOf(end)}`

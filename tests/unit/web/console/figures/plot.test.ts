@@ -49,8 +49,8 @@ describe('The drawing of a line', () => {
     )
   })
 
-  it('has the durations at the ends of their spans, and a dot for one without neighbours', () => {
-    expect(pathOf('durations', line([4, 5, null, 8]), spans, yOf)).toBe('M250 96L500 95M1000 92h.01')
+  it('has the durations at the ends of their spans, and a level line for one without neighbours', () => {
+    expect(pathOf('durations', line([4, 5, null, 8]), spans, yOf)).toBe('M250 96L500 95M750 92H1000')
   })
 })
 
