@@ -16,13 +16,14 @@ import { BREAKABLE } from '../../tests/support/web/web.ts'
 
 export type DemoSites = Awaited<ReturnType<typeof startDemoSites>>
 
+/** Segments of a replay. Beside a Sentry, the inbox keeps no replays. */
+const REPLAY = ['replay-1', 'replay-2']
 const CAPTURES = [
   'error-handled',
   'error-unhandled',
   'rejection',
   'pageload-1',
-  'replay-1',
-  'replay-2',
+  ...REPLAY,
   'feedback',
   'logs',
   'metrics',
@@ -81,7 +82,9 @@ export async function fillSites(sites: DemoSites): Promise<void> {
     for (let n = 0; n <= round % 5; n++) await send(url, { body: checkoutError(dsn), headers: SHOP })
     await wait(1_000)
   }
-  await send(`http://127.0.0.1:${inbox.port}`, { body: checkoutError(INBOX_DSN) })
+  const inboxUrl = `http://127.0.0.1:${inbox.port}`
+  for (const name of REPLAY) await send(inboxUrl, { body: captureFor(INBOX_DSN, `browser-11.12.0-${name}`) })
+  await send(inboxUrl, { body: checkoutError(INBOX_DSN) })
 }
 
 /** Posts as a visitor with a public address. */

@@ -69,7 +69,8 @@ const CONSOLE: readonly Shot[] = [
   {
     name: 'replay',
     path: '/console/inbox?type=replay_event',
-    prepare: openFirst('main a:has-text("Segment")'),
+    prepare: openFirst('main [data-rows] a'),
+    inInbox: true,
   },
   { name: 'replicas', path: '/console/replicas' },
   {
