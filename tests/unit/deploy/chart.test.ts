@@ -1,4 +1,4 @@
-/** Values of the Helm chart: schema, documentation and version. */
+/** Values of the Helm chart: schema and documentation. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -117,7 +117,6 @@ describe('values.yaml', () => {
       (path) => !documented.some((each) => `${path}.`.startsWith(`${each}.`)),
     )
     expect(missing).toEqual([])
-    for (const { help } of readValues(read('values.yaml'))) expect(help).toMatch(/^[A-Z`].*\.$/)
   })
 })
 
@@ -139,13 +138,6 @@ describe('The folder of the chart', () => {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
     expect(entries.length).toBeGreaterThan(10)
     expect(entries.filter((entry) => entry.isSymbolicLink())).toEqual([])
-  })
-})
-
-describe('Chart.yaml', () => {
-  it('has the version of package.json', () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version })
   })
 })
 

@@ -3,9 +3,6 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REPORT_TYPES } from '../../../contract/report-types.ts'
-import { FILTER_NAMES } from '../../../contract/settings/parsers.ts'
-import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { ROOT } from '../../support/node.ts'
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -95,21 +92,3 @@ function expandBraces(name: string): string[] {
   const [whole, names = ''] = /\{(.+?)\}/.exec(name) ?? []
   return whole === undefined ? [name] : names.split(',').map((each) => name.replace(whole, each))
 }
-
-/** Returns the names in the first column of the tables of a page. */
-function rowsOf(page: string): Set<string> {
-  const cells = [...read(`docs/${page}`).matchAll(/^\| (`[^|]+`) \|/gm)].map(([, cell = '']) => cell)
-  return new Set(cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)))
-}
-
-it('docs/filters.md has a row for each filter', () => {
-  const settings = SETTING_NAMES.filter((name) => name.startsWith('FILTER_'))
-  const filters = [...FILTER_NAMES.filter((name) => !name.startsWith('report-')), ...settings]
-  const rows = rowsOf('filters.md')
-  expect(filters.filter((name) => !rows.has(name))).toEqual([])
-})
-
-it('docs/install.md has a row for each type of report', () => {
-  const rows = rowsOf('install.md')
-  expect(REPORT_TYPES.filter((type) => !rows.has(type))).toEqual([])
-})
