@@ -1,6 +1,7 @@
 /** Builds requests as nginx sends them to a tunnel, before the measurement begins. */
 
 import { createCipheriv } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { capture } from '../../tests/support/sdk-captures.ts'
 
 export type BodyKind =
@@ -15,7 +16,10 @@ const BODIES: Record<BodyKind, { captured: string; made?: (body: Buffer) => Buff
   '1 KB session': { captured: 'browser-11.12.0-session-1', made: (body) => lengthenUser(body, 1024) },
   '3.3 KB error': { captured: 'nextjs-11.1.0-init-tunnel-2-event' },
   '40 KB span batch': { captured: 'nextjs-11.1.0-init-tunnel-3-span' },
-  '150 KB replay': { captured: 'browser-11.12.0-replay-large' },
+  '150 KB replay': {
+    captured: 'browser-11.12.0-replay-2',
+    made: () => readFileSync(new URL('replay-large.bin', import.meta.url)), // of the same browser and SDK
+  },
   '10 MB attachment': {
     captured: 'nextjs-11.1.0-init-tunnel-2-event',
     made: (body) => attach(body, 10_000_000),
