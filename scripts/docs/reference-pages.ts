@@ -30,10 +30,10 @@ function rejectionsTable(): string {
   return renderTable(['code', 'status', 'problem', 'remedy'], rows)
 }
 
+type Metric = { name: string; type: string; labels: string[]; help: string }
+
 function metricsTable(): string {
-  const metrics = readMetrics(runProgram('tunnel/src/commands/describe.ts', 'metrics')).filter(
-    ({ name }) => !/^culvert_(process|nodejs)_/.test(name),
-  )
+  const metrics: Metric[] = JSON.parse(runProgram('tunnel/src/commands/describe.ts', 'metrics'))
   const rows = metrics.map(({ name, type, labels, help }) => [
     `\`${name}\``,
     type,
@@ -41,18 +41,6 @@ function metricsTable(): string {
     help,
   ])
   return renderTable(['metric', 'type', 'labels', 'meaning'], rows)
-}
-
-type Metric = { name: string; type: string; labels: string[]; help: string }
-
-/** Reads names, types, help and label names of the text format of Prometheus. */
-function readMetrics(text: string): Metric[] {
-  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
-  return [...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => {
-    const [, first = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []
-    const labels = [...first.matchAll(/(\w+)="/g)].flatMap(([, label = '']) => (label === 'le' ? [] : label))
-    return { name, type: types.get(name) ?? '', labels, help }
-  })
 }
 
 function runProgram(script: string, argument: string): string {

@@ -52,13 +52,13 @@ type Node<Leaf> = { children: Map<string, Node<Leaf>> | undefined; leaf: Leaf | 
 export class Table<Labels extends Record<string, string>, Count extends object> {
   /** All series, in the order in which they began. */
   readonly all: Series<Labels, Count>[] = []
-  readonly #labels: readonly (keyof Labels)[]
+  readonly labels: readonly (keyof Labels & string)[]
   readonly #create: () => Count
   readonly #root: Node<Series<Labels, Count>> = { children: undefined, leaf: undefined }
 
   /** `create` returns what a series begins with. */
-  constructor(labels: readonly (keyof Labels)[], create: () => Count) {
-    this.#labels = labels
+  constructor(labels: readonly (keyof Labels & string)[], create: () => Count) {
+    this.labels = labels
     this.#create = create
   }
 
@@ -79,7 +79,7 @@ export class Table<Labels extends Record<string, string>, Count extends object> 
   }
 
   #begin(values: readonly string[]): Series<Labels, Count> {
-    const labels = Object.fromEntries(this.#labels.map((label, index) => [label, values[index]])) as Labels
+    const labels = Object.fromEntries(this.labels.map((label, index) => [label, values[index]])) as Labels
     const series = { labels, ...this.#create() }
     this.all.push(series)
     return series

@@ -4,29 +4,51 @@ import type { SpoolStatus } from 'contract/spool'
 import type { Durations, Table } from './counters.ts'
 
 /** Value of one series. Several of the same labels add up. `suffix` follows the name of the metric. */
-export type Sample = { labels?: Readonly<Record<string, string>>; value: number; suffix?: string }
+export type Sample<Label extends string = string> = {
+  labels?: Readonly<Record<Label, string>>
+  value: number
+  suffix?: string
+}
+
+/** Returns the samples of one scrape. The status of the spool is read once for all metrics. */
+export type Read<Label extends string = string> = (spool: SpoolStatus) => readonly Sample<NoInfer<Label>>[]
 
 /** Declaration of a metric. Its label values are closed sets: outcomes, codes, configured projects, known item types, categories, status classes. */
 export type Metric = {
   name: string
-  help: string
   type: 'counter' | 'gauge' | 'histogram'
-  /** Returns the samples of one scrape. The status of the spool is read once for all metrics. */
-  read: (spool: SpoolStatus) => readonly Sample[]
+  labels: readonly string[]
+  help: string
+  read: Read
 }
 
-export function counter(name: string, help: string, read: Metric['read']): Metric {
-  return { name, help, type: 'counter', read }
-}
+/** Declares a metric. `read` gives a value to each of the labels. */
+type Declare = <Label extends string>(
+  name: string,
+  labels: readonly Label[],
+  help: string,
+  read: Read<Label>,
+) => Metric
 
-export function gauge(name: string, help: string, read: Metric['read']): Metric {
-  return { name, help, type: 'gauge', read }
+export const counter: Declare = (name, labels, help, read) => ({ name, type: 'counter', labels, help, read })
+
+export const gauge: Declare = (name, labels, help, read) => ({ name, type: 'gauge', labels, help, read })
+
+/** Declares a counter that shows a table of counts. */
+export function counts(
+  name: string,
+  help: string,
+  table: Pick<Table<Record<string, string>, { count: number }>, 'all' | 'labels'>,
+): Metric {
+  return counter(name, table.labels, help, () =>
+    table.all.map(({ labels, count }) => ({ labels, value: count })),
+  )
 }
 
 export function histogram(
   name: string,
   help: string,
-  table: Pick<Table<Record<string, string>, { durations: Durations }>, 'all'>,
+  table: Pick<Table<Record<string, string>, { durations: Durations }>, 'all' | 'labels'>,
 ): Metric {
   const samplesOf = ({ labels, durations }: (typeof table.all)[number]): Sample[] => {
     const buckets = durations.cumulative()
@@ -36,11 +58,7 @@ export function histogram(
       { suffix: '_count', labels, value: buckets.at(-1)?.[1] ?? 0 },
     ]
   }
-  return { name, help, type: 'histogram', read: () => table.all.flatMap(samplesOf) }
-}
-
-export function countsOf({ all }: Pick<Table<Record<string, string>, { count: number }>, 'all'>): Sample[] {
-  return all.map(({ labels, count }) => ({ labels, value: count }))
+  return { name, type: 'histogram', labels: table.labels, help, read: () => table.all.flatMap(samplesOf) }
 }
 
 /** Formats a metric as text: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format. */

@@ -11,7 +11,7 @@ import { ITEM_LABELS } from '../envelope/items.ts'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { Counters } from './counters.ts'
-import { counter, countsOf, formatMetric, gauge, histogram, type Metric } from './exposition.ts'
+import { counter, counts, formatMetric, gauge, histogram, type Metric } from './exposition.ts'
 import { listSpoolMetrics } from './spool-metrics.ts'
 
 type UpstreamGauges = {
@@ -60,9 +60,7 @@ export class Metrics {
     for (const name of MISNAMED) this.#process.removeSingleMetric(`culvert_nodejs_${name}`)
     initialise(deps)
     this.#readSpool = deps.spool
-    this.#metrics = [listCounters, listOtherCounters, listGauges, listQuotaGauges, listSpoolMetrics].flatMap(
-      (list) => list(deps),
-    )
+    this.#metrics = listMetrics(deps)
   }
 
   /** Returns all metrics in the text format of Prometheus. */
@@ -96,39 +94,48 @@ function initialise({ counters, projects }: MetricsDeps): void {
   counters.envelopes.at('rejected', 'tunnel-failed', '', categoryOf([]))
 }
 
+/** Declares the metrics of Culvert. Reads no values. */
+export function listMetrics(deps: MetricsDeps): Metric[] {
+  return [listCounters, listOtherCounters, listGauges, listQuotaGauges, listSpoolMetrics].flatMap((list) =>
+    list(deps),
+  )
+}
+
 function listCounters({ counters }: MetricsDeps): Metric[] {
   return [
-    counter('culvert_envelopes_total', 'Envelopes by outcome.', () => countsOf(counters.envelopes)),
-    counter(
+    counts('culvert_envelopes_total', 'Envelopes by outcome.', counters.envelopes),
+    counts(
       'culvert_items_total',
       'Items by type. `outcome` is the outcome of the envelope, or the reason if the item was removed from it.',
-      () => countsOf(counters.items),
-    ),
-    counter('culvert_envelope_bytes_total', 'Body bytes of envelopes as received.', () =>
-      counters.envelopes.all
-        .filter(({ count }) => count > 0)
-        .map(({ labels: { outcome, project, category }, bytes }) => ({
-          labels: { outcome, project, category },
-          value: bytes,
-        })),
-    ),
-    counter('culvert_upstream_responses_total', 'Responses of Sentry by status class.', () =>
-      countsOf(counters.responses),
+      counters.items,
     ),
     counter(
+      'culvert_envelope_bytes_total',
+      ['outcome', 'project', 'category'],
+      'Body bytes of envelopes as received.',
+      () =>
+        counters.envelopes.all
+          .filter(({ count }) => count > 0)
+          .map(({ labels: { outcome, project, category }, bytes }) => ({
+            labels: { outcome, project, category },
+            value: bytes,
+          })),
+    ),
+    counts('culvert_upstream_responses_total', 'Responses of Sentry by status class.', counters.responses),
+    counts(
       'culvert_spool_final_outcomes_total',
       'Spooled envelopes, and those that were sent again, by final outcome.',
-      () => countsOf(counters.finalOutcomes),
+      counters.finalOutcomes,
     ),
-    counter(
+    counts(
       'culvert_mirror_envelopes_total',
       'Envelopes for mirrors by result. `lost`: the spool could not take them.',
-      () => countsOf(counters.mirrored),
+      counters.mirrored,
     ),
-    counter(
+    counts(
       'culvert_store_resent_total',
       'Dead letters and kept envelopes that an operator has sent again. Each gets a final outcome.',
-      () => countsOf(counters.resent),
+      counters.resent,
     ),
     histogram(
       'culvert_request_duration_seconds',
@@ -145,58 +152,75 @@ function listCounters({ counters }: MetricsDeps): Metric[] {
 
 function listOtherCounters({ counters, upstreams }: MetricsDeps): Metric[] {
   return [
-    counter(
+    counts(
       'culvert_scrubbed_values_total',
       'Values that a scrubbing rule redacted, or with `observe` in `SCRUB` would redact, and items removed as a whole.',
-      () => countsOf(counters.scrubbed),
+      counters.scrubbed,
     ),
-    counter('culvert_reach_tests_total', 'Reach tests of browsers, with `REACH_SAMPLE_RATE`.', () =>
-      countsOf(counters.reach),
-    ),
-    counter('culvert_sdk_loads_total', 'Requests of pages for sdk.js.', () => [
-      { labels: {}, value: counters.sdkLoads },
+    counts('culvert_reach_tests_total', 'Reach tests of browsers, with `REACH_SAMPLE_RATE`.', counters.reach),
+    counter('culvert_sdk_loads_total', [], 'Requests of pages for sdk.js.', () => [
+      { value: counters.sdkLoads },
     ]),
-    counter('culvert_browser_errors_total', 'Errors from browsers that Sentry or the spool accepted.', () =>
-      counters.envelopes.all
-        .filter(({ browserErrors }) => browserErrors > 0)
-        .map(({ labels: { project }, browserErrors }) => ({ labels: { project }, value: browserErrors })),
+    counter(
+      'culvert_browser_errors_total',
+      ['project'],
+      'Errors from browsers that Sentry or the spool accepted.',
+      () =>
+        counters.envelopes.all
+          .filter(({ browserErrors }) => browserErrors > 0)
+          .map(({ labels: { project }, browserErrors }) => ({ labels: { project }, value: browserErrors })),
     ),
     counter(
       'culvert_upstream_errors_total',
+      ['upstream', 'class'],
       'Failed delivery attempts by class of error, retries included.',
       () =>
         upstreams().flatMap(({ origin, errorCounts }) =>
           Array.from(errorCounts, ([name, value]) => ({ labels: { upstream: origin, class: name }, value })),
         ),
     ),
-    counter(
+    counts(
       'culvert_policy_items_total',
       'Items that storm protection or a quota removed, or would remove in the mode `observe`.',
-      () => countsOf(counters.policyItems),
+      counters.policyItems,
     ),
   ]
 }
 
 function listGauges({ build, inFlight, bodyBytes, limits, upstreams, problems }: MetricsDeps): Metric[] {
   return [
-    gauge('culvert_build_info', 'Version and revision of the tunnel.', () => [{ labels: build, value: 1 }]),
-    gauge('culvert_envelopes_in_flight', 'Envelopes in progress: received, without a response yet.', () => [
-      { value: inFlight() },
+    gauge('culvert_build_info', ['version', 'revision'], 'Version and revision of the tunnel.', () => [
+      { labels: build, value: 1 },
     ]),
-    gauge('culvert_body_memory_bytes', 'Bytes of bodies held in memory.', () => [{ value: bodyBytes() }]),
-    gauge('culvert_upstream_rate_limits', '1 while a rate limit of Sentry applies.', () =>
-      limits()
-        .filter(({ standing }) => !standing)
-        .map(({ project, category }) => ({ labels: { project, category }, value: 1 })),
+    gauge(
+      'culvert_envelopes_in_flight',
+      [],
+      'Envelopes in progress: received, without a response yet.',
+      () => [{ value: inFlight() }],
     ),
-    gauge('culvert_upstream_breaker_open', '1 while the circuit breaker of an upstream is open.', () =>
-      upstreams().map(({ origin, breaker }) => ({
-        labels: { upstream: origin },
-        value: Number(breaker.open),
-      })),
+    gauge('culvert_body_memory_bytes', [], 'Bytes of bodies held in memory.', () => [{ value: bodyBytes() }]),
+    gauge(
+      'culvert_upstream_rate_limits',
+      ['project', 'category'],
+      '1 while a rate limit of Sentry applies.',
+      () =>
+        limits()
+          .filter(({ standing }) => !standing)
+          .map(({ project, category }) => ({ labels: { project, category }, value: 1 })),
+    ),
+    gauge(
+      'culvert_upstream_breaker_open',
+      ['upstream'],
+      '1 while the circuit breaker of an upstream is open.',
+      () =>
+        upstreams().map(({ origin, breaker }) => ({
+          labels: { upstream: origin },
+          value: Number(breaker.open),
+        })),
     ),
     gauge(
       'culvert_problem',
+      ['kind'],
       '1 while all replicas together have this problem, as the banner of the console shows it.',
       () => PROBLEM_KINDS.map((kind) => ({ labels: { kind }, value: Number(problems().has(kind)) })),
     ),
@@ -207,7 +231,7 @@ function listQuotaGauges({ quotas, storms }: MetricsDeps): Metric[] {
   return [
     ofQuotas('limit', 'Quota of a day or an hour.', quotas, ({ limit }) => limit),
     ofQuotas('used', 'Use of a quota by all replicas in the current period.', quotas, ({ used }) => used),
-    gauge('culvert_storms', 'Kinds of errors that are above `STORM_LIMIT` now.', () =>
+    gauge('culvert_storms', ['project'], 'Kinds of errors that are above `STORM_LIMIT` now.', () =>
       storms().map(({ project }) => ({ labels: { project }, value: 1 })),
     ),
   ]
@@ -220,7 +244,7 @@ function ofQuotas(
   quotas: MetricsDeps['quotas'],
   read: (quota: QuotaStatus) => number,
 ): Metric {
-  return gauge(`culvert_quota_${name}`, help, () =>
+  return gauge(`culvert_quota_${name}`, ['project', 'category', 'period'], help, () =>
     quotas().map((quota) => {
       const { project, category, period } = quota
       return { labels: { project, category, period }, value: read(quota) }

@@ -3,7 +3,7 @@
 import { CATEGORY_NAMES } from 'contract/categories'
 import type { SpoolPartition, SpoolStatus } from 'contract/spool'
 import type { Projects } from '../pipeline/projects.ts'
-import { counter, gauge, type Metric, type Sample } from './exposition.ts'
+import { counter, gauge, type Metric, type Read } from './exposition.ts'
 
 type SpoolMetricsDeps = {
   projects: Projects
@@ -51,42 +51,33 @@ function listTotals({ now }: SpoolMetricsDeps): Metric[] {
 function listPartitions({ projects, now }: SpoolMetricsDeps): Metric[] {
   const names = namesOf(projects)
   const mirrors = [...new Set(projects.mirrors.map(({ target }) => target.name))]
-  const byPartition = (read: (all: readonly SpoolPartition[]) => number) => (spool: SpoolStatus) =>
-    groupPartitions(spool, names).map(([labels, all]) => ({ labels, value: read(all) }))
+  type ReadPartitions = (all: readonly SpoolPartition[]) => number
+  const byPartition = (name: string, help: string, read: ReadPartitions) =>
+    ofSpool(name, ['project', 'category'], help, (spool) =>
+      groupPartitions(spool, names).map(([labels, all]) => ({ labels, value: read(all) })),
+    )
   /** Returns a series for each configured mirror, if the spool responds. */
-  const byMirror = (read: (all: readonly SpoolPartition[]) => number) => (spool: SpoolStatus) =>
-    (spool.envelopes === undefined ? [] : mirrors).map((mirror) => ({
-      labels: { mirror },
-      value: read((spool.mirrors ?? []).filter(({ project }) => project === mirror)),
-    }))
+  const byMirror = (name: string, help: string, read: ReadPartitions) =>
+    ofSpool(name, ['mirror'], help, (spool) =>
+      (spool.envelopes === undefined ? [] : mirrors).map((mirror) => ({
+        labels: { mirror },
+        value: read((spool.mirrors ?? []).filter(({ project }) => project === mirror)),
+      })),
+    )
+  const envelopesOf = (all: readonly SpoolPartition[]) => sumOf(all, ({ envelopes }) => envelopes)
+  const bytesOf = (all: readonly SpoolPartition[]) => sumOf(all, ({ bytes }) => bytes)
   const maxAgeOf = (all: readonly SpoolPartition[]) =>
     Math.max(0, ...all.map(({ oldest }) => ageOf(oldest, now())))
   return [
-    ofSpool(
-      'project_envelopes',
-      'Pending envelopes by project and category.',
-      byPartition((all) => sumOf(all, ({ envelopes }) => envelopes)),
-    ),
-    ofSpool(
-      'project_bytes',
-      'Bytes of pending envelopes by project and category.',
-      byPartition((all) => sumOf(all, ({ bytes }) => bytes)),
-    ),
-    ofSpool(
+    byPartition('project_envelopes', 'Pending envelopes by project and category.', envelopesOf),
+    byPartition('project_bytes', 'Bytes of pending envelopes by project and category.', bytesOf),
+    byPartition(
       'project_oldest_entry_age_seconds',
       'Age of the oldest pending envelope by project and category.',
-      byPartition(maxAgeOf),
+      maxAgeOf,
     ),
-    ofSpool(
-      'mirror_envelopes',
-      'Pending envelopes by mirror.',
-      byMirror((all) => sumOf(all, ({ envelopes }) => envelopes)),
-    ),
-    ofSpool(
-      'mirror_oldest_entry_age_seconds',
-      'Age of the oldest pending envelope by mirror.',
-      byMirror(maxAgeOf),
-    ),
+    byMirror('mirror_envelopes', 'Pending envelopes by mirror.', envelopesOf),
+    byMirror('mirror_oldest_entry_age_seconds', 'Age of the oldest pending envelope by mirror.', maxAgeOf),
   ]
 }
 
@@ -95,6 +86,7 @@ function listState({ projects }: SpoolMetricsDeps): Metric[] {
   return [
     ofSpool(
       'paused',
+      ['project'],
       '1 while an operator has paused the delivery of a project, or of all projects.',
       ({ paused = [] }) =>
         Array.from(names, (project) => ({
@@ -102,16 +94,18 @@ function listState({ projects }: SpoolMetricsDeps): Metric[] {
           value: Number(paused.some((pause) => pause.project === undefined || pause.project === project)),
         })),
     ),
-    gauge('culvert_spool_writable', '1 while the spool accepts new entries.', ({ writable }) => [
+    gauge('culvert_spool_writable', [], '1 while the spool accepts new entries.', ({ writable }) => [
       { value: Number(writable) },
     ]),
     counter(
       'culvert_spool_lost_envelopes_total',
+      [],
       'Acknowledged envelopes that NATS lost, as far as this replica noticed.',
       ({ lost = 0 }) => [{ value: lost }],
     ),
     counter(
       'culvert_spool_delivery_attempts_total',
+      ['result', 'project'],
       'Delivery attempts from the spool by result. `undecided` (no final response from Sentry) is retried.',
       ({ attempts }) =>
         attempts.map(({ result, project, attempts: value }) => ({ labels: { result, project }, value })),
@@ -129,15 +123,20 @@ function ageOf(oldest: number | undefined, now: number): number {
 }
 
 function total(name: string, help: string, read: (spool: SpoolStatus) => number | undefined): Metric {
-  return ofSpool(name, help, (spool) => {
+  return ofSpool(name, [], help, (spool) => {
     const value = read(spool)
     return value === undefined ? [] : [{ value }]
   })
 }
 
-function ofSpool(name: string, help: string, read: Metric['read']): Metric {
-  return gauge(`culvert_spool_${name}`, help, (spool) =>
-    read(spool).map(({ labels, value }): Sample => ({ labels: { spool_id: spool.id, ...labels }, value })),
+function ofSpool<Label extends string>(
+  name: string,
+  labels: readonly Label[],
+  help: string,
+  read: Read<Label>,
+): Metric {
+  return gauge<string>(`culvert_spool_${name}`, ['spool_id', ...labels], help, (spool) =>
+    read(spool).map(({ labels: own, value }) => ({ labels: { spool_id: spool.id, ...own }, value })),
   )
 }
 
