@@ -1,5 +1,7 @@
 /** Types of the admin API that describe the spool and its entries. */
 
+import type { StoreEntry } from './store.ts'
+
 /** Result of a delivery attempt; `undecided` is retried. */
 export type AttemptResult = 'delivered' | 'declined' | 'rate_limited' | 'undecided'
 
@@ -53,33 +55,8 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   damaged_files?: string[]
 }
 
-/** Spool entry, as `GET /spool` lists it. */
-export type SpoolListEntry = {
-  /** The same on every replica that shares the spool. */
-  id: string
-  receipt: string
-  project: string
-  category: string
-  bytes: number
-  received: number
-  /** Delivery attempts, as far as known. */
-  attempts: number
-  /** Next attempt, or the latest end of the pending one; absent when it is due. */
-  due?: number
-  /** An attempt is pending. */
-  leased: boolean
-}
-
-/** Response of `GET /spool`. */
-export type SpoolPage = {
-  spool: string
-  envelopes: SpoolListEntry[]
-  /** Value of `after` for the next page; absent on the last one. */
-  next?: string
-}
-
 /** Spool entry, as `GET /spool/<id>` shows it, without payloads. */
-export type SpoolEntryDetails = SpoolListEntry & {
+export type SpoolEntryDetails = StoreEntry & {
   spool: string
   header: Readonly<Record<string, unknown>>
   /** First 200 items; `bytes` are those of the payload. */

@@ -5,7 +5,7 @@ import type { Receipt, SpoolOutcome } from './admin-api.ts'
 export const ENTRY_STATES = ['pending', 'declined', 'expired', 'evicted', 'kept'] as const
 export type EntryState = (typeof ENTRY_STATES)[number]
 
-/** Entry, as `GET /store/entries` lists it. Times are in milliseconds since 1970. */
+/** Entry, as `GET /store/entries` and `GET /spool` list it. Times are in milliseconds since 1970. */
 export type StoreEntry = {
   /** The same on every replica that shares the store. */
   id: string
@@ -21,6 +21,9 @@ export type StoreEntry = {
   received: number
   /** Next delivery attempt, or the latest end of the current one; absent when it is due, or not pending. */
   due?: number
+  /** Delivery attempts, as far as known, and whether one is in progress; absent when it is not pending. */
+  attempts?: number
+  leased?: boolean
   /** End of its delivery; absent while it is pending. */
   ended?: number
   /** Last time at which it was sent again. */
@@ -32,7 +35,7 @@ export type StoreEntry = {
   stored: boolean
 }
 
-/** Response of `GET /store/entries`. */
+/** Response of `GET /store/entries` and `GET /spool`. */
 export type StorePage = {
   /** ID of the store. */
   spool: string

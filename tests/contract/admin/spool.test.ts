@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SpoolListEntry, SpoolPage } from '../../../contract/spool.ts'
+import type { StoreEntry, StorePage } from '../../../contract/store.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { startNats } from '../../support/nats/nats.ts'
 import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
@@ -60,12 +60,12 @@ function describeTwoTunnels(
       expect({ path, status }).toEqual({ path, status: 200 })
       return json as never
     }
-    const list = async (query = ''): Promise<SpoolListEntry[]> =>
-      ((await json(`/spool?limit=200${query}`)) as SpoolPage).envelopes
+    const list = async (query = ''): Promise<StoreEntry[]> =>
+      ((await json(`/spool?limit=200${query}`)) as StorePage).entries
     /** Lists the entries of both replicas: with NATS, only the replica that postponed an entry knows its due time. */
     const listAll = async () =>
       (await Promise.all(tunnels.map((tunnel) => json('/spool?limit=200', 'GET', tunnel)))).flatMap(
-        (page) => (page as SpoolPage).envelopes,
+        (page) => (page as StorePage).entries,
       )
     const metrics = async () => (await tunnels[1].admin('/metrics')).text()
     const errorIn = (project: string) =>
@@ -98,18 +98,17 @@ function describeTwoTunnels(
         await spool(sessionIn(project))
       }
       const status = (await json('/status')) as { spool: { id: string } }
-      const first = (await json('/spool?limit=4')) as SpoolPage
-      const second = (await json(`/spool?limit=4&after=${first.next}`)) as SpoolPage
+      const first = (await json('/spool?limit=4')) as StorePage
+      const second = (await json(`/spool?limit=4&after=${first.next}`)) as StorePage
       expect(first.spool).toBe(status.spool.id)
       expect(second).not.toHaveProperty('next')
-      const rows = [...first.envelopes, ...second.envelopes]
+      const rows = [...first.entries, ...second.entries]
       expect(new Set(rows.map(({ id }) => id)).size).toBe(6)
       expect(rows[0]).toMatchObject({
-        project: nameOf('2'),
-        category: 'session',
+        ...{ state: 'pending', stored: true, project: nameOf('2'), category: 'session' },
         attempts: expect.any(Number),
       })
-      const { receipt, bytes, received } = rows[0] as SpoolListEntry
+      const { receipt, bytes, received } = rows[0] as StoreEntry
       const told = await tunnels[0].log((line) => (line.receipt as { id?: string })?.id === receipt)
       expect(told).toMatchObject({ receipt: { outcome: 'spooled', time: received } })
       expect(bytes).toBeGreaterThan(SECRET_WORD.length)
@@ -263,7 +262,7 @@ function describeTwoTunnels(
         tunnels[1].log(
           (line) => line.level === 'debug' && (line.audit as { action?: string })?.action === act,
         )
-      expect(await looked('spool-list')).toMatchObject({ audit: { category: 'error', envelopes: 2 } })
+      expect(await looked('store-list')).toMatchObject({ audit: { category: 'error', envelopes: 2 } })
       expect(await looked('spool-inspect')).toMatchObject({ audit: { id: row?.id, operator: '192.0.2.7' } })
       await tunnels[1].admin('/log-level?level=info', { method: 'PUT', headers })
     })
@@ -302,16 +301,16 @@ function describeTwoTunnels(
       await spool(sessionIn('1'))
       await sentry.back()
       await json('/spool/resume', 'POST')
-      const isLong = ({ due = 0, leased }: SpoolListEntry) => !leased && due > Date.now() + 60_000
+      const isLong = ({ due = 0, leased }: StoreEntry) => !leased && due > Date.now() + 60_000
       const long = async () => (await listAll()).filter(isLong)
       await until(async () => (await long()).length > 0, 30_000)
       const [row] = await long()
       expect(row?.attempts).toBeGreaterThanOrEqual(1)
       expect(await json('/spool/retry?category=session', 'POST')).toEqual({ retried: 1 })
       // A replica that has not learned the limit yet may try the entry once, and postpone it again.
-      const isTried = ({ attempts }: SpoolListEntry) => attempts > (row?.attempts ?? 0)
+      const isTried = ({ attempts = 0 }: StoreEntry) => attempts > (row?.attempts ?? 0)
       await until(async () => (await long()).every(isTried), 10_000)
-      expect(await json('/spool?limit=1')).toMatchObject({ envelopes: [{ receipt: row?.receipt }] })
+      expect(await json('/spool?limit=1')).toMatchObject({ entries: [{ receipt: row?.receipt }] })
     })
 
     it('purge all pending envelopes', async () => {
@@ -323,8 +322,8 @@ function describeTwoTunnels(
       await sentry.away()
       await spool(errorIn('2'))
       await using third = await openTunnel({ env: { ...env, SENTRY_DSN: sentry.dsn('1') } })
-      const { envelopes } = (await json('/spool', 'GET', third)) as SpoolPage
-      expect(envelopes).toMatchObject([{ project: nameOf('2'), category: 'error' }])
+      const { entries } = (await json('/spool', 'GET', third)) as StorePage
+      expect(entries).toMatchObject([{ project: nameOf('2'), category: 'error' }])
       const figures = await (await third.admin('/metrics')).text()
       expect(figures).toMatch(/^culvert_spool_project_envelopes\{.*project="unknown",category="error"\} 1$/m)
       expect(figures).not.toContain(nameOf('2'))

@@ -212,6 +212,7 @@ for (const [name, requirement] of STORE_NAMES)
 
     it.each([
       ['GET', '/store/entries?state=lost', undefined, 'state is one of'],
+      ['GET', '/store/entries?state=kept&category=error', undefined, 'are for pending entries'],
       ['GET', '/store/entries?from=2&to=1', undefined, 'from is later than to'],
       ['GET', '/store/entries?event_id=1', undefined, '32 hexadecimal digits'],
       ['GET', '/store/events/abc', undefined, '32 hexadecimal digits'],

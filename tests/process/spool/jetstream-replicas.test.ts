@@ -28,7 +28,7 @@ describe('Tunnels on a NATS server', requires('nats'), () => {
     expect(text).not.toContain('culvert_spool_envelopes{')
     const page = await tunnel.admin('/spool')
     expect(page.status).toBe(503)
-    expect(await page.json()).toEqual({ detail: expect.stringMatching(/^The spool does not answer: /) })
+    expect(await page.json()).toEqual({ detail: expect.stringMatching(/^The store does not answer: /) })
     await nats.start()
     await expect.poll(async () => (await tunnel.admin('/spool')).status).toBe(200)
   })

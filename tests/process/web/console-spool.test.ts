@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SpoolPage } from '../../../contract/spool.ts'
+import type { StorePage } from '../../../contract/store.ts'
 import { errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -89,10 +89,10 @@ describe('The spool page of the console for two spools', () => {
 
   it('redirects from a receipt to its entry, and to the list when it is not pending', async () => {
     const listed = await Promise.all(
-      tunnels.map(async (tunnel): Promise<SpoolPage> => (await tunnel.admin('/spool?limit=200')).json()),
+      tunnels.map(async (tunnel): Promise<StorePage> => (await tunnel.admin('/spool?limit=200')).json()),
     )
-    for (const { spool, envelopes } of listed)
-      for (const { id, receipt, received } of [envelopes[0], envelopes[PAGE]].flatMap((each) => each ?? [])) {
+    for (const { spool, entries } of listed)
+      for (const { id, receipt, received } of [entries[0], entries[PAGE]].flatMap((each) => each ?? [])) {
         const path = `/console/spool/by-receipt/${receipt}?time=${received}`
         const target = async () => {
           const { status, headers } = await get(web.url + path, cookie)

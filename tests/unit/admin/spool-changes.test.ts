@@ -3,7 +3,7 @@
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { AuditLog } from '../../../tunnel/src/admin/audit-log.ts'
-import { createSpoolAdmin } from '../../../tunnel/src/admin/spool-routes.ts'
+import { createStoreAdmin, type StoreAdminDeps } from '../../../tunnel/src/admin/store-routes.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { createMemorySpool } from '../../support/spool/memory-spool.ts'
@@ -23,12 +23,11 @@ async function openAdmin(parts: Partial<Spool>) {
     (await store.list(query)).map((found) => ({ ...found, due: 1 }))
   const auditLog = new AuditLog(pino({ level: 'error' }, { write: () => {} }), 'a', () => 0)
   const spool = { ...store, list, ...parts }
-  const app = createSpoolAdmin({
-    ...{ spool, auditLog, limits: LIMITS, projects: createProjects([]), onFinalOutcome: () => {} },
-  })
+  const deps = { spool, auditLog, limits: LIMITS, projects: createProjects([]), onFinalOutcome: () => {} }
+  const app = createStoreAdmin(deps as unknown as StoreAdminDeps) // these changes need no jobs and no receipts
   return {
     ask: async (method: string, path: string) =>
-      (await app.request(`/1-${key}${path}`, { method }, CONNECTION)).status,
+      (await app.request(`/spool/1-${key}${path}`, { method }, CONNECTION)).status,
     actions: () => auditLog.actions().map(({ action, envelopes }) => [action, envelopes]),
   }
 }

@@ -31,8 +31,7 @@ import type { PolicyExampleDeps, PolicyExamples } from './policy-example.ts'
 import { trafficByProject } from './project-traffic.ts'
 import { createHandler, RequestError } from './responses.ts'
 import { sessionRoutes } from './sessions-routes.ts'
-import { createSpoolAdmin, type SpoolAdminDeps } from './spool-routes.ts'
-import { createStoreAdmin } from './store-routes.ts'
+import { createStoreAdmin, type StoreAdminDeps } from './store-routes.ts'
 
 type AdminDeps = {
   config: { scrub: ScrubSettings | undefined }
@@ -47,7 +46,7 @@ type AdminDeps = {
   projects: Projects
   onFinalOutcome: OnFinalOutcome
   /** Bounds of header lines and items. */
-  reader: SpoolAdminDeps['limits']
+  reader: StoreAdminDeps['limits']
   receipts: Receipts
   rejectionSamples: RejectionSamples
   sdkInventory: SdkInventory
@@ -96,9 +95,9 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
   app.route('/sessions', sessionRoutes({ state: forwarding.spool.store.state, now: deps.now }))
   app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
-  const store = { spool: forwarding.spool.store, projects, auditLog, onFinalOutcome, limits: deps.reader }
-  app.route('/spool', createSpoolAdmin(store))
-  app.route('/store', createStoreAdmin({ ...store, jobs, receipts }))
+  const { store: spool } = forwarding.spool
+  const limits = deps.reader
+  app.route('/', createStoreAdmin({ spool, projects, jobs, receipts, auditLog, onFinalOutcome, limits }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))
   return app
 }

@@ -1,12 +1,12 @@
-/** Reads the selection of a request to the spool's routes: one entry, some, or a page of them. */
+/** Reads the selection of a request to the routes of the store: one entry, or some. */
 
 import { CATEGORY_NAMES } from 'contract/categories'
 import { formatDsn, parseDsn } from 'contract/dsn'
 import type { Context } from 'hono'
 import { readCategory } from '../forward/spool-status.ts'
 import { mirrorKeyOf, type Projects } from '../pipeline/projects.ts'
-import type { EntryFilter, EntryRef, PageQuery, Position, Spool } from '../pipeline/spool.ts'
-import { RequestError, readNumber } from './responses.ts'
+import type { EntryFilter, EntryRef, Position, Spool } from '../pipeline/spool.ts'
+import { RequestError } from './responses.ts'
 
 /** Selected entries; `named` is the selection as the operator wrote it, with `host/project` for a DSN. */
 type Selection = {
@@ -14,8 +14,6 @@ type Selection = {
   named: { project?: string; category?: string }
 }
 
-export const DEFAULT_LIMIT = 50
-export const MAX_LIMIT = 200
 const ID = /^(\d{1,15})-([0-9a-f]{32})$/
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/
 
@@ -35,7 +33,7 @@ export class SpoolQueries {
     return {
       filter: {
         ...(project !== undefined && { projects: await this.keysOf(project) }),
-        ...(category !== undefined && { category: await this.#categoryOf(category) }),
+        ...(category !== undefined && { category: await this.categoryOf(category) }),
       },
       named: {
         ...(project !== undefined && { project: this.showName(project) }),
@@ -54,16 +52,6 @@ export class SpoolQueries {
         'Select entries with ?project= or ?category= or both, or everything with ?all.',
       )
     return selection
-  }
-
-  async readPage(c: Context): Promise<{ query: PageQuery; named: Selection['named'] }> {
-    const { filter, named } = await this.readSelection(c)
-    const { order = 'newest', after: cursor } = c.req.query()
-    if (order !== 'newest' && order !== 'oldest')
-      throw new RequestError(400, 'order is "newest" or "oldest".')
-    const limit = readNumber(c.req.query(), 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
-    const after = readCursor(cursor)
-    return { query: { ...filter, order, limit, ...(after && { after }) }, named }
   }
 
   /** Returns `host/project` of a DSN, for logs and pages: it may have a secret. Other names are as the operator wrote them. */
@@ -95,7 +83,7 @@ export class SpoolQueries {
   }
 
   /** Accepts categories of pending entries that only another release knows. */
-  async #categoryOf(shown: string): Promise<string> {
+  async categoryOf(shown: string): Promise<string> {
     const category = readCategory(shown)
     if (category === '' || CATEGORY_NAMES.has(category)) return category
     const { partitions } = await this.#spool.totals()

@@ -1,6 +1,8 @@
-/** Routes of the store: pending entries, dead letters and kept entries are listed, found by event, and sent again. */
+/** Routes of the store. `/store` lists, finds and resends entries in every state; `/spool` is the view of pending ones, with retry, pause and purge. */
 
+import { Readable } from 'node:stream'
 import { isObject } from 'contract/json'
+import type { SpoolEntryDetails, SpoolPaused, SpoolPurged, SpoolRetried } from 'contract/spool'
 import {
   ENTRY_STATES,
   type EntryState,
@@ -16,20 +18,22 @@ import {
 } from 'contract/store'
 import { type Context, Hono } from 'hono'
 import type { ResendJobs, ResendOrder } from '../forward/delivery/resend-job.ts'
-import { showCategory } from '../forward/spool-status.ts'
+import { showCategory, showPauses } from '../forward/spool-status.ts'
 import type { Receipts } from '../observe/receipts.ts'
 import { isMirrorKey, type Projects } from '../pipeline/projects.ts'
 import {
   ENDED_STATES,
   type EndedEntry,
   type EndedFilter,
+  type EntryFilter,
   type ListedEntry,
   pendingSince,
 } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { type ErasureDeps, type ErasurePlace, eraseStep } from './erasure.ts'
-import { addRoute, type Given, RequestError, readNumber, readWhole } from './responses.ts'
-import { DEFAULT_LIMIT, MAX_LIMIT, readCursor, readRef, SpoolQueries } from './spool-query.ts'
+import { addRoute, download, type Given, RequestError, readNumber, readWhole } from './responses.ts'
+import { readCursor, readRef, SELECTION, SpoolQueries } from './spool-query.ts'
+import { purgePending, readStored } from './stored-entries.ts'
 
 export type StoreAdminDeps = ErasureDeps & {
   jobs: ResendJobs
@@ -38,24 +42,43 @@ export type StoreAdminDeps = ErasureDeps & {
   auditLog: AuditLog
 }
 
-const LISTED = ['state', 'project', 'event_id', 'from', 'to']
+const ENDED = ['state', 'project', 'event_id', 'from', 'to']
+const LISTED = [...ENDED, 'category', 'order']
 const RESENT = ['id', 'state', 'project', 'event_id', 'from', 'to', 'limit', 'dry_run']
 const ERASED = ['user', 'dry_run', 'after']
 const MAX_USER_LENGTH = 200 // characters
 const MAX_BODY_BYTES = 64 * 1024
 const EVENT_ID = /^[0-9a-f]{32}$/
 const MAX_ENTRIES = 100 // of one event
+const MAX_ITEMS_SHOWN = 200
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 200
 
 export function createStoreAdmin(deps: StoreAdminDeps): Hono {
   const admin = new StoreAdmin(deps)
   const app = new Hono()
-  addRoute(app, '/entries', {
-    GET: { run: (c) => admin.list(c) },
-    DELETE: { query: [...LISTED, 'id', 'all'], run: (c) => admin.purge(c) },
+  addRoute(app, '/spool', {
+    GET: { run: (c) => admin.list(c, 'pending') },
+    DELETE: { query: [...SELECTION, 'all'], run: (c) => admin.purgeSelection(c) },
   })
-  addRoute(app, '/events/:event_id', { GET: { run: (c) => admin.findEvent(c) } })
-  addRoute(app, '/erase', { POST: { run: (c) => admin.erase(c) } })
-  addRoute(app, '/resend', {
+  addRoute(app, '/spool/retry', {
+    POST: { query: [...SELECTION, 'all'], run: (c) => admin.retrySelection(c) },
+  })
+  addRoute(app, '/spool/pause', { POST: { query: SELECTION, run: (c) => admin.setPaused(c, 'pause') } })
+  addRoute(app, '/spool/resume', { POST: { query: SELECTION, run: (c) => admin.setPaused(c, 'resume') } })
+  addRoute(app, '/spool/:id', {
+    GET: { run: (c) => admin.inspect(c) },
+    DELETE: { run: (c) => admin.purgeOne(c) },
+  })
+  addRoute(app, '/spool/:id/envelope', { GET: { run: (c) => admin.download(c) } })
+  addRoute(app, '/spool/:id/retry', { POST: { run: (c) => admin.retry(c) } })
+  addRoute(app, '/store/entries', {
+    GET: { run: (c) => admin.list(c, readState(c.req.query())) },
+    DELETE: { query: [...ENDED, 'id', 'all'], run: (c) => admin.purgeEnded(c) },
+  })
+  addRoute(app, '/store/events/:event_id', { GET: { run: (c) => admin.findEvent(c) } })
+  addRoute(app, '/store/erase', { POST: { run: (c) => admin.erase(c) } })
+  addRoute(app, '/store/resend', {
     POST: { run: (c) => admin.resend(c) },
     GET: { run: () => admin.status() },
     DELETE: { run: (c) => admin.stop(c) },
@@ -75,16 +98,24 @@ class StoreAdmin {
     this.#queries = new SpoolQueries(deps.spool, deps.projects)
   }
 
-  async list(c: Context): Promise<StorePage> {
+  /** Lists entries: pending ones in the order in which they became pending, others in the one in which they ended. */
+  async list(c: Context, state: EntryState | undefined): Promise<StorePage> {
     const { spool, auditLog } = this.#deps
     const given = c.req.query()
+    const { category, order = 'newest' } = given
+    if (order !== 'newest' && order !== 'oldest')
+      throw new RequestError(400, 'order is "newest" or "oldest".')
+    if (state !== 'pending' && (category ?? given.order) !== undefined)
+      throw new RequestError(400, 'category and order are for pending entries: add state=pending.')
     const filter = await this.#readFilter(given)
     const limit = readNumber(given, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
     const after = readCursor(given.after)
-    const page = { limit, ...(after && { after }) }
     const found =
-      readState(given) === 'pending'
-        ? await spool.list({ ...filter, order: 'newest', ...page })
+      state === 'pending'
+        ? await spool.list({
+            ...{ ...filter, order, limit, ...(after && { after }) },
+            ...(category !== undefined && { category: await this.#queries.categoryOf(category) }),
+          })
         : await spool.entries.list(filter, {
             limit,
             ...(after && { after: { ended: after.received, id: after.place } }),
@@ -97,8 +128,77 @@ class StoreAdmin {
     return { spool: spool.id, entries, ...(last && { next: cursorOf(last) }) }
   }
 
+  async inspect(c: Context): Promise<SpoolEntryDetails> {
+    const found = await this.#findPending(c)
+    this.#deps.auditLog.recordRead(c, 'spool-inspect', this.#subjectOf(found))
+    try {
+      const stored = await this.#deps.spool.read(found)
+      const { header, items } = await readStored(stored, { ...this.#deps.limits, keep: () => false })
+      const shown = items
+        .slice(0, MAX_ITEMS_SHOWN)
+        .map(({ type, header, bytes }) => ({ header: { type, ...header }, bytes }))
+      const entry = { spool: this.#deps.spool.id, ...this.#describe(found) }
+      return { ...entry, header, items: shown, item_count: items.length }
+    } catch (error) {
+      if ((await this.#deps.spool.list({ entry: found })).length > 0) throw error
+      throw notPending()
+    }
+  }
+
+  async download(c: Context): Promise<Response> {
+    const found = await this.#findPending(c)
+    const stored = await this.#deps.spool.read(found)
+    this.#deps.auditLog.record(c, 'spool-read', this.#subjectOf(found))
+    return download(
+      c,
+      Buffer.isBuffer(stored) ? new Uint8Array(stored) : (Readable.toWeb(stored.open()) as ReadableStream),
+    )
+  }
+
+  async retry(c: Context): Promise<SpoolRetried> {
+    const found = await this.#findPending(c)
+    if (found.leased) throw new RequestError(409, 'A replica is delivering it at the moment.')
+    const retried = (await this.#deps.spool.retry({ entry: found })) || Number(found.due === undefined) // another replica may know when it is due
+    if (retried === 0)
+      throw new RequestError(409, 'A replica has just taken it, or the spool is too full to move it.')
+    this.#deps.auditLog.recordChange(c, 'spool-retry', { ...this.#subjectOf(found), envelopes: retried })
+    return { retried }
+  }
+
+  async retrySelection(c: Context): Promise<SpoolRetried> {
+    const { filter, named } = await this.#queries.readSelectionForChange(c)
+    const retried = await this.#deps.spool.retry(filter)
+    this.#deps.auditLog.recordChange(c, 'spool-retry', { ...named, envelopes: retried })
+    return { retried }
+  }
+
+  async purgeOne(c: Context): Promise<SpoolPurged> {
+    const found = await this.#findPending(c)
+    const purged = await purgePending(this.#deps, { entry: found })
+    if (purged === 0) throw notPending()
+    this.#deps.auditLog.recordChange(c, 'spool-purge', { ...this.#subjectOf(found), envelopes: purged })
+    return { purged, left: 0 }
+  }
+
+  async purgeSelection(c: Context): Promise<SpoolPurged> {
+    const { filter, named } = await this.#queries.readSelectionForChange(c)
+    const purged = await purgePending(this.#deps, filter)
+    this.#deps.auditLog.recordChange(c, 'spool-purge', { ...named, envelopes: purged })
+    return { purged, left: await this.#countPending(filter) }
+  }
+
+  async setPaused(c: Context, action: 'pause' | 'resume'): Promise<SpoolPaused> {
+    if (c.req.query('category') !== undefined)
+      throw new RequestError(400, 'A project can be paused, or everything; a category cannot.')
+    const { filter, named } = await this.#queries.readSelection(c)
+    for (const key of filter.projects ?? [undefined]) await this.#deps.spool[action](key)
+    this.#deps.auditLog.recordChange(c, `spool-${action}`, named)
+    const { paused } = await this.#deps.spool.totals()
+    return { paused: showPauses(paused, this.#deps.projects) }
+  }
+
   /** Removes entries that are not pending. A selection of everything has to be named explicitly. */
-  async purge(c: Context): Promise<StorePurged> {
+  async purgeEnded(c: Context): Promise<StorePurged> {
     const { spool, auditLog } = this.#deps
     const { all, ...given } = c.req.query()
     if (given.state === 'pending')
@@ -226,6 +326,20 @@ class StoreAdmin {
     )
   }
 
+  async #findPending(c: Context): Promise<ListedEntry> {
+    const [found] = await this.#deps.spool.list({ entry: readRef(c.req.param('id')) })
+    if (!found) throw notPending()
+    return found
+  }
+
+  async #countPending({ projects, category }: EntryFilter): Promise<number> {
+    const { partitions } = await this.#deps.spool.totals()
+    return partitions
+      .filter((partition) => projects?.includes(partition.project) ?? true)
+      .filter((partition) => category === undefined || partition.category === category)
+      .reduce((sum, { envelopes }) => sum + envelopes, 0)
+  }
+
   async #readOrder(given: Given): Promise<ResendOrder> {
     const states = RESENDABLE_STATES.filter((state) => state === given.state)
     if (states.length === 0)
@@ -269,13 +383,23 @@ class StoreAdmin {
       project: this.#deps.projects.nameOf(project),
       ...(isMirrorKey(project) && { mirror: true }),
       ...{ category: showCategory(category), bytes, received },
-      ...(isEnded ? { ended: entry.ended } : entry.due !== undefined && { due: entry.due }),
+      ...(isEnded ? { ended: entry.ended } : { attempts: entry.attempts, leased: entry.leased }),
+      ...(!isEnded && entry.due !== undefined && { due: entry.due }),
       ...(resent !== undefined && { resent }),
       ...(isEnded && entry.status !== undefined && { status: entry.status }),
       ...(isEnded && entry.answer !== undefined && { answer: entry.answer }),
       stored: isEnded ? entry.isStored : true,
     }
   }
+
+  #subjectOf(entry: ListedEntry): Pick<StoreEntry, 'id' | 'receipt' | 'project' | 'category'> {
+    const { id, receipt, project, category } = this.#describe(entry)
+    return { id, receipt, project, category }
+  }
+}
+
+function notPending(): RequestError {
+  return new RequestError(404, 'The entry is no longer in the spool. GET /spool lists pending entries.')
 }
 
 function cursorOf(entry: ListedEntry | EndedEntry): string {

@@ -3,8 +3,8 @@
 import type { Rejections } from 'contract/admin-api'
 import type { Deployment } from 'contract/situation/deployments'
 import type { UpstreamView } from 'contract/situation/upstreams'
-import type { SpoolPage as PendingPage, SpoolStatus } from 'contract/spool'
-import type { ResendJob } from 'contract/store'
+import type { SpoolStatus } from 'contract/spool'
+import type { ResendJob, StorePage } from 'contract/store'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { type ConsoleData, requireConsoleData } from '../../../features/console/data-access/data-access.ts'
@@ -76,7 +76,7 @@ export default async function SpoolPage({ searchParams }: Props) {
 /** Data of one spool: its pending entries, or those in another state. */
 type SpoolView = {
   spool: SpoolStatus
-  pending: PendingPage | undefined
+  pending: StorePage | undefined
   ended: EndedList | undefined
   /** Last resend. */
   job: ResendJob | undefined

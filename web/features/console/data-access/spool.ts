@@ -1,6 +1,6 @@
 /** Entries of the spools, and the operator's actions on them. Any replica that shares a spool can answer for it. */
 
-import type { SpoolEntryDetails, SpoolPage, SpoolPurged, SpoolRetried } from 'contract/spool'
+import type { SpoolEntryDetails, SpoolPurged, SpoolRetried } from 'contract/spool'
 import type { ResendRequest, ResendStarted, ResendStatus, StoreEvent, StorePage } from 'contract/store'
 import { READ_BYTES } from '../bounds.ts'
 import type { EventAnswers } from '../find/findings.ts'
@@ -30,9 +30,9 @@ export class SpoolData {
   }
 
   /** Returns a page of pending entries; `undefined` when no replica responds. */
-  async list(spool: string, query: URLSearchParams): Promise<SpoolPage | undefined> {
+  async list(spool: string, query: URLSearchParams): Promise<StorePage | undefined> {
     const response = await this.#ask(spool, `/spool?${query}`)
-    return response && ((await response.json()) as SpoolPage)
+    return response && ((await response.json()) as StorePage)
   }
 
   /** Returns a page of entries that are not pending; `undefined` when no replica responds, or the store fails. */
@@ -79,7 +79,7 @@ export class SpoolData {
   async findByReceipt(spool: string, receipt: string, time: number): Promise<string | undefined> {
     const query = { order: 'oldest', after: `${time - 1}-0`, limit: `${MAX_SEARCHED}` }
     const page = await this.list(spool, new URLSearchParams(query))
-    return page?.envelopes.find((entry) => entry.receipt === receipt)?.id
+    return page?.entries.find((entry) => entry.receipt === receipt)?.id
   }
 
   /** Returns `too large` when the headers exceed what a page can show. */

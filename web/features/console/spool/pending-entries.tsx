@@ -2,7 +2,8 @@
 
 import { categoryLabel } from 'contract/categories'
 import type { UpstreamView } from 'contract/situation/upstreams'
-import type { SpoolListEntry, SpoolPage, SpoolPartition, SpoolStatus } from 'contract/spool'
+import type { SpoolPartition, SpoolStatus } from 'contract/spool'
+import type { StoreEntry, StorePage } from 'contract/store'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { Empty, Pages, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
@@ -182,7 +183,7 @@ type EntriesProps = {
   spool: SpoolStatus
   upstreams: readonly UpstreamView[]
   /** Absent when no replica responds. */
-  list: SpoolPage | undefined
+  list: StorePage | undefined
   query: SpoolQuery
 }
 
@@ -200,8 +201,8 @@ export function SpoolEntries({ spool, upstreams, list, query }: EntriesProps) {
         </p>
       )}
       {list === undefined && <NoReplica />}
-      {list?.envelopes.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
-      {list && list.envelopes.length > 0 && <Entries {...{ spool, upstreams }} entries={list.envelopes} />}
+      {list?.entries.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
+      {list && list.entries.length > 0 && <Entries {...{ spool, upstreams }} entries={list.entries} />}
       {list?.next && (
         <a href={nextPath(spool.id, list.next, query)} className="link-block mt-3 text-note">
           {order === 'oldest' ? 'Newer' : 'Older'}
@@ -240,7 +241,7 @@ const COLUMNS = [
   { name: 'Next attempt' },
 ]
 
-type RowsProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entries: SpoolListEntry[] }
+type RowsProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entries: StoreEntry[] }
 
 function Entries({ spool, upstreams, entries }: RowsProps) {
   const rows = entries.map((entry) => ({

@@ -30,7 +30,7 @@ export function SpoolEntry({ id, entry }: Props) {
             <Copyable text={id} name="entry ID" />
           </Fact>
           <Fact name="Size">{formatBytes(bytes)}</Fact>
-          <Fact name="Attempts">{formatCount(attempts)}</Fact>
+          <Fact name="Attempts">{formatCount(attempts ?? 0)}</Fact>
           <Fact name="Receipt">
             <a
               href={withQuery('/console/live-feed', { receipt })}
