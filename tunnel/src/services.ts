@@ -37,7 +37,6 @@ import { ProxyFaults } from './policy/proxy-detection.ts'
 import { openPolicies, type PolicyServices } from './policy-services.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
 import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
-import { Inbox } from './store/inbox.ts'
 import { type OpenStoreDeps, openStore } from './store/open-store.ts'
 
 export type Services = PolicyServices & {
@@ -54,7 +53,6 @@ export type Services = PolicyServices & {
   limits: UpstreamLimits
   forwarding: Forwarding
   /** Returns `undefined` while no kept envelopes can be read. */
-  inbox: () => Inbox | undefined
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
   reports: ClientReports
@@ -103,8 +101,7 @@ export async function openServices(
   const bodies = createBodies(base)
   const isRefusing = async () => (await outage?.isOn()) === true
   const forwarding = await openForwarding(base, bodies, isRefusing, openSpoolFile)
-  const inbox = () => Inbox.of(forwarding.spool.store)
-  const outage = config.forward ? undefined : createOutage(base, forwarding, inbox)
+  const outage = config.forward ? undefined : createOutage(base, forwarding)
   const counters = new Counters(projects, now)
   const history = createHistory(base, forwarding, counters)
   const reports = new ClientReports(postReport(forwarding.upstreams), now)
@@ -119,7 +116,6 @@ export async function openServices(
     proxyFaults: new ProxyFaults(clock),
     forwarding,
     mirrors: await openMirrors(base, bodies, forwarding, counters, reports),
-    inbox,
     outage,
     reports,
     counters,
@@ -182,11 +178,11 @@ async function openForwarding(
   })
 }
 
-function createOutage({ now }: Base, { spool }: Forwarding, inbox: Services['inbox']): SimulatedOutage {
+function createOutage({ now }: Base, { spool }: Forwarding): SimulatedOutage {
   return new SimulatedOutage({
     state: spool.store.state,
     pending: async () => (await spool.totals()).envelopes,
-    stored: async (span) => inbox()?.countArrived(span) ?? 0,
+    stored: async (span) => spool.store.summaries?.countArrived(span) ?? 0,
     now,
   })
 }

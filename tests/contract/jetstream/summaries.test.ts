@@ -4,8 +4,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, headers as newHeaders } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
-import type { Spool, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
-import { Inbox } from '../../../tunnel/src/store/inbox.ts'
+import { purgeKept, readKept } from '../../../tunnel/src/admin/stored-entries.ts'
+import type { Spool, SpoolEntry, Summaries } from '../../../tunnel/src/pipeline/spool.ts'
 import { HEADER } from '../../../tunnel/src/store/jetstream/codec.ts'
 import { attachmentOf, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { it } from '../../support/nats/fixtures.ts'
@@ -64,15 +64,15 @@ describe('Kept entries on NATS', requires('nats'), () => {
       { header: { type: 'attachment', length: bytes, filename: 'a.bin' }, payload: Buffer.alloc(bytes, 1) },
     ])
     const { receipt } = await keep(spool, body)
-    const other = inboxOf(await openSpoolOn(nats, BOUNDS))
-    const [found] = (await other.list(10)).entries
+    const other = await openSpoolOn(nats, BOUNDS)
+    const [found] = (await inboxOf(other).list(10)).entries
     expect(found).toMatchObject({
       id: receipt,
       title: 'beside an attachment',
       types: ['event', 'attachment'],
     })
-    const entry = await other.find(receipt)
-    expect(entry && body.equals(await other.read(entry))).toBe(true)
+    const entry = await inboxOf(other).find(receipt)
+    expect(entry && body.equals(await readKept(other, entry))).toBe(true)
     await spool.close()
   })
 
@@ -95,11 +95,11 @@ describe('Kept entries on NATS', requires('nats'), () => {
     for (const each of [inbox, another])
       expect(titlesIn(await each.list(10))).toEqual(['third', 'second', 'first'])
     const found = await another.find(second.receipt)
-    expect(found && (await another.delete(found))).toBe(true)
+    expect(found && (await other.entries.purge({ entry: found }))).toBe(1)
     expect(titlesIn(await another.list(10))).toEqual(['third', 'first'])
     await expect.poll(async () => titlesIn(await inbox.list(10))).toEqual(['third', 'first'])
     expect(await inbox.find(second.receipt)).toBeUndefined()
-    expect(await inbox.deleteAll()).toBe(2)
+    expect(await purgeKept(spool)).toBe(2)
     await expect.poll(() => another.find(third.receipt)).toBeUndefined()
     await Promise.all([spool.close(), other.close()])
   })
@@ -146,7 +146,7 @@ describe('Kept entries on NATS', requires('nats'), () => {
 
   it('do not exist on a spool that keeps none', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
-    expect(Inbox.of(spool)).toBeUndefined()
+    expect(spool.summaries).toBeUndefined()
     const body = attachmentOf(PROJECT, Buffer.alloc(10))
     expect(await spool.entries.keep(await spoolEntryOf(body), inOne(body), KEPT)).toBe('too-large')
     await spool.close()
@@ -159,10 +159,9 @@ async function purge({ server }: Nats, filter = '>'): Promise<void> {
   await nc.close()
 }
 
-function inboxOf(spool: Spool): Inbox {
-  const inbox = Inbox.of(spool)
-  if (!inbox) throw new Error('the spool keeps nothing')
-  return inbox
+function inboxOf({ summaries }: Spool): Summaries {
+  if (!summaries) throw new Error('the spool keeps nothing')
+  return summaries
 }
 
 async function keep(spool: Spool, body: Buffer): Promise<SpoolEntry> {

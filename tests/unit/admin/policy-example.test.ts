@@ -3,6 +3,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { ScrubExample } from '../../../contract/policies.ts'
+import { purgeKept } from '../../../tunnel/src/admin/stored-entries.ts'
 import { envelopeOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
@@ -79,7 +80,7 @@ describe('GET /policies/example', () => {
     await send(tunnel, { message: 'jane@mail.example' })
     const read = async () => (await (await tunnel.admin('/policies/example')).json()) as ScrubExample
     expect((await read()).total).toBe(1)
-    await tunnel.services.inbox()?.deleteAll()
+    await purgeKept(tunnel.services.forwarding.spool.store)
     expect(await read()).toEqual({ searched: 0, changes: [], total: 0 })
   })
 

@@ -7,9 +7,9 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import type { InboxEntry } from '../../../contract/inbox.ts'
+import { purgeKept, readKept } from '../../../tunnel/src/admin/stored-entries.ts'
 import type { Config } from '../../../tunnel/src/config/config.ts'
-import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
-import { Inbox } from '../../../tunnel/src/store/inbox.ts'
+import type { Spool, SpoolBounds, Summaries } from '../../../tunnel/src/pipeline/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { attachmentOf, envelopeOf, errorOf, type Part } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
@@ -39,16 +39,17 @@ describe('The inbox', () => {
 
   afterEach(() => started.disposeAsync())
 
-  async function open(kept: NonNullable<SpoolBounds['kept']> = ROOMY): Promise<Inbox> {
+  async function open(kept: NonNullable<SpoolBounds['kept']> = ROOMY): Promise<Summaries> {
     const bounds = { bytes: 64 * MIB, addressShare: 1, projectShare: 1, kept }
     spool = started.adopt(
       await openSqliteSpool(join(folder, 'spool.db'), bounds, () => {}, openInThisThread),
       (it) => it.close(),
     )
-    const inbox = Inbox.of(spool)
-    if (!inbox) throw new Error('the spool keeps nothing')
-    return inbox
+    if (!spool.summaries) throw new Error('the spool keeps nothing')
+    return spool.summaries
   }
+
+  const count = async () => (await spool.entries.count({ states: ['kept'] })).entries
 
   async function keep(receipt: string, parts = [partOf('event')]): Promise<Buffer> {
     const body = envelopeOf({ dsn: INBOX_DSN, event_id: receipt.padStart(32, '0') }, parts)
@@ -67,7 +68,7 @@ describe('The inbox', () => {
       const entry = await inbox.find('a')
       if (!entry) throw new Error('it is not there')
       for (const first of [3, body.length, body.length + 1])
-        expect((await inbox.read(entry, first)).equals(body.subarray(0, first))).toBe(true)
+        expect((await readKept(spool, entry, first)).equals(body.subarray(0, first))).toBe(true)
     },
   )
 
@@ -113,7 +114,7 @@ describe('The inbox', () => {
     const inbox = await open({ bytes: 100 * KIB, ageMs: HOUR_MS })
     for (let n = 0; n < 100; n++) await keep(`${n}`)
     const { entries } = await inbox.list(100)
-    expect(entries.length).toBe(await inbox.count())
+    expect(entries.length).toBe(await count())
     expect(await inbox.countArrived({ from: 0, until: Infinity })).toBe(entries.length)
     expect(await inbox.find('0')).toBeUndefined()
   })
@@ -133,8 +134,7 @@ describe('The inbox', () => {
     for (let n = 0; n < 5; n++) await keep(`${n}`)
     const first = await inbox.list(2)
     const third = await inbox.find('3')
-    expect(third && (await inbox.delete(third))).toBe(true)
-    expect(third && (await inbox.delete(third))).toBe(false)
+    for (const purged of [1, 0]) expect(third && (await spool.entries.purge({ entry: third }))).toBe(purged)
     const second = await inbox.list(2, { after: first.next })
     const last = await inbox.list(2, { after: second.next })
     expect([first, second, last].map(idsIn)).toEqual([['4', '3'], ['2', '1'], ['0']])
@@ -168,9 +168,9 @@ describe('The inbox', () => {
   it('deletes all envelopes that it has, and none that arrives later', async () => {
     const inbox = await open()
     for (let n = 0; n < 240; n++) await keep(`${n}`)
-    expect(await inbox.deleteAll()).toBe(240)
-    expect(await inbox.count()).toBe(0)
-    expect(await inbox.deleteAll()).toBe(0)
+    expect(await purgeKept(spool)).toBe(240)
+    expect(await count()).toBe(0)
+    expect(await purgeKept(spool)).toBe(0)
     await keep('later')
     expect(idsIn(await inbox.list(10))).toEqual(['later'])
   })
@@ -265,7 +265,7 @@ describe('Without a DSN, a tunnel', () => {
     expect(await tunnel.services.forwarding.spool.totals()).toMatchObject({ envelopes: 0 })
     await tunnel.admin('/inbox/outage', { method: 'DELETE' })
     expect(await send(0.9 * MIB)).toMatchObject({ status: 200 })
-    expect(await tunnel.services.inbox()?.count()).toBe(1)
+    expect(await tunnel.services.forwarding.spool.store.entries.count({})).toMatchObject({ entries: 1 })
   })
 })
 

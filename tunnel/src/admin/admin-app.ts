@@ -21,7 +21,6 @@ import type { AllowedHosts } from '../pipeline/hosts.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { OnFinalOutcome } from '../pipeline/spool.ts'
 import type { ScrubSettings } from '../policy/scrub/scrub.ts'
-import type { Inbox } from '../store/inbox.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import { AuditLog } from './audit-log.ts'
 import type { DoctorFindings } from './doctor-findings.ts'
@@ -38,7 +37,6 @@ type AdminDeps = {
   metrics: Metrics
   counters: Counters
   history: History
-  inbox: () => Inbox | undefined
   /** Absent with a Sentry. */
   outage: SimulatedOutage | undefined
   forwarding: Forwarding
@@ -69,11 +67,11 @@ type AdminDeps = {
 }
 
 export function createAdmin(deps: AdminDeps): Hono {
-  const { inbox, forwarding, jobs, projects, onFinalOutcome, receipts, replica, logger } = deps
+  const { forwarding, jobs, projects, onFinalOutcome, receipts, replica, logger } = deps
   const app = new Hono()
   const feed = new Feed(receipts, replica)
   const auditLog = new AuditLog(logger, replica, deps.now)
-  const readExample = createExampleReader({ ...deps.config, inbox, auditLog })
+  const readExample = createExampleReader({ ...deps.config, spool: forwarding.spool.store, auditLog })
   app.use('*', requireHost(deps.allowedHosts))
   app.get('/livez', (c) => c.text('ok'))
   app.get('/readyz', (c) => (deps.isReady() ? c.text('ok') : c.text('stopping', 503)))
@@ -94,8 +92,8 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.put('/doctor-findings', createHandler({ run: (c) => deps.doctorFindings.replace(c) }))
   app.post('/alerts/test', createHandler({ run: (c) => testAlerts(c, deps.alerts, auditLog) }))
   app.route('/sessions', sessionRoutes({ state: forwarding.spool.store.state, now: deps.now }))
-  app.route('/inbox', createInboxAdmin(inbox, deps.outage, auditLog))
   const { store: spool } = forwarding.spool
+  app.route('/inbox', createInboxAdmin(spool, deps.outage, auditLog))
   const limits = deps.reader
   app.route('/', createStoreAdmin({ spool, projects, jobs, receipts, auditLog, onFinalOutcome, limits }))
   app.all('*', (c) => c.json({ detail: 'There is nothing at this path.' }, 404))

@@ -2,10 +2,10 @@
 
 import { type Context, Hono } from 'hono'
 import { MAX_OUTAGE_SECONDS, type SimulatedOutage } from '../forward/inbox-upstream.ts'
-import type { EndedEntry, InboxPageQuery, Steps } from '../pipeline/spool.ts'
-import type { Inbox } from '../store/inbox.ts'
+import type { EndedEntry, InboxPageQuery, Spool, Steps, Summaries } from '../pipeline/spool.ts'
 import type { AuditLog } from './audit-log.ts'
 import { addRoute, download, RequestError, readNumber, readWhole } from './responses.ts'
+import { purgeKept, readKept } from './stored-entries.ts'
 
 const MAX_LISTED = 200
 const MAX_QUERY_LENGTH = 200 // characters
@@ -18,7 +18,7 @@ const MAX_FIRST_BYTES = 16 * 1024 * 1024 // 16 MiB
 export const NO_INBOX = 'There is no inbox. Set KEEP_HOURS to keep errors beside a real DSN.'
 
 export function createInboxAdmin(
-  findInbox: () => Inbox | undefined,
+  spool: Spool,
   outage: SimulatedOutage | undefined,
   auditLog: AuditLog,
 ): Hono {
@@ -36,9 +36,8 @@ export function createInboxAdmin(
   addRoute(app, '/:id', { GET: { run: read }, DELETE: { run: deleteOne } })
   return app.onError(unreadable)
 
-  function inbox(): Inbox {
-    const found = findInbox()
-    if (found) return found
+  function inbox(): Summaries {
+    if (spool.summaries) return spool.summaries
     throw new RequestError(404, NO_INBOX)
   }
 
@@ -51,7 +50,7 @@ export function createInboxAdmin(
   async function listGroups(c: Context): Promise<object> {
     const page = await inbox().groups(...readPageQuery(c), readSteps(c))
     auditLog.recordRead(c, 'inbox-list', { envelopes: page.groups.length })
-    return page
+    return { inbox: spool.id, ...page }
   }
 
   function simulation(): SimulatedOutage {
@@ -78,7 +77,7 @@ export function createInboxAdmin(
   async function read(c: Context): Promise<Response> {
     const first = readNumber(c.req.query(), 'first', MAX_FIRST_BYTES, 'of bytes ')
     const entry = await find(c)
-    const envelope = await inbox().read(entry, first)
+    const envelope = await readKept(spool, entry, first)
     if (first !== undefined) c.header('x-envelope-bytes', String(entry.bytes))
     auditLog.record(c, 'inbox-read', { id: entry.receipt })
     return download(c, envelope)
@@ -86,17 +85,18 @@ export function createInboxAdmin(
 
   async function deleteOne(c: Context): Promise<object> {
     const entry = await find(c)
-    if (!(await inbox().delete(entry))) throw notFound()
+    if ((await spool.entries.purge({ entry })) === 0) throw notFound()
     auditLog.recordChange(c, 'inbox-delete', { id: entry.receipt, envelopes: 1 })
-    return { deleted: 1, left: await inbox().count() }
+    return { deleted: 1, left: await countKept(spool) }
   }
 
   async function deleteAll(c: Context): Promise<object> {
     if (c.req.query('all') === undefined)
       throw new RequestError(400, 'Add ?all to delete everything, or name one envelope: DELETE /inbox/<id>.')
-    const deleted = await inbox().deleteAll()
+    inbox() // throws without one
+    const deleted = await purgeKept(spool)
     auditLog.recordChange(c, 'inbox-delete', { envelopes: deleted })
-    return { deleted, left: await inbox().count() }
+    return { deleted, left: await countKept(spool) }
   }
 
   async function find(c: Context): Promise<EndedEntry> {
@@ -104,6 +104,10 @@ export function createInboxAdmin(
     if (!entry) throw notFound()
     return entry
   }
+}
+
+async function countKept({ entries }: Spool): Promise<number> {
+  return (await entries.count({ states: ['kept'] })).entries
 }
 
 function unreadable({ message }: Error, c: Context): Response {

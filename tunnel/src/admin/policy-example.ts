@@ -5,12 +5,13 @@ import type { InboxEntry } from 'contract/inbox'
 import type { ScrubExample } from 'contract/policies'
 import { Rejection } from 'contract/rejections'
 import type { Context } from 'hono'
+import type { Spool, Summaries } from '../pipeline/spool.ts'
 import { describeChange, type Preview, previewEnvelope } from '../policy/scrub/preview.ts'
 import { Scrubbing, type ScrubSettings } from '../policy/scrub/scrub.ts'
-import type { Inbox } from '../store/inbox.ts'
 import type { AuditLog } from './audit-log.ts'
 import { NO_INBOX } from './inbox-routes.ts'
 import { RequestError } from './responses.ts'
+import { readKept } from './stored-entries.ts'
 
 const MAX_ENVELOPES = 50
 const MAX_ENVELOPE_BYTES = 128 * 1024 // one that is full of personal data takes some 50 ms, for which live traffic waits
@@ -18,10 +19,10 @@ const MAX_CHANGES = 50
 
 type Changes = Pick<ScrubExample, 'changes' | 'total'>
 
-export type PolicyExampleDeps = { scrub: ScrubSettings; inbox: () => Inbox | undefined; auditLog: AuditLog }
+export type PolicyExampleDeps = { scrub: ScrubSettings; spool: Spool; auditLog: AuditLog }
 
 export class PolicyExamples {
-  readonly #inbox: () => Inbox | undefined
+  readonly #spool: Spool
   readonly #auditLog: AuditLog
   /** It counts nothing. */
   readonly #scrubbing: Scrubbing
@@ -29,15 +30,15 @@ export class PolicyExamples {
   readonly #searched = new Map<string, Changes>()
   #audited = ''
 
-  constructor({ scrub, inbox, auditLog }: PolicyExampleDeps) {
-    this.#inbox = inbox
+  constructor({ scrub, spool, auditLog }: PolicyExampleDeps) {
+    this.#spool = spool
     this.#auditLog = auditLog
     this.#scrubbing = new Scrubbing(scrub, () => {})
   }
 
   /** Finds the newest envelope that scrubbing would change. Throws a `RequestError` when the inbox cannot have one. */
   async read(c: Context): Promise<ScrubExample> {
-    const inbox = this.#inbox()
+    const inbox = this.#spool.summaries
     if (!inbox) throw new RequestError(404, NO_INBOX)
     const { entries } = await inbox.list(MAX_ENVELOPES)
     this.#forgetOthers(new Set(entries.map(({ id }) => id)))
@@ -52,10 +53,10 @@ export class PolicyExamples {
   }
 
   /** Searches an envelope, in a turn of the event loop of its own. */
-  async #search({ id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>, inbox: Inbox): Promise<Changes> {
+  async #search({ id, bytes }: Pick<InboxEntry, 'id' | 'bytes'>, inbox: Summaries): Promise<Changes> {
     await nextTurn()
     const kept = bytes <= MAX_ENVELOPE_BYTES ? await inbox.find(id) : undefined
-    const envelope = kept && (await inbox.read(kept))
+    const envelope = kept && (await readKept(this.#spool, kept))
     const found = envelope ? findChanges(envelope, this.#scrubbing) : { changes: [], total: 0 }
     this.#searched.set(id, found)
     return found
