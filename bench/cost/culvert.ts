@@ -1,7 +1,7 @@
 /** Starts Culvert as shipped: with defaults, an empty folder and its log in a pipe; alone, or as replicas behind nginx. */
 
 import { join } from 'node:path'
-import { TUNNEL_HEAP, TUNNEL_MALLOC } from '../../scripts/processes.ts'
+import { TUNNEL_GC, TUNNEL_HEAP, TUNNEL_MALLOC } from '../../scripts/processes.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { startNginx } from '../../tests/support/nginx/nginx.ts'
 import { NODE, ROOT } from '../../tests/support/node.ts'
@@ -70,7 +70,7 @@ export function withWorkers(master = 0): number[] {
 async function startTunnel(cores: Cores, dsns: readonly string[], cwd: string): Promise<Culvert> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const process = await startProcess(cores, {
-    command: [NODE, ...TUNNEL_HEAP, TUNNEL],
+    command: [NODE, ...TUNNEL_HEAP, TUNNEL_GC, TUNNEL],
     cwd,
     env: {
       ...TUNNEL_MALLOC,
