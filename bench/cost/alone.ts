@@ -14,23 +14,25 @@ import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
 import { spreadOf } from '../report/statistics.ts'
 import { COMPILED, startReplicas, TUNNEL } from './culvert.ts'
-import { CONNECTIONS, measure, observe, type Sample, type Target } from './measure.ts'
+import { CONNECTIONS, checkBooks, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 import { type Round, warmUp } from './rounds.ts'
 import { SUBJECTS } from './subjects.ts'
 
 export const FIXED_RATE = 2_000 // envelopes per second
+const LOW_RATE = 500
 
-/** Subjects whose latency is measured at fixed rates. */
-export const STEADY_SUBJECTS = ['culvert', 'behindNginx', 'chain'] as const
+/** Subjects that are measured at fixed rates. */
+export const STEADY_SUBJECTS = ['culvert', 'bare', 'behindNginx', 'chain'] as const
 
 type SteadySubject = (typeof STEADY_SUBJECTS)[number]
 
 export type Steady = { rate: number; rounds: Round<SteadySubject>[] }
 
-export type Alone = {
-  /** At the fixed rate, and at half of the maximum rate behind nginx. */
-  steady: Steady[]
+/** `saturated` is at the maximum rate. */
+export type SteadyRates = { saturated: Round<SteadySubject>; steady: Steady[] }
+
+export type Alone = SteadyRates & {
   /** CPU time per envelope in µs of one replica, and of two on two cores: each replica at the fixed rate. */
   replicas: { one: number; two: number }[]
   /** Growth of memory in bytes. */
@@ -45,8 +47,8 @@ export async function measureAlone(
   sink: Sink,
   onStep: (step: string) => void,
 ): Promise<Alone> {
-  onStep(`Latency at ${FIXED_RATE} envelopes a second, and at half of the maximum`)
-  const steady = await measureSteady(plan, cores, sink)
+  onStep(`Latency and cost at ${LOW_RATE} and ${FIXED_RATE} envelopes a second, and at half of the maximum`)
+  const rates = await measureSteady(plan, cores, sink)
   onStep('Two replicas on two cores')
   const replicas = await measureReplicas(plan, cores, sink)
   onStep(`Culvert's memory until envelope ${plan.growth.to}`)
@@ -54,35 +56,40 @@ export async function measureAlone(
   onStep("Culvert's start")
   const starts: number[] = []
   for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
-  return { steady, replicas, growth, starts }
+  return { ...rates, replicas, growth, starts }
 }
 
-async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Steady[]> {
+async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<SteadyRates> {
+  const { seconds, rounds } = plan.steady
   await using running = new AsyncDisposableStack()
   const targets: Target[] = []
-  let maxRate = 0
+  const posts = new Map<Target, number>()
   for (const subject of STEADY_SUBJECTS) {
     const target = running.use(await start(subject, cores, sink))
-    const posts = await warmUp(target, plan, sink)
-    if (subject === 'behindNginx') maxRate = (await measure(target, sink, posts)).rate
+    posts.set(target, await warmUp(target, plan, sink))
     targets.push(target)
   }
+  const saturated = await playRound((target) => measure(target, sink, posts.get(target) ?? 0))
+  const half = Math.round(saturated.behindNginx.rate / 2)
   const steady: Steady[] = []
-  for (const rate of [FIXED_RATE, Math.round(maxRate / 2)]) {
-    const rounds = []
-    for (let time = 0; time < plan.steady.times; time++) rounds.push(await playSteadily(rate))
-    steady.push({ rate, rounds })
+  for (const rate of [LOW_RATE, FIXED_RATE, half]) {
+    const played = []
+    for (let round = 0; round < rounds; round++)
+      played.push(await playRound((target) => measureAt(target, sink, rate, seconds)))
+    steady.push({ rate, rounds: played })
   }
-  return steady
+  for (const target of targets) await checkBooks(target)
+  return { saturated, steady }
 
-  async function playSteadily(rate: number): Promise<Round<SteadySubject>> {
+  async function playRound(sample: (target: Target) => Promise<Sample>): Promise<Round<SteadySubject>> {
     const round: Record<string, Sample> = {}
-    for (const target of targets)
-      round[target.name] = await measure(target, sink, plan.steady.posts, (options) =>
-        postSteadily(options, rate),
-      )
+    for (const target of targets) round[target.name] = await sample(target)
     return round as Round<SteadySubject>
   }
+}
+
+function measureAt(target: Target, sink: Sink, rate: number, seconds: number): Promise<Sample> {
+  return measure(target, sink, rate * seconds, (options) => postSteadily(options, rate))
 }
 
 /** The second replica shares its core with the load. */
@@ -97,13 +104,13 @@ async function measureReplicas(plan: Plan, cores: Cores, sink: Sink): Promise<Al
   if (!first) throw new Error('no replica has started')
   for (const target of targets) await warmUp(target, plan, sink)
   const rounds: Alone['replicas'] = []
-  for (let time = 0; time < plan.steady.times; time++)
+  for (let round = 0; round < plan.fewerRounds; round++)
     rounds.push({ one: await cpuOf([first]), two: await cpuOf(targets) })
   return rounds
 
   /** Returns the mean of replicas that work at the same time. */
   async function cpuOf(busy: readonly Target[]): Promise<number> {
-    const { posts } = plan.steady
+    const posts = FIXED_RATE * plan.steady.seconds
     const before = sink.seen.envelopes
     const samples = await Promise.all(
       busy.map((target) => observe(target, posts, (options) => postSteadily(options, FIXED_RATE))),
@@ -118,7 +125,9 @@ async function measureReplicas(plan: Plan, cores: Cores, sink: Sink): Promise<Al
 async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
   await using target = await start('culvert', cores, sink)
   const before = await residentAt(target, sink, growth.from, growth.looks)
-  return (await residentAt(target, sink, growth.to, growth.looks)) - before
+  const after = await residentAt(target, sink, growth.to, growth.looks)
+  await checkBooks(target)
+  return after - before
 }
 
 /** Returns the median of several samples over the last tenth: each garbage collection changes the memory. */

@@ -20,8 +20,8 @@ export type Plan = {
   fewerRounds: number
   /** Rounds of an outage, and envelopes in the spool after each. */
   outages: { rounds: number; spooled: number }
-  /** Envelopes posted at the fixed rate, and repetitions. */
-  steady: { posts: number; times: number }
+  /** Samples at each fixed rate, and their duration. */
+  steady: { rounds: number; seconds: number }
   /** Envelope counts between which the growth of memory is measured, and samples at each end. */
   growth: { from: number; to: number; looks: number }
   starts: number
@@ -30,14 +30,14 @@ export type Plan = {
 const DEFAULT: Plan = {
   subjects: SUBJECT_NAMES,
   bodies: BODY_KINDS,
-  rounds: 8,
-  warmUp: { seconds: 5, secondsForBody: 0.5 }, // V8 optimizes until about 20,000 envelopes
-  measured: { cpuSeconds: 0.2, seconds: 1, least: 2 },
+  rounds: 7,
+  warmUp: { seconds: 5, secondsForBody: 0.5 }, // V8 optimizes until about 60,000 envelopes
+  measured: { cpuSeconds: 0.3, seconds: 1, least: 2 },
   projects: [1, 1_000],
   replicas: [1, 2],
   fewerRounds: 3,
   outages: { rounds: 1, spooled: 2_000 },
-  steady: { posts: 2_000, times: 3 },
+  steady: { rounds: 7, seconds: 1 },
   growth: { from: 50_000, to: 75_000, looks: 5 },
   starts: 5,
 }

@@ -3,7 +3,7 @@
 import type { Requests } from '../load/requests.ts'
 import type { Server } from '../load/server.ts'
 import type { Sink } from '../load/sink.ts'
-import { CONNECTIONS, measure, type Sample, type Target } from './measure.ts'
+import { CONNECTIONS, checkBooks, measure, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
 
 export type Participant = {
@@ -49,10 +49,11 @@ export async function playRounds<Name extends string>(
   const played: Round<Name>[] = []
   for (let round = 0; round < MAX_REPEATS * rounds; round++) {
     played.push((await runRound(inTurn(entries, round), sink)) as Round<Name>)
-    const kept = keep(played)
-    if (kept.length >= rounds) return kept
+    if (keep(played).length >= rounds) break
   }
-  return played
+  for (const target of targets) await checkBooks(target)
+  const kept = keep(played)
+  return kept.length >= rounds ? kept : played
 }
 
 /**

@@ -152,7 +152,7 @@ function floorConfig(folder: string, port: number, { origin, path }: UpstreamUrl
     http {
       access_log off;
       ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
-      client_body_buffer_size 128k;
+      client_body_buffer_size 32k;
       client_max_body_size 100m;
       upstream sentry { server ${new URL(origin).host}; keepalive 64; }
       server {

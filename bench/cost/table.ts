@@ -135,7 +135,7 @@ function situationTable({ projects, replicas, console }: Scenarios, outages: rea
 }
 
 function aloneTable(
-  { steady, replicas, growth, starts }: Alone,
+  { saturated, steady, replicas, growth, starts }: Alone,
   outages: readonly Outage[],
   plan: Plan,
 ): string {
@@ -144,7 +144,7 @@ function aloneTable(
   const drained = outages.map(({ drainedSeconds }) => drainedSeconds)
   return renderTable([
     ['Latency, memory and start', ''],
-    ...steady.flatMap(steadyRows),
+    ...steady.flatMap((each) => steadyRows(each, saturated)),
     [
       `CPU per envelope of one replica at ${count(FIXED_RATE)} a second, µs`,
       show(replicas.map(({ one }) => one)),
@@ -166,19 +166,26 @@ function aloneTable(
   ])
 }
 
-function steadyRows({ rate, rounds }: Steady): string[][] {
-  const at = `at ${rate.toLocaleString('en')} envelopes a second, ms`
+function steadyRows({ rate, rounds }: Steady, saturated: Alone['saturated']): string[][] {
+  const at = `at ${rate.toLocaleString('en')} envelopes a second`
   const row = (title: string, of: (round: Steady['rounds'][number]) => number) => [
     title,
     show(rounds.map(of), 2),
   ]
   return [
-    ...STEADY_SUBJECTS.flatMap((subject) => [
-      row(`p50 ${at}: ${SUBJECTS[subject].title}`, (round) => round[subject].p50),
-      row(`p99 ${at}: ${SUBJECTS[subject].title}`, (round) => round[subject].p99),
-    ]),
+    ...STEADY_SUBJECTS.flatMap((subject) => {
+      const { title } = SUBJECTS[subject]
+      return [
+        row(`p50 ${at}, ms: ${title}`, (round) => round[subject].p50),
+        row(`p99 ${at}, ms: ${title}`, (round) => round[subject].p99),
+        row(
+          `CPU ${at} ÷ CPU at the maximum rate: ${title}`,
+          (round) => round[subject].cpu / saturated[subject].cpu,
+        ),
+      ]
+    }),
     row(
-      `p99 ${at}: Culvert behind its nginx, minus bare node:http behind bare nginx`,
+      `p99 ${at}, ms: Culvert behind its nginx, minus bare node:http behind bare nginx`,
       ({ behindNginx, chain }) => behindNginx.p99 - chain.p99,
     ),
   ]

@@ -13,7 +13,9 @@ it.each([
 })
 
 it('npm start collects garbage as often as the image', () => {
-  expect(readFileSync('Dockerfile.tunnel', 'utf8')).toContain(`CMD ["node", "${TUNNEL_GC}", "tunnel/src/main.ts"]`)
+  expect(readFileSync('Dockerfile.tunnel', 'utf8')).toContain(
+    `CMD ["node", "${TUNNEL_GC}", "tunnel/src/main.ts"]`,
+  )
 })
 
 it('npm start gives the tunnel the options of glibc of the image', () => {
