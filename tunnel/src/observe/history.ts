@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { addCounts, type FigureCounts, type Figures, noCounts, type UpstreamCounts } from 'contract/figures'
 import { isObject, object } from 'contract/json'
 import type { Logger } from 'pino'
+import { once } from '../pipeline/once.ts'
 import {
   parseShared,
   SNAPSHOT_STEPS,
@@ -49,7 +50,7 @@ export class History {
   #current: OwnRow[] = []
   /** Rows that are not in the store, or have changed since. */
   readonly #unsaved = new Map<string, OwnRow>()
-  #saving: Promise<void> | undefined
+  readonly #save = once(() => this.#storeRows())
   #recordedAt: number
   /** Revision of the counters that was recorded last. */
   #revision = -1
@@ -79,7 +80,7 @@ export class History {
   /** Stores the minute in progress. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer)
-    await this.#saving
+    await this.#save.running
     await this.record()
   }
 
@@ -89,10 +90,7 @@ export class History {
     const isSameMinute = Math.floor(now() / MINUTE_MS) === Math.floor(this.#recordedAt / MINUTE_MS)
     if (counters.revision === this.#revision && isSameMinute && this.#unsaved.size === 0) return
     this.#close(await this.#askPending())
-    this.#saving ??= this.#save().finally(() => {
-      this.#saving = undefined
-    })
-    await this.#saving
+    await this.#save()
   }
 
   /** Warning for the operator while rows cannot be stored. */
@@ -184,7 +182,7 @@ export class History {
     return totals?.envelopes === 0 && this.#moved.at < now - MINUTE_MS
   }
 
-  async #save(): Promise<void> {
+  async #storeRows(): Promise<void> {
     const rows = [...this.#unsaved]
     try {
       await within(STORE_MS, this.#deps.store.add(rows.map(([, row]) => serialize(row))))

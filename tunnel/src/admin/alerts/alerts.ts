@@ -3,6 +3,7 @@
 import type { AlertTarget, AlertTestResult } from 'contract/alerts'
 import type { Situation } from 'contract/situation/situation'
 import type { Logger } from 'pino'
+import { once } from '../../pipeline/once.ts'
 import { changeShared, type SharedState } from '../../pipeline/shared-state.ts'
 import { within } from '../../pipeline/within.ts'
 import { type Alert, createTest, describeAlert, type Omission, SendError } from './alert.ts'
@@ -51,7 +52,10 @@ const BEAT_MS = 57_500 // a minute, in rounds of 5 s
 export class Alerts {
   readonly #deps: AlertsDeps
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
+  /** One round. Never rejects. Rounds do not overlap. */
+  readonly look = once(() =>
+    this.#round().catch((err) => this.#deps.logger.warn({ err }, 'alerts cannot be sent')),
+  )
   /** Record as of the last round. */
   #record = NO_ALERTS
   /** Difference to the record that this replica has found in each round since. */
@@ -72,19 +76,9 @@ export class Alerts {
   /** Leaves the lease to another replica. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    await this.look.running
     await this.#updateAsLeader((record) => ({ ...record, until: 0 }))
     await this.#deps.senders.close()
-  }
-
-  /** One round. Never rejects. Rounds do not overlap. */
-  look(): Promise<void> {
-    this.#looking ??= this.#round()
-      .catch((err) => this.#deps.logger.warn({ err }, 'alerts cannot be sent'))
-      .finally(() => {
-        this.#looking = undefined
-      })
-    return this.#looking
   }
 
   /** Sends a test to each destination. */

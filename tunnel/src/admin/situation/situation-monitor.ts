@@ -14,6 +14,7 @@ import { type Situation, stateOf } from 'contract/situation/situation'
 import { mirrorServersOf, upstreamsOf } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
 import type { History } from '../../observe/history.ts'
+import { once } from '../../pipeline/once.ts'
 import {
   changeShared,
   type SharedEntry,
@@ -76,7 +77,8 @@ export class SituationMonitor {
   readonly #reports: ReplicaReports
   readonly #started: number
   #timer: NodeJS.Timeout | undefined
-  #computing: Promise<Situation> | undefined
+  /** Without the shared state and the figures, the situation is that of this replica. */
+  readonly #compute = once(() => this.#find())
   #last: { at: number; situation: Situation } | undefined
   #awakeSince = 0
   /** When the shared state was last away. */
@@ -102,7 +104,7 @@ export class SituationMonitor {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#reports.remove().catch(() => undefined) // then they miss it for a while
-    await this.#computing?.catch(() => undefined)
+    await this.#compute.running?.catch(() => undefined)
   }
 
   /** Returns the situation, a second old at most unless the store is slow; `undefined` while there is none of the last seconds. */
@@ -120,14 +122,6 @@ export class SituationMonitor {
   /** Kinds of the problems that were found last. */
   kinds(): ReadonlySet<Problem['kind']> {
     return new Set(this.#last?.situation.problems.map(({ kind }) => kind))
-  }
-
-  /** Without the shared state and the figures, the situation is that of this replica. */
-  #compute(): Promise<Situation> {
-    this.#computing ??= this.#find().finally(() => {
-      this.#computing = undefined
-    })
-    return this.#computing
   }
 
   async #find(): Promise<Situation> {

@@ -1,5 +1,6 @@
 /** Sharing of Sentry's rate limits among the replicas of one spool, so that a limit costs one request and not one per replica. */
 
+import { once } from '../../pipeline/once.ts'
 import type { Projects } from '../../pipeline/projects.ts'
 import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
 import { MAX_LIMIT_SECONDS } from './rate-limits.ts'
@@ -31,7 +32,13 @@ export class LimitSharing {
   /** Limits of all replicas as of the last exchange. */
   #shared: ReadonlyMap<string, SharedEntry<SharedLimit>> = new Map()
   #timer: NodeJS.Timeout | undefined
-  #exchanging: Promise<void> | undefined
+  /** Publishes own limits, and adopts those of others. Never rejects: the next one tries again. */
+  readonly #exchange = once(() =>
+    this.#map
+      .merge(this.#unshared())
+      .then((shared) => this.#adopt(shared))
+      .catch(() => undefined),
+  )
 
   constructor(deps: LimitSharingDeps) {
     this.#deps = deps
@@ -64,20 +71,8 @@ export class LimitSharing {
 
   /** Publishes at once what the others do not know. What is learned during an exchange waits for the next one. */
   async #publish(): Promise<void> {
-    await this.#exchanging
+    await this.#exchange.running
     if (this.#unshared().size > 0) await this.#exchange()
-  }
-
-  /** Publishes own limits, and adopts those of others. Never rejects: the next one tries again. */
-  #exchange(): Promise<void> {
-    this.#exchanging ??= this.#map
-      .merge(this.#unshared())
-      .then((shared) => this.#adopt(shared))
-      .catch(() => undefined)
-      .finally(() => {
-        this.#exchanging = undefined
-      })
-    return this.#exchanging
   }
 
   /** Adopts limits that are new. The others are adopted already, or were dropped since the clock was set back. */

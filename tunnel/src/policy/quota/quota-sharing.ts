@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { QuotaPeriod } from 'contract/policies'
 import type { Logger } from 'pino'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
+import { once } from '../../pipeline/once.ts'
 import { type SharedEntry, SharedMap, type SharedState } from '../../pipeline/shared-state.ts'
 import { PERIOD_MS, PERIODS, type Quotas } from './quotas.ts'
 
@@ -60,7 +61,8 @@ export class QuotaSharing {
   #isFailing = false
   #isLeftOut = false
   #timer: NodeJS.Timeout | undefined
-  #exchanging: Promise<void> | undefined
+  /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
+  readonly exchange = once(() => this.#exchange())
 
   constructor(deps: QuotaSharingDeps) {
     this.#deps = deps
@@ -84,18 +86,10 @@ export class QuotaSharing {
   /** Shares the rest. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#exchanging
+    await this.exchange.running
     let attempts = 0
     do await this.exchange()
     while (this.#isFailing && ++attempts < MAX_LAST_EXCHANGES)
-  }
-
-  /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
-  exchange(): Promise<void> {
-    this.#exchanging ??= this.#exchange().finally(() => {
-      this.#exchanging = undefined
-    })
-    return this.#exchanging
   }
 
   async #exchange(): Promise<void> {

@@ -3,6 +3,7 @@
 import { DiscardPolicy, type JsMsg, type StoredMsg } from '@nats-io/jetstream'
 import { nanos, headers as newHeaders, type Payload } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
+import { once } from '../../pipeline/once.ts'
 import type {
   EndedEntry,
   EndedFilter,
@@ -105,7 +106,8 @@ export class EndedStream {
   readonly #usage: NetworkUsage
   #opening: Promise<unknown> | undefined
   #countDue = -Infinity
-  #counting: Promise<void> | undefined
+  /** Reads the lines again from time to time: other replicas and the server change them, too. */
+  readonly #count = once(() => this.#countAll())
 
   constructor(deps: EndedDeps) {
     this.#deps = deps
@@ -275,14 +277,6 @@ export class EndedStream {
         Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every((each) => each in subjects)
       )
     }
-  }
-
-  /** Reads the lines again from time to time: other replicas and the server change them, too. */
-  #count(): Promise<void> {
-    this.#counting ??= this.#countAll().finally(() => {
-      this.#counting = undefined
-    })
-    return this.#counting
   }
 
   async #countAll(): Promise<void> {

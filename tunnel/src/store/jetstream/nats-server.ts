@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
 import { describeNats, type NatsAddress } from 'contract/nats-url'
+import { once } from '../../pipeline/once.ts'
 import { UnreadableBody } from '../body-errors.ts'
 import { StoreAway } from '../unreachable.ts'
 import { classOf } from './codec.ts'
@@ -50,8 +51,9 @@ export class Server {
   readonly #pending = new Set<(error: Error) => void>()
   #isAbsent = false
   #failure: Error | undefined
-  #opening: Promise<void> | undefined
-  #diagnosing: Promise<Error | undefined> | undefined
+  /** Creates the streams and buckets that are missing. */
+  readonly openStreams = once(() => openStreams(this.jsm, this.#settings))
+  readonly #diagnose = once((priority: number) => this.#askForFailure(priority))
 
   private constructor(nc: NatsConnection, jsm: JetStreamManager, settings: StreamSettings) {
     this.nc = nc
@@ -100,14 +102,6 @@ export class Server {
   /** Reason why the server stores nothing, until it does again. */
   get failure(): Error | undefined {
     return this.#failure
-  }
-
-  /** Creates the streams and buckets that are missing. */
-  openStreams(): Promise<void> {
-    this.#opening ??= openStreams(this.jsm, this.#settings).finally(() => {
-      this.#opening = undefined
-    })
-    return this.#opening
   }
 
   /** Tries for 7 s, of which no more than 5 s without a connection, or until the server answers, or says why it stores nothing. */
@@ -185,13 +179,6 @@ export class Server {
       await wait(PROBE_MS, undefined, { ref: false })
       this.#failure = await this.#diagnose(priority).catch(() => this.#failure)
     } while (this.#failure && !this.nc.isClosed())
-  }
-
-  #diagnose(priority: number): Promise<Error | undefined> {
-    this.#diagnosing ??= this.#askForFailure(priority).finally(() => {
-      this.#diagnosing = undefined
-    })
-    return this.#diagnosing
   }
 
   /** Has the server say what is wrong by deleting a message that does not exist. Creates lost streams again. Rejects without an answer. */

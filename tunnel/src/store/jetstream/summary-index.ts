@@ -3,6 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { NatsConnection } from '@nats-io/transport-node'
 import type { InboxGroups, InboxPage } from 'contract/inbox'
+import { once } from '../../pipeline/once.ts'
 import type { EndedEntry, InboxPageQuery, Span, Steps, Summaries } from '../../pipeline/spool.ts'
 import {
   MAX_LISTED,
@@ -17,7 +18,7 @@ export class SummaryIndex implements Summaries {
   readonly #kept: EndedStream
   #table: SummaryTable | undefined
   #lastId = 0
-  #updating: Promise<SummaryTable> | undefined
+  readonly #update = once(() => this.#readNew())
 
   constructor(nc: NatsConnection, entries: StreamEntries) {
     this.#kept = entries.kept
@@ -41,13 +42,6 @@ export class SummaryIndex implements Summaries {
 
   async countArrived(span: Span): Promise<number> {
     return (await this.#update()).countArrived(span)
-  }
-
-  #update(): Promise<SummaryTable> {
-    this.#updating ??= this.#readNew().finally(() => {
-      this.#updating = undefined
-    })
-    return this.#updating
   }
 
   /** Reads the entries that were kept since the last call, and forgets those that the server has dropped. */
