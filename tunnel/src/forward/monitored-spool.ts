@@ -1,8 +1,9 @@
 /** Spool with a memory budget for puts, health, growth, and a time limit for totals. */
 
-import { setTimeout as wait } from 'node:timers/promises'
 import type { MemoryBudget } from '../envelope/body/memory-budget.ts'
+import { once } from '../pipeline/once.ts'
 import type { Entries, Spool, SpoolDescription, SpoolTotals } from '../pipeline/spool.ts'
+import { within } from '../pipeline/within.ts'
 
 export type SpoolHealth = {
   /** Result of the last put, or of the last probe after a failed put. `false` also while the file is damaged, or delivery cannot read it. */
@@ -32,16 +33,15 @@ const MAX_DISK_SECONDS = 60 * 60 // the free space of any disk varies
 const MAX_PUT_BYTES = 1024 * 1024 // of one body in a store: a whole small one, or chunks of a large one
 const BORROW_MS = 10_000
 const TOTALS_MS = 1_000 // the console waits 2 s for a replica
-const NO_RESPONSE = 'no response within 1 s'
 
 export class MonitoredSpool {
   /** Its put bypasses the memory budget and the health. */
   readonly store: Spool
   readonly #deps: MonitorDeps
   readonly #timer: NodeJS.Timeout
+  readonly #totals = once(() => this.store.totals())
   #health: SpoolHealth
   #samples: Sample[] = []
-  #lateResponses = 0
   #faultAt = -Infinity
 
   constructor(deps: MonitorDeps) {
@@ -94,16 +94,9 @@ export class MonitoredSpool {
     return Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** Rejects after 1 s. Then rejects at once, without asking the store, until its late responses have arrived. */
-  async totals(): Promise<SpoolTotals> {
-    if (this.#lateResponses > 0) throw new Error(NO_RESPONSE)
-    const response = this.store.totals()
-    const totals = await Promise.race([response, wait(TOTALS_MS, undefined, { ref: false })])
-    if (totals) return totals
-    this.#lateResponses++
-    const onResponse = () => void this.#lateResponses--
-    void response.then(onResponse, onResponse)
-    throw new Error(NO_RESPONSE)
+  /** Rejects after 1 s. Asks a slow store only once: later calls wait for the same response. */
+  totals(): Promise<SpoolTotals> {
+    return within(TOTALS_MS, this.#totals())
   }
 
   close(): Promise<void> {
