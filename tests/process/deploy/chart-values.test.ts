@@ -86,7 +86,6 @@ describe('The chart', requires('helm'), () => {
     ['Set web.enabled or app.url', { web: { enabled: false } }],
     ['app.url needs nginx.enabled', { app: { url: 'http://shop:3000' }, nginx: { enabled: false } }],
     ['TUNEL_PATHS', { settings: { TUNEL_PATHS: '/monitoring' } }],
-    ['replicas', { tunnel: { replicas: 0 } }],
     ['existingSecret is the name', { existingSecret: 'culvert' }],
     ['existingSecret is the name', { nats: { existingSecret: 'culvert-nats' } }],
     ['Set settings.SPOOL_BYTES to at most 5261334937', { spool: { storageGiB: 7 } }],

@@ -28,8 +28,17 @@ export function helm(
   return { status, stdout, stderr }
 }
 
-/** Renders the release `culvert` in the namespace `culvert`. */
+const rendered = new Map<string, Manifest[]>()
+
+/** Renders the release `culvert` in the namespace `culvert`, once for the same values: never change the result. */
 export function renderChart(values: Values = {}, release = 'culvert'): Manifest[] {
+  const key = JSON.stringify([values, release])
+  const all = rendered.get(key) ?? render(values, release)
+  rendered.set(key, all)
+  return all
+}
+
+function render(values: Values, release: string): Manifest[] {
   const { status, stdout, stderr } = helm(['template', release, CHART, '--namespace', 'culvert'], values)
   if (status !== 0) throw new Error(stderr)
   return parseDocuments(stdout)
