@@ -57,6 +57,7 @@ describe('The installed nginx', requires('nginx'), () => {
     ['the defaults', {}],
     ['an empty list', { TRUSTED_PROXIES: '' }],
     ['lists, paths and derived paths', LISTS],
+    ['localhost and IPv6', { TUNNELS: 'localhost:9090 [::1]:9190', WEB: '192.0.2.1:3000' }],
     ['no limits', { ADDRESS_RATE: '0' }],
     ['a certificate', TLS],
     ['a folder that it cannot read, and no HTTPS', { TLS_FOLDER: '/nowhere' }],

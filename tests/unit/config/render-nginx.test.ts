@@ -1,6 +1,6 @@
 /** Renderer of nginx.conf: directives for each setting. */
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { derivedPaths, INBOX_DSN, parseDsn } from '../../../contract/dsn.ts'
@@ -39,20 +39,6 @@ function lines(env: Env, words: string): string[] {
     .filter((line) => line.includes(words))
 }
 
-/** End of the location of tunnel paths, and of the SDK below them. */
-const ENDS = '(/|/sdk\\.js|/sdk/[\\w.-]+|/reports|/reach)?\\z {'
-
-describe('TUNNEL_PATHS', () => {
-  it.each([
-    ['/monitoring by default', {}, '/monitoring'],
-    ['alternatives', { TUNNEL_PATHS: '/a|/b/c_d-E9' }, '/a|/b/c_d-E9'],
-    ['paths with dots, which stand for themselves', { TUNNEL_PATHS: '/.a|/v1.0/b' }, '/\\.a|/v1\\.0/b'],
-    ['paths with whitespace around them', { TUNNEL_PATHS: ' \n/a|/b\t' }, '/a|/b'],
-  ])('becomes one exact location: %s', (_, env, paths) => {
-    expect(lines(env, 'location ~ ^(')).toEqual([`location ~ ^(${paths})${ENDS}`])
-  })
-})
-
 describe('CLIENT_ADDRESS', () => {
   it.each([
     ['forward', 'crit'],
@@ -64,66 +50,29 @@ describe('CLIENT_ADDRESS', () => {
 })
 
 describe('DERIVED_PATHS', () => {
-  const BASE = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
-  const location = (env: Env) => lines({ DERIVED_PATHS: 'on', ...env }, 'location ~ ^(')[0]
-
-  it.each([
-    'https://public@o1.ingest.us.sentry.io/2',
-    'HTTPS://Key:secret@O1.Ingest.Sentry.IO:443/2',
-    'http://key@sentry.internal:80/a/b.c/99999999999999999999',
-    'https://key_9:@[2001:DB8::1]:9000/pre~fix/7',
-  ])('adds the path that SDKs derive from %s', (text) => {
-    const dsn = parseDsn(text)
-    const paths = dsn ? derivedPaths(dsn).map((path) => `${BASE}${path}`) : []
-    expect(location({ SENTRY_DSN: text })).toBe(`location ~ ^(${['/monitoring', ...paths].join('|')})${ENDS}`)
-  })
-
-  it('adds a path for each DSN', () => {
-    const dsns = 'https://public@o1.ingest.us.sentry.io/2,\n https://examplePublicKey@o0.ingest.sentry.io/0'
-    expect(location({ SENTRY_DSN: dsns })).toBe(
-      `location ~ ^(/monitoring|${BASE}/7y54ph|${BASE}/r9bok1)${ENDS}`,
-    )
-  })
-
-  it('adds the path of a DSN from SENTRY_DSN_FILE', async () => {
-    await using folder = await makeFolder()
-    const SENTRY_DSN_FILE = join(folder.path, 'dsn')
-    writeFileSync(SENTRY_DSN_FILE, '\nhttps://public@o1.ingest.us.sentry.io/2\n')
-    expect(location({ SENTRY_DSN_FILE })).toContain('/7y54ph)')
+  it('adds the path that SDKs derive from each DSN', () => {
+    const dsns =
+      'https://public@o1.ingest.us.sentry.io/2,\n http://key@sentry.internal:80/a/b.c/99999999999999'
+    const paths = dsns.split(',').flatMap((text) => {
+      const dsn = parseDsn(text.trim())
+      return dsn ? derivedPaths(dsn) : []
+    })
+    const base = '(?:/[\\w.~%-]+)*' // of `tunnel: { basePath }`
+    const all = ['/monitoring', ...paths.map((path) => `${base}${path}`)].join('|')
+    expect(lines({ DERIVED_PATHS: 'on', SENTRY_DSN: dsns }, 'location ~ ^(')).toEqual([
+      expect.stringContaining(`location ~ ^(${all})(`),
+    ])
+    expect(lines({ SENTRY_DSN: dsns }, '7y54ph')).toEqual([])
   })
 
   it('adds the path of the built-in DSN when SENTRY_DSN is empty', () => {
     const dsn = parseDsn(INBOX_DSN)
-    expect(location({})).toContain(`${dsn && derivedPaths(dsn)[0]})`)
-  })
-
-  it('adds no path unless it is on', () => {
-    const env = { SENTRY_DSN: 'https://public@o1.ingest.us.sentry.io/2' }
-    expect(lines(env, '7y54ph')).toEqual([])
+    const [location] = lines({ DERIVED_PATHS: 'on' }, 'location ~ ^(')
+    expect(location).toContain(`${dsn && derivedPaths(dsn)[0]})`)
   })
 })
 
-describe('A list', () => {
-  it('is rendered as a line for each value', () => {
-    const env = { TRUSTED_PROXIES: ' 10.0.0.0/8,192.0.2.1\n2001:db8::/32 , ::1' }
-    expect(lines(env, 'set_real_ip_from')).toEqual([
-      'set_real_ip_from 10.0.0.0/8;',
-      'set_real_ip_from 192.0.2.1;',
-      'set_real_ip_from 2001:db8::/32;',
-      'set_real_ip_from ::1;',
-    ])
-    expect(lines(env, ' 1;').filter((line) => /^[\d:a-f./]+ 1;$/.test(line))).toEqual([
-      '10.0.0.0/8 1;',
-      '192.0.2.1 1;',
-      '2001:db8::/32 1;',
-      '::1 1;',
-    ])
-  })
-
-  it.each(['', ' ', ' , \n'])('is rendered as no line when it is empty (%j)', (TRUSTED_PROXIES) => {
-    expect(lines({ TRUSTED_PROXIES }, 'set_real_ip_from')).toEqual([])
-  })
-
+describe('TUNNELS', () => {
   it('names every tunnel twice, for when each of them has failed', () => {
     expect(lines({ TUNNELS: '127.0.0.1:9090 [::1]:9190' }, 'server ')).toEqual([
       'server 127.0.0.1:9090 max_fails=1 fail_timeout=1s;',
@@ -152,28 +101,10 @@ describe('A retry', () => {
   })
 })
 
-describe('The limits per client address', () => {
-  it.each([
-    ['the defaults of the tunnel', {}, '800', '8000'],
-    ['ADDRESS_RATE', { ADDRESS_RATE: '7' }, '28', '280'],
-  ])('are four times %s', (_, env, rate, burst) => {
-    const limits = lines(env, 'limit_req ')
-    expect(limits).toEqual([`limit_req zone=envelopes burst=${burst} nodelay;`])
-    expect(lines(env, 'limit_req_zone ')).toEqual([expect.stringContaining(` rate=${rate}r/s;`)])
-  })
-
-  it('are left out when ADDRESS_RATE is 0', () => {
-    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req ')).toEqual([])
-    expect(lines({ ADDRESS_RATE: '0' }, 'limit_req_zone ')).toEqual([])
-  })
-})
-
-describe('LISTEN with /redirect', () => {
-  it('sends visitors to HTTPS', () => {
-    const env = { ...TLS, LISTEN: `80/redirect ${TLS.LISTEN}` }
-    expect(lines(env, 'listen 80')).toEqual(['listen 80;'])
-    expect(lines(env, 'return 308')).toHaveLength(1)
-    expect(lines(TLS, 'return 308')).toEqual([])
+describe('ADDRESS_RATE', () => {
+  it('leaves out the limits per client address when it is 0', () => {
+    expect(lines({}, 'zone=envelopes')).toHaveLength(2)
+    expect(lines({ ADDRESS_RATE: '0' }, 'zone=envelopes')).toEqual([])
   })
 })
 
@@ -230,17 +161,9 @@ describe('LISTEN with /tls', () => {
 })
 
 describe('APP_URL', () => {
-  const env = { APP_URL: 'http://shop:3000/' }
-  const withName = { ...env, TUNNELS: 'tunnel:9090' }
-
-  it('routes the console, the lab and the connection check to web, and all else to the app', () => {
-    expect(lines(env, 'location ~ ^/')).toEqual(['location ~ ^/(console|lab)(/|\\z) {'])
-    expect(lines(env, 'proxy_pass http://app')).toHaveLength(1)
-    expect(lines(env, 'location / {')).toHaveLength(1)
-  })
-
-  it('names the app as a server that is looked up every 2 s', () => {
-    expect(lines(withName, 'server shop')).toEqual(['server shop:3000 resolve max_fails=0;'])
+  it('is a server that is looked up every 2 s', () => {
+    const env = { APP_URL: 'http://shop:3000/', TUNNELS: 'tunnel:9090' }
+    expect(lines(env, 'server shop')).toEqual(['server shop:3000 resolve max_fails=0;'])
   })
 
   it.each([
@@ -258,23 +181,6 @@ describe('APP_URL', () => {
     expect(lines({ APP_URL: url }, 'log_format app_away')[0]).toContain(`"msg":"${sentence} ${hint}"}'`)
   })
 
-  it('logs that beside the access log', () => {
-    const to = lines(env, 'access_log ').filter((line) => line.includes('app_away'))
-    expect(to).toEqual([expect.stringMatching(/^access_log app-away\.log app_away if=\$app_away;/)])
-    expect(lines({}, 'app_away')).toEqual([])
-  })
-
-  it('leaves the app its metrics and its files whose names begin with a dot', () => {
-    expect(lines(env, '/metrics')).toEqual([])
-  })
-
-  it('is not needed: web gets all paths', () => {
-    expect(lines({}, 'http://app')).toEqual([])
-    expect(lines({}, 'upstream app')).toEqual([])
-    expect(lines({}, 'location / {')).toHaveLength(1)
-    expect(lines({}, '/metrics')).toHaveLength(1)
-  })
-
   it.each([
     [{ APP_URL: 'https://shop:3000' }, 'APP_URL: "https://shop:3000" is an HTTPS address'],
     [{ APP_URL: 'shop:3000' }, 'APP_URL: "shop:3000" is not the address of an app'],
@@ -284,28 +190,6 @@ describe('APP_URL', () => {
   ])('is checked: %j', (wrong, problem) => {
     expect(problemsOf(wrong)).toEqual([expect.stringContaining(problem)])
   })
-})
-
-describe('Host names of tunnels and web', () => {
-  const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
-
-  it('are looked up every 2 s at the name server of the system', () => {
-    expect(lines(env, 'resolve')).toEqual(
-      expect.arrayContaining([
-        expect.stringMatching(/^resolver (\d+\.\d+\.\d+\.\d+|\[[\da-f:.]+\]) valid=2s;$/),
-        'server tunnel:9090 resolve max_fails=1 fail_timeout=1s;',
-        'server web:3000 resolve max_fails=0;',
-      ]),
-    )
-  })
-
-  it.each([{}, { TUNNELS: 'localhost:9090 [::1]:9190', WEB: '192.0.2.1:3000' }])(
-    'render no directive that nginx before 1.27.4 does not know without them: %j',
-    (addresses) => {
-      for (const words of [' resolve ', 'valid=2s', 'keepalive_min_timeout'])
-        expect(lines(addresses, words)).toEqual([])
-    },
-  )
 })
 
 describe('readNginxConfig', () => {
