@@ -233,8 +233,14 @@ describe('The transport', () => {
     expect(urlsOf('kept')).toEqual([KEPT, KEPT])
   })
 
-  it.each([200, 202, 400, 413])('removes an envelope after %i', async (status) => {
-    answer = respond(status)
+  it.each([
+    [200, ''],
+    [202, ''],
+    [400, ''],
+    [413, ''],
+    [503, 'tunnel-failed'],
+  ])('removes an envelope after %i %s', async (status, code) => {
+    answer = respond(status, code)
     expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: status })
     expect(await stored()).toEqual([])
   })
@@ -286,12 +292,6 @@ describe('The transport', () => {
     expect(new Set(delays).size).toBeGreaterThan(1)
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(2_500)
     expect(Math.max(...delays)).toBeLessThanOrEqual(5_000)
-  })
-
-  it('removes an envelope after 503 with tunnel-failed', async () => {
-    answer = respond(503, 'tunnel-failed')
-    expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: 503 })
-    expect(await stored()).toEqual([])
   })
 
   it('keeps the envelope of a retry while new ones fill the store', async () => {
@@ -887,32 +887,21 @@ describe('The transport', () => {
     expect(await stored()).toEqual([])
   })
 
-  it('does not send an accepted envelope again while the database does not respond', async () => {
+  it.each([
+    ['does not send an accepted envelope again', accept, 200, []],
+    ['reports no loss of a stored envelope', respond(503), 202, ['sent']],
+  ])('%s while the database does not respond', async (_, respondThen, statusCode, left) => {
     let release = () => {}
-    answer = (_, response) => {
+    answer = (asked, response) => {
       void holdDatabase().then((end) => {
         release = end
-        response.end('{}')
+        respondThen(asked, response)
       })
     }
-    await send(openTab(), envelopeOf('event', 'accepted'))
+    expect(await send(openTab(), envelopeOf('event', 'sent'))).toMatchObject({ statusCode })
     release()
-    expect(urlsOf('accepted')).toEqual([KEPT])
-    expect(await stored()).toEqual([])
-  })
-
-  it('reports no loss of a stored envelope while the database does not respond', async () => {
-    let release = () => {}
-    answer = (_, response) => {
-      void holdDatabase().then((end) => {
-        release = end
-        response.writeHead(503).end()
-      })
-    }
-    const client = openTab()
-    expect(await send(client, envelopeOf('event', 'kept'))).toEqual({ statusCode: 202 })
-    release()
-    expect(await stored()).toEqual(['kept'])
+    expect(urlsOf('sent')).toEqual([KEPT])
+    expect(await stored()).toEqual(left)
     expect(recordDropped).not.toHaveBeenCalled()
   })
 
