@@ -40,6 +40,7 @@ describe('isDecision', () => {
     [403, HTML, page('403 Forbidden')],
     [403, HTML, ''],
     [404, 'text/plain', '404 page not found'],
+    [404, JSON_TYPE, 'x'], // cannot be parsed
     [405, HTML, page('405 Not Allowed')],
     [407, JSON_TYPE, '{"detail":"proxy"}'],
     [408, JSON_TYPE, '{"detail":"slow"}'],
