@@ -4,35 +4,28 @@ import type { Rejections } from 'contract/admin-api'
 import type { Deployment } from 'contract/situation/deployments'
 import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolStatus } from 'contract/spool'
-import type { ResendJob, StorePage } from 'contract/store'
+import type { ResendJob } from 'contract/store'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { type ConsoleData, requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { hasInbox, summarise } from '../../../features/console/monitor/snapshot.ts'
 import { NoReplica, Notices } from '../../../features/console/notices.tsx'
 import { type Query, withQuery } from '../../../features/console/routes.ts'
-import {
-  EndedEntries,
-  type EndedList,
-  isResending,
-  ResendPanel,
-} from '../../../features/console/spool/ended-entries.tsx'
 import { EndedFilter, States } from '../../../features/console/spool/ended-filter.tsx'
 import {
-  ActionResult,
-  ProjectsPanel,
-  SpoolEntries,
-  SpoolPanel,
-} from '../../../features/console/spool/pending-entries.tsx'
+  EntryList,
+  type EntryPage,
+  isResending,
+  ResendPanel,
+} from '../../../features/console/spool/entry-list.tsx'
+import { ActionResult, ProjectsPanel, SpoolPanel } from '../../../features/console/spool/pending-entries.tsx'
 import {
-  type EndedState,
-  endedQuery,
-  endedState,
-  listQuery,
+  entriesQuery,
   readSpoolQuery,
   resendRequest,
   SPOOL,
   type SpoolQuery,
+  stateOf,
 } from '../../../features/console/spool/spool-query.ts'
 
 export const metadata = { title: 'Spool · Console' }
@@ -45,10 +38,11 @@ export default async function SpoolPage({ searchParams }: Props) {
   const given = await searchParams
   const data = await requireConsoleData(withQuery(SPOOL, given))
   const query = readSpoolQuery(given)
-  const state = endedState(query)
-  const [snapshot, details] = await Promise.all([data.snapshot(), state && data.rejections()])
+  const state = stateOf(query)
+  const hasReasons = state !== 'pending' && state !== 'kept'
+  const [snapshot, details] = await Promise.all([data.snapshot(), hasReasons ? data.rejections() : undefined])
   const { spools, projects } = snapshot
-  const views = await Promise.all(spools.map((spool) => readView(data, spool, query, state)))
+  const views = await Promise.all(spools.map((spool) => readView(data, spool, query)))
   return (
     <ConsoleShell at="spool" title="Spool">
       <AutoRefresh {...(views.some(({ job }) => isResending(job)) && { everyMs: RESENDING_MS })} />
@@ -56,7 +50,7 @@ export default async function SpoolPage({ searchParams }: Props) {
         <Notices {...summarise(snapshot, {})} />
         <ActionResult query={query} />
         <States shown={state} />
-        {state && <EndedFilter key={state} {...{ state, query, projects }} />}
+        {state !== 'pending' && <EndedFilter key={state} {...{ state, query, projects }} />}
         {spools.length === 0 && <NoReplica />}
         {views.map((view) => (
           <View
@@ -73,30 +67,22 @@ export default async function SpoolPage({ searchParams }: Props) {
   )
 }
 
-/** Data of one spool: its pending entries, or those in another state. */
-type SpoolView = {
-  spool: SpoolStatus
-  pending: StorePage | undefined
-  ended: EndedList | undefined
-  /** Last resend. */
-  job: ResendJob | undefined
-}
+/** Data of one spool: a page of its entries, and the last resend. */
+type SpoolView = { spool: SpoolStatus; list: EntryPage; job: ResendJob | undefined }
 
 async function readView(
   { spool: data, settings }: ConsoleData,
   spool: SpoolStatus,
   query: SpoolQuery,
-  state: EndedState | undefined,
 ): Promise<SpoolView> {
   const { id } = spool
-  const request = state && settings.sentryHost !== undefined ? resendRequest(state, query) : undefined
-  const [status, pending, page, resend] = await Promise.all([
+  const request = settings.sentryHost === undefined ? undefined : resendRequest(query)
+  const [status, page, resend] = await Promise.all([
     data.resendStatus(id),
-    state ? undefined : data.list(id, listQuery(id, query)),
-    state && data.listEnded(id, endedQuery(id, state, query)),
+    data.list(id, entriesQuery(id, query)),
     request && data.countResend(id, request).then((counted) => counted ?? ('unknown' as const)),
   ])
-  return { spool, pending, ended: state && { state, page, resend }, job: status?.job }
+  return { spool, list: { page, resend }, job: status?.job }
 }
 
 type ViewProps = {
@@ -108,21 +94,15 @@ type ViewProps = {
   isKeeping: boolean
 }
 
-function View({ view, query, upstreams, ...context }: ViewProps) {
-  const { spool, pending, ended, job } = view
-  const isShown = job && (ended || isResending(job))
+function View({ view: { spool, list, job }, query, ...context }: ViewProps) {
+  const isPending = stateOf(query) === 'pending'
+  const isShown = job && (!isPending || isResending(job))
   return (
     <div className="grid grid-cols-1 gap-4">
       {isShown && <ResendPanel spool={spool.id} job={job} query={query} />}
-      {ended ? (
-        <EndedEntries spool={spool.id} list={ended} query={query} {...context} />
-      ) : (
-        <>
-          <SpoolPanel spool={spool} />
-          <ProjectsPanel spool={spool} query={query} />
-          <SpoolEntries {...{ spool, upstreams, query }} list={pending} />
-        </>
-      )}
+      {isPending && <SpoolPanel spool={spool} />}
+      {isPending && <ProjectsPanel spool={spool} query={query} />}
+      <EntryList {...{ spool, list, query }} {...context} />
     </div>
   )
 }

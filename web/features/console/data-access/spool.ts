@@ -29,16 +29,10 @@ export class SpoolData {
     this.#requests = requests
   }
 
-  /** Returns a page of pending entries; `undefined` when no replica responds. */
-  async list(spool: string, query: URLSearchParams): Promise<StorePage | undefined> {
-    const response = await this.#ask(spool, `/spool?${query}`)
-    return response && ((await response.json()) as StorePage)
-  }
-
-  /** Returns a page of entries that are not pending; `undefined` when no replica responds, or the store fails. */
-  async listEnded(spool: string, query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
+  /** Returns a page of entries, or what is wrong with the query; `undefined` when no replica responds, or the store fails. */
+  async list(spool: string, query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
     const response = await this.#respond(spool, `/store/entries?${query}`)
-    if (response?.status === 400) return (await response.json()) as WrongQuery
+    if (response?.status === 400 || response?.status === 404) return (await response.json()) as WrongQuery
     return response?.ok ? ((await jsonWithin(response, READ_BYTES.storePage)) as StorePage) : undefined
   }
 
@@ -77,9 +71,9 @@ export class SpoolData {
 
   /** Finds the entry of a receipt by the time of its arrival, in milliseconds since 1970. */
   async findByReceipt(spool: string, receipt: string, time: number): Promise<string | undefined> {
-    const query = { order: 'oldest', after: `${time - 1}-0`, limit: `${MAX_SEARCHED}` }
+    const query = { state: 'pending', order: 'oldest', after: `${time - 1}-0`, limit: `${MAX_SEARCHED}` }
     const page = await this.list(spool, new URLSearchParams(query))
-    return page?.entries.find((entry) => entry.receipt === receipt)?.id
+    return page && 'entries' in page ? page.entries.find((entry) => entry.receipt === receipt)?.id : undefined
   }
 
   /** Returns `too large` when the headers exceed what a page can show. */

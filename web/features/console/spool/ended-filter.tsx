@@ -1,29 +1,27 @@
 /** States of the entries as links, and the filter of those that are not pending. It works without scripts. */
 'use client'
 
+import type { EntryState } from 'contract/store'
 import { useState } from 'react'
 import { useHydrated } from '../../../lib/browser-state.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Choice } from '../../../ui/choice.tsx'
 import { withQuery } from '../routes.ts'
-import { ENDED_LABELS, type EndedState, readTime, SPOOL, type SpoolQuery } from './spool-query.ts'
+import { type EndedState, readTime, SPOOL, type SpoolQuery, STATE_LABELS } from './spool-query.ts'
 
-const TABS: { state: EndedState | undefined; name: string }[] = [
-  { state: undefined, name: 'Pending' },
-  ...(Object.keys(ENDED_LABELS) as EndedState[]).map((state) => ({ state, name: ENDED_LABELS[state] })),
-]
+const STATES = Object.keys(STATE_LABELS) as EntryState[]
 
-export function States({ shown }: { shown: EndedState | undefined }) {
+export function States({ shown }: { shown: EntryState }) {
   return (
     <nav aria-label="State" className="flex flex-wrap gap-1 text-note">
-      {TABS.map(({ state, name }) => (
+      {STATES.map((state) => (
         <a
-          key={name}
-          href={withQuery(SPOOL, { state })}
+          key={state}
+          href={withQuery(SPOOL, { state: state === 'pending' ? undefined : state })}
           aria-current={state === shown ? 'page' : undefined}
           className="link-tab"
         >
-          {name}
+          {STATE_LABELS[state]}
         </a>
       ))}
     </nav>

@@ -1,22 +1,17 @@
-/** Pending envelopes of one spool: its state, its projects, its entries in pages, and the actions on them. */
+/** Pending envelopes of one spool: its state, its projects, and the actions on them. */
 
 import { categoryLabel } from 'contract/categories'
-import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPartition, SpoolStatus } from 'contract/spool'
-import type { StoreEntry, StorePage } from 'contract/store'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
-import { Empty, Pages, Panel } from '../../../ui/panel.tsx'
+import { Pages, Panel } from '../../../ui/panel.tsx'
 import { Ago } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
-import { WideTable } from '../../../ui/table.tsx'
 import { summariseSpool } from '../monitor/snapshot.ts'
-import { NoReplica } from '../notices.tsx'
 import { readOffset, withQuery } from '../routes.ts'
 import { ActionToast } from '../shell/toasts.tsx'
-import { NextAttempt } from './next-attempt.tsx'
 import { SpoolAction } from './spool-action.tsx'
 import { listProjects, type SpoolProject } from './spool-projects.ts'
-import { nextPath, SPOOL, type SpoolQuery } from './spool-query.ts'
+import { SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
@@ -177,93 +172,4 @@ export function ActionResult({ query: { did, count, left } }: { query: SpoolQuer
 
 function readCount(text: string | undefined): number | undefined {
   return /^\d{1,9}$/.test(text ?? '') ? Number(text) : undefined
-}
-
-type EntriesProps = {
-  spool: SpoolStatus
-  upstreams: readonly UpstreamView[]
-  /** Absent when no replica responds. */
-  list: StorePage | undefined
-  query: SpoolQuery
-}
-
-export function SpoolEntries({ spool, upstreams, list, query }: EntriesProps) {
-  const { project, category, order } = query
-  const filter = [project, category && categoryLabel(category)].filter(Boolean).join(', ')
-  return (
-    <Panel title="Spool entries" note={<Orders query={query} />}>
-      {filter && (
-        <p className="mb-3 text-note">
-          Only {filter}.{' '}
-          <a href={withQuery(SPOOL, { order })} className="link">
-            Show all
-          </a>
-        </p>
-      )}
-      {list === undefined && <NoReplica />}
-      {list?.entries.length === 0 && <Empty>No pending envelopes: there is nothing to do.</Empty>}
-      {list && list.entries.length > 0 && <Entries {...{ spool, upstreams }} entries={list.entries} />}
-      {list?.next && (
-        <a href={nextPath(spool.id, list.next, query)} className="link-block mt-3 text-note">
-          {order === 'oldest' ? 'Newer' : 'Older'}
-        </a>
-      )}
-    </Panel>
-  )
-}
-
-const ORDERS = [{ name: 'Newest first' }, { name: 'Oldest first', value: 'oldest' }]
-
-function Orders({ query: { project, category, order } }: { query: SpoolQuery }) {
-  return (
-    <span className="flex flex-wrap gap-x-4">
-      {ORDERS.map(({ name, value }) => (
-        <a
-          key={name}
-          href={withQuery(SPOOL, { project, category, order: value })}
-          aria-current={(value === 'oldest') === (order === 'oldest') ? 'true' : undefined}
-          className="link inline-flex min-h-8 items-center aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:no-underline"
-        >
-          {name}
-        </a>
-      ))}
-    </span>
-  )
-}
-
-/** On a phone, project and attempts are on the page of the entry only. */
-const COLUMNS = [
-  { name: 'Arrived' },
-  { name: 'Project', className: 'hidden wide:table-cell' },
-  { name: 'Category' },
-  { name: 'Size' },
-  { name: 'Attempts', className: 'hidden wide:table-cell' },
-  { name: 'Next attempt' },
-]
-
-type RowsProps = Pick<EntriesProps, 'spool' | 'upstreams'> & { entries: StoreEntry[] }
-
-function Entries({ spool, upstreams, entries }: RowsProps) {
-  const rows = entries.map((entry) => ({
-    key: entry.id,
-    cells: [
-      <a
-        key="link"
-        href={`${SPOOL}/${entry.id}?spool=${spool.id}`}
-        className="link inline-flex min-h-8 items-center whitespace-nowrap"
-      >
-        <Ago time={entry.received} />
-      </a>,
-      entry.project,
-      categoryLabel(entry.category),
-      formatBytes(entry.bytes),
-      entry.attempts,
-      entry.leased ? (
-        'in progress'
-      ) : (
-        <NextAttempt key="next" {...{ entry, upstreams }} paused={spool.paused} />
-      ),
-    ],
-  }))
-  return <WideTable area="Pending envelopes" label="Spool entries" columns={COLUMNS} rows={rows} />
 }

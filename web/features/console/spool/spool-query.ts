@@ -28,9 +28,9 @@ export type EndedSelection = Pick<SpoolQuery, 'state' | 'project' | 'from' | 'to
 
 export type EndedState = Exclude<EntryState, 'pending'>
 
-/** States of the entries that are not pending, each with its label. */
-export const ENDED_LABELS: Readonly<Record<EndedState, string>> = {
-  ...{ declined: 'Declined', expired: 'Expired', evicted: 'Evicted', kept: 'Kept' },
+/** States of the entries, each with its label. */
+export const STATE_LABELS: Readonly<Record<EntryState, string>> = {
+  ...{ pending: 'Pending', declined: 'Declined', expired: 'Expired', evicted: 'Evicted', kept: 'Kept' },
 }
 
 /** Sentence of the tunnel that says what is wrong with a query. */
@@ -44,14 +44,14 @@ export function readSpoolQuery(query: Query): SpoolQuery {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => typeof value === 'string' && value))
 }
 
-/** Returns the state that the page shows; `undefined` for pending entries. */
-export function endedState({ state }: SpoolQuery): EndedState | undefined {
-  return isEnded(state) ? state : undefined
+/** Returns the state that the page shows. */
+export function stateOf({ state }: SpoolQuery): EntryState {
+  return isEnded(state) ? state : 'pending'
 }
 
 /** Reports whether entries with this outcome stay in the store. */
 export function isEnded(state: string | undefined): state is EndedState {
-  return state !== undefined && Object.hasOwn(ENDED_LABELS, state)
+  return state !== undefined && state !== 'pending' && Object.hasOwn(STATE_LABELS, state)
 }
 
 /** Returns the parameters that select the list of entries in a state. */
@@ -64,21 +64,19 @@ export function selectionOf({ state, project, from, to }: SpoolQuery): EndedSele
   }
 }
 
-/** Returns the query for a page of pending entries of one spool. */
-export function listQuery(spool: string, { project, category, order, after }: SpoolQuery): URLSearchParams {
-  return givenOf({ project, category, order, after: positionOf(spool, after) })
-}
-
-/** Returns the query for a page of entries in another state. */
-export function endedQuery(spool: string, state: EndedState, query: SpoolQuery): URLSearchParams {
-  const { project, after } = query
+/** Returns the query for a page of the entries of one spool. */
+export function entriesQuery(spool: string, query: SpoolQuery): URLSearchParams {
+  const { project, category, order, after } = query
+  const state = stateOf(query)
   const [from, to] = [readTime(query.from), readTime(query.to)].map((time) => time?.toString())
-  return givenOf({ state, project, from, to, after: positionOf(spool, after), limit: `${SHOWN}` })
+  const filter = state === 'pending' ? { category, order } : { from, to }
+  return givenOf({ state, project, ...filter, after: positionOf(spool, after), limit: `${SHOWN}` })
 }
 
-/** Returns the request that sends all entries of the list again; `undefined` when their content is gone. */
-export function resendRequest(state: EndedState, query: SpoolQuery): ResendRequest | undefined {
-  if (state === 'evicted') return undefined
+/** Returns the request that sends all entries of the list again; `undefined` when they are pending, or their content is gone. */
+export function resendRequest(query: SpoolQuery): ResendRequest | undefined {
+  const state = stateOf(query)
+  if (state === 'pending' || state === 'evicted') return undefined
   const { project } = query
   const [from, to] = [readTime(query.from), readTime(query.to)]
   return {

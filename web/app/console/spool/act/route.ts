@@ -7,7 +7,6 @@ import { withQuery } from '../../../../features/console/routes.ts'
 import { isSameSite } from '../../../../features/console/session/session.ts'
 import { SPOOL_ACTIONS } from '../../../../features/console/spool/spool-action.tsx'
 import {
-  endedState,
   readSpoolQuery,
   resendRequest,
   SPOOL,
@@ -40,9 +39,8 @@ function readAction(form: FormData, fields: SpoolQuery): SpoolAction | undefined
   }
   const action = SPOOL_ACTIONS.find((name) => name === textOf('action'))
   const [spool, id] = ['spool', 'id'].map(textOf)
-  const state = endedState(fields)
   const { project, category } = fields
-  const resend = id === undefined ? state && resendRequest(state, fields) : { id }
+  const resend = id === undefined ? resendRequest(fields) : { id }
   if (!action || !spool || (action === 'resend' && !resend)) return undefined
   return {
     ...{ action, spool, all: textOf('all') !== undefined },

@@ -1,9 +1,12 @@
-/** Table of entries that are not pending, in pages: why, how to mend it, and a button that sends them again. */
+/** Entries of one spool in a state, in pages: what holds them back, or why they ended and how to mend it, and a button that sends them again. */
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
 import type { Deployment } from 'contract/situation/deployments'
-import type { ResendJob, ResendStarted, StoreEntry, StorePage } from 'contract/store'
+import type { UpstreamView } from 'contract/situation/upstreams'
+import type { SpoolStatus } from 'contract/spool'
+import type { EntryState, ResendJob, ResendStarted, StoreEntry, StorePage } from 'contract/store'
+import type { ReactNode } from 'react'
 import { formatBytes, formatCount, formatDuration, formatQuantity, formatRate } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Empty, Panel } from '../../../ui/panel.tsx'
@@ -12,20 +15,20 @@ import { WideTable } from '../../../ui/table.tsx'
 import { findPath, withQuery } from '../routes.ts'
 import { SettingLine } from '../setting-line.tsx'
 import { nameReason, type Remedy, remedyOf } from './entry-reason.ts'
+import { NextAttempt } from './next-attempt.tsx'
 import { SpoolAction } from './spool-action.tsx'
 import {
-  ENDED_LABELS,
-  type EndedState,
   nextPath,
   readTime,
   SPOOL,
   type SpoolQuery,
+  STATE_LABELS,
   selectionOf,
+  stateOf,
   type WrongQuery,
 } from './spool-query.ts'
 
-export type EndedList = {
-  state: EndedState
+export type EntryPage = {
   /** Absent when the store does not answer. */
   page: StorePage | WrongQuery | undefined
   /** Entries that can be sent again; `unknown` when the store does not answer, and absent where there is nothing to send or no Sentry. */
@@ -33,9 +36,10 @@ export type EndedList = {
 }
 
 type Props = {
-  spool: string
-  list: EndedList
+  spool: SpoolStatus
+  list: EntryPage
   query: SpoolQuery
+  upstreams: readonly UpstreamView[]
   /** Settings in force, by reason. */
   settings: Rejections['settings']
   deployment: Deployment | undefined
@@ -43,11 +47,17 @@ type Props = {
   isKeeping: boolean
 }
 
-export function EndedEntries({ spool, list, query, settings, deployment, isKeeping }: Props) {
-  const { state, page: response, resend } = list
+export function EntryList({ spool, list, query, upstreams, settings, deployment, isKeeping }: Props) {
+  const { page: response, resend } = list
   const page = response && 'entries' in response ? response : undefined
+  const state = stateOf(query)
+  const isPending = state === 'pending'
   return (
-    <Panel title={`${ENDED_LABELS[state]} entries`} note={`spool ${spool.slice(0, 8)}`}>
+    <Panel
+      title={isPending ? 'Spool entries' : `${STATE_LABELS[state]} entries`}
+      note={isPending ? <Orders query={query} /> : `spool ${spool.id.slice(0, 8)}`}
+    >
+      {isPending && <Filter query={query} />}
       {response && 'detail' in response && <Empty>{response.detail}</Empty>}
       {!response && (
         <Empty>
@@ -58,25 +68,62 @@ export function EndedEntries({ spool, list, query, settings, deployment, isKeepi
           .
         </Empty>
       )}
-      {page?.entries.length === 0 && <NoEntries state={state} query={query} isKeeping={isKeeping} />}
+      {page?.entries.length === 0 && <NoEntries {...{ state, query, isKeeping }} />}
       {page && page.entries.length > 0 && (
         <>
-          <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>
+          {!isPending && <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>}
           <Remedies entries={page.entries} {...{ settings, deployment }} />
-          {resend && <ResendAll {...{ spool, resend, query }} />}
-          <Entries {...{ spool, state, query }} entries={page.entries} canResend={resend !== undefined} />
+          {resend && <ResendAll {...{ resend, query }} spool={spool.id} />}
+          <Entries
+            {...{ spool, state, query, upstreams }}
+            entries={page.entries}
+            canResend={resend !== undefined}
+          />
         </>
       )}
       {page?.next && (
-        <a href={nextPath(spool, page.next, query)} className="link-block mt-3 text-note">
-          Older
+        <a href={nextPath(spool.id, page.next, query)} className="link-block mt-3 text-note">
+          {query.order === 'oldest' ? 'Newer' : 'Older'}
         </a>
       )}
     </Panel>
   )
 }
 
-const MEANINGS: Readonly<Record<EndedState, string>> = {
+const ORDERS = [{ name: 'Newest first' }, { name: 'Oldest first', value: 'oldest' }]
+
+function Orders({ query: { project, category, order } }: Pick<Props, 'query'>) {
+  return (
+    <span className="flex flex-wrap gap-x-4">
+      {ORDERS.map(({ name, value }) => (
+        <a
+          key={name}
+          href={withQuery(SPOOL, { project, category, order: value })}
+          aria-current={(value === 'oldest') === (order === 'oldest') ? 'true' : undefined}
+          className="link inline-flex min-h-8 items-center aria-[current]:font-semibold aria-[current]:text-ink aria-[current]:no-underline"
+        >
+          {name}
+        </a>
+      ))}
+    </span>
+  )
+}
+
+/** Filter of pending entries, which the links of projects and categories set. */
+function Filter({ query: { project, category, order } }: Pick<Props, 'query'>) {
+  const filter = [project, category && categoryLabel(category)].filter(Boolean).join(', ')
+  if (!filter) return null
+  return (
+    <p className="mb-3 text-note">
+      Only {filter}.{' '}
+      <a href={withQuery(SPOOL, { order })} className="link">
+        Show all
+      </a>
+    </p>
+  )
+}
+
+const MEANINGS: Readonly<Record<Exclude<EntryState, 'pending'>, string>> = {
   declined:
     'Sentry declined these envelopes, at once or when Culvert delivered them from the spool. They stay for 7 days.',
   expired: 'These envelopes were pending for longer than SPOOL_HOURS. They stay for 7 days.',
@@ -85,20 +132,17 @@ const MEANINGS: Readonly<Record<EndedState, string>> = {
   kept: 'Sentry has accepted these envelopes, or the inbox has them. If Sentry has lost some, choose the time of the loss, and send them again: they keep their event IDs.',
 }
 
-const NONE: Readonly<Record<EndedState, string>> = {
+const NONE: Readonly<Record<EntryState, string>> = {
+  pending: 'No pending envelopes: there is nothing to do.',
   declined: 'Sentry has declined no envelope within 7 days. There is nothing to do.',
   expired: 'No envelope has expired within 7 days. There is nothing to do.',
   evicted: 'No envelope had to make room within 7 days. There is nothing to do.',
   kept: 'No envelope has been kept yet.',
 }
 
-function NoEntries({
-  state,
-  query,
-  isKeeping,
-}: Omit<EndedList, 'page' | 'resend'> & Pick<Props, 'query' | 'isKeeping'>) {
+function NoEntries({ state, query, isKeeping }: Pick<Props, 'query' | 'isKeeping'> & { state: EntryState }) {
   const { project, from, to, after } = query
-  if (project !== undefined || from !== undefined || to !== undefined || after !== undefined)
+  if (state !== 'pending' && [project, from, to, after].some((given) => given !== undefined))
     return (
       <Empty>
         No {state} entry matches.{' '}
@@ -144,7 +188,7 @@ function Remedies({
   )
 }
 
-type ResendProps = Pick<Props, 'spool' | 'query'> & { resend: ResendStarted | 'unknown' }
+type ResendProps = Pick<Props, 'query'> & { spool: string; resend: ResendStarted | 'unknown' }
 
 /** Button that sends all entries of the list again, those of later pages too. */
 function ResendAll({ spool, resend, query }: ResendProps) {
@@ -184,47 +228,72 @@ function describeFilter({ project, from, to }: SpoolQuery): string {
   return `${project === undefined ? '' : ` of project ${project}`}${isTimed ? ' of the chosen time' : ''}`
 }
 
-const COLUMNS = [
-  { name: 'Ended', className: 'wide:whitespace-nowrap' },
-  { name: 'Project', className: 'hidden wide:table-cell' },
-  { name: 'Category', className: 'hidden wide:table-cell' },
-  { name: 'Size', className: 'hidden whitespace-nowrap wide:table-cell' },
-]
+/** `isAside`: on a phone it is on the page of the entry, or in another cell. */
+type Column = { name: string; isAside?: true; className?: string; cell: (entry: StoreEntry) => ReactNode }
 
-type EntriesProps = {
-  spool: string
-  state: EndedState
-  query: SpoolQuery
+type EntriesProps = Pick<Props, 'spool' | 'query' | 'upstreams'> & {
+  state: EntryState
   entries: StoreEntry[]
   /** Entries of the state can be sent again. */
   canResend: boolean
 }
 
-function Entries({ spool, state, query, entries, canResend }: EntriesProps) {
-  const hasReasons = state !== 'kept'
-  const rows = entries.map((entry) => ({
-    key: entry.id,
-    cells: [
-      <Ended key="ended" entry={entry} />,
-      entry.project,
-      categoryLabel(entry.category),
-      formatBytes(entry.bytes),
-      ...(hasReasons ? [<Reason key="reason" entry={entry} />] : []),
-      ...(canResend ? [<Resend key="action" {...{ spool, entry, query }} />] : []),
-    ],
-  }))
-  const columns = [
-    ...COLUMNS,
-    ...(hasReasons ? [{ name: 'Reason' }] : []),
-    ...(canResend ? [{ name: 'Action', className: 'wide:whitespace-nowrap' }] : []),
+const PROJECT: Column = { name: 'Project', isAside: true, cell: (entry) => entry.project }
+
+function columnsOf({ spool, state, query, upstreams, canResend }: EntriesProps): Column[] {
+  const category = (entry: StoreEntry) => categoryLabel(entry.category)
+  const size = (entry: StoreEntry) => formatBytes(entry.bytes)
+  if (state === 'pending')
+    return [
+      { name: 'Arrived', cell: (entry) => <Arrived spool={spool.id} entry={entry} /> },
+      PROJECT,
+      { name: 'Category', cell: category },
+      { name: 'Size', cell: size },
+      { name: 'Attempts', isAside: true, cell: ({ attempts }) => attempts },
+      {
+        name: 'Next attempt',
+        cell: (entry) =>
+          entry.leased ? 'in progress' : <NextAttempt {...{ entry, upstreams }} paused={spool.paused} />,
+      },
+    ]
+  const resend: Column = {
+    ...{ name: 'Action', className: 'wide:whitespace-nowrap' },
+    cell: (entry) => <Resend {...{ entry, query }} spool={spool.id} />,
+  }
+  return [
+    { name: 'Ended', className: 'wide:whitespace-nowrap', cell: (entry) => <Ended entry={entry} /> },
+    PROJECT,
+    { name: 'Category', isAside: true, cell: category },
+    { name: 'Size', isAside: true, className: 'whitespace-nowrap', cell: size },
+    ...(state === 'kept' ? [] : [{ name: 'Reason', cell: (entry: StoreEntry) => <Reason entry={entry} /> }]),
+    ...(canResend ? [resend] : []),
   ]
+}
+
+function Entries(props: EntriesProps) {
+  const { state, entries } = props
+  const columns = columnsOf(props)
+  const isPending = state === 'pending'
   return (
     <WideTable
-      area="Entries, the last one first"
-      label={`${ENDED_LABELS[state]} entries`}
-      columns={columns}
-      rows={rows}
+      area={isPending ? 'Pending envelopes' : 'Entries, the last one first'}
+      label={isPending ? 'Spool entries' : `${STATE_LABELS[state]} entries`}
+      columns={columns.map(({ name, isAside, className = '' }) => ({
+        ...{ name, className: isAside ? `hidden wide:table-cell ${className}` : className },
+      }))}
+      rows={entries.map((entry) => ({ key: entry.id, cells: columns.map(({ cell }) => cell(entry)) }))}
     />
+  )
+}
+
+function Arrived({ spool, entry: { id, received } }: { spool: string; entry: StoreEntry }) {
+  return (
+    <a
+      href={`${SPOOL}/${id}?spool=${spool}`}
+      className="link inline-flex min-h-8 items-center whitespace-nowrap"
+    >
+      <Ago time={received} />
+    </a>
   )
 }
 
