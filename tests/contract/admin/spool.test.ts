@@ -1,35 +1,21 @@
 /** Actions of an operator on the spool of two tunnels: each one lists, retries, pauses and purges what the other has put. */
 
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StoreEntry, StorePage } from '../../../contract/store.ts'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
-import { startNats } from '../../support/nats/nats.ts'
 import { checkQuietBooks, depthOf } from '../../support/outage/accounting.ts'
 import { post } from '../../support/post.ts'
-import { requires } from '../../support/requirements.ts'
 import type { Received } from '../../support/sentry/received-request.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { until } from '../../support/until.ts'
 
 const SECRET_WORD = 'payload-of-the-visitor'
 const PROJECTS = { 1: 'a'.repeat(32), 2: 'b'.repeat(32) }
 
-describeTwoTunnels('a SQLite file', {}, async (started) => {
-  const { path } = started.use(await makeMemoryFolder())
-  return pathToFileURL(join(path, 'spool.db')).href
-})
-describeTwoTunnels('NATS JetStream', requires('nats'), async (started) => started.use(await startNats()).url)
-
-function describeTwoTunnels(
-  name: string,
-  options: object,
-  spoolUrl: (started: AsyncDisposableStack) => Promise<string>,
-): void {
-  describe(`Two tunnels on ${name}`, options, () => {
+for (const [name, requirement] of STORE_NAMES) {
+  describe(`Two tunnels on one ${name}`, requirement, () => {
     const started = new AsyncDisposableStack()
     let sentry: Sentry
     let env: Record<string, string>
@@ -40,7 +26,7 @@ function describeTwoTunnels(
       sentry = started.use(await startSentry({ projects: PROJECTS }))
       env = {
         SENTRY_DSN: `${sentry.dsn('1')} ${sentry.dsn('2')}`,
-        SPOOL_URL: await spoolUrl(started),
+        SPOOL_URL: started.use(await STORES[name]()).url,
       }
       tunnels = [await openTunnel({ env }), await openTunnel({ env })]
       started.defer(async () => {

@@ -1,16 +1,12 @@
 /** One client address that floods the tunnels while Sentry is away, beside a valid visitor: DSNs are public. */
 
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { envelopeOf, errorOf } from '../../support/envelopes.ts'
-import { startNats } from '../../support/nats/nats.ts'
 import { depthOf } from '../../support/outage/accounting.ts'
 import { contentOf } from '../../support/outage/envelope-kinds.ts'
 import { type Answered, post } from '../../support/post.ts'
-import { requires } from '../../support/requirements.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
-import { makeMemoryFolder } from '../../support/temporary-folder.ts'
+import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
@@ -23,68 +19,58 @@ const HONEST_ADDRESS = '198.51.100.9'
 
 type Heard = Pick<Answered, 'status' | 'outcome' | 'json'> & { body: Buffer }
 
-/** Creates the place of a spool and returns its `SPOOL_URL`. */
-type Place = (scope: AsyncDisposableStack) => Promise<string>
+for (const [name, requirement] of STORE_NAMES) {
+  describe(
+    `When Sentry is away and one address floods two tunnels with a spool on one ${name}`,
+    requirement,
+    () => {
+      let scope = new AsyncDisposableStack()
+      let sentry: Sentry
+      let tunnels: Tunnel[]
 
-const inFile: Place = async (scope) => {
-  const folder = scope.use(await makeMemoryFolder())
-  return pathToFileURL(join(folder.path, 'spool.db')).href
-}
-const onNats: Place = async (scope) => scope.use(await startNats()).url
+      beforeEach(async () => {
+        scope = new AsyncDisposableStack()
+        sentry = scope.use(await startSentry())
+        const env = {
+          SENTRY_DSN: sentry.dsn(),
+          SPOOL_URL: scope.use(await STORES[name]()).url,
+          SPOOL_BYTES: String(SPOOL_BYTES),
+        }
+        tunnels = [scope.use(await startTunnel({ env })), scope.use(await startTunnel({ env }))]
+      })
 
-flooding('a SQLite file', requires(), inFile)
-flooding('NATS JetStream', requires('nats'), onNats)
+      afterEach(() => scope.disposeAsync())
 
-function flooding(name: string, needs: ReturnType<typeof requires>, place: Place): void {
-  describe(`When Sentry is away and one address floods two tunnels with a spool on ${name}`, {
-    ...needs,
-  }, () => {
-    let scope = new AsyncDisposableStack()
-    let sentry: Sentry
-    let tunnels: Tunnel[]
+      it('all errors of other addresses are delivered, and only the share of that address of the flood', async () => {
+        await sentry.away()
+        const flood = startFlood(tunnels, (n) => largeErrorOf(sentry.dsn(), n))
+        await flood.refused()
+        const honest: Heard[] = []
+        for (let n = 0; n < HONEST; n++) {
+          const body = errorOf(sentry.dsn(), { honest: n })
+          honest.push(await postFrom(HONEST_ADDRESS, tunnels[n % 2], body))
+        }
+        const flooded = await flood.end()
 
-    beforeEach(async () => {
-      scope = new AsyncDisposableStack()
-      sentry = scope.use(await startSentry())
-      const env = {
-        SENTRY_DSN: sentry.dsn(),
-        SPOOL_URL: await place(scope),
-        SPOOL_BYTES: String(SPOOL_BYTES),
-      }
-      tunnels = [scope.use(await startTunnel({ env })), scope.use(await startTunnel({ env }))]
-    })
+        expect(honest.map(({ outcome }) => outcome)).toEqual(honest.map(() => 'spooled'))
+        const rejections = flooded.filter(({ status }) => status === 503)
+        for (const { json } of rejections)
+          expect(json).toMatchObject({
+            code: 'spool-share',
+            causes: ['This client address has used its share of the spool.'],
+          })
+        const taken = flooded.filter(({ outcome }) => outcome === 'spooled')
+        const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
+        expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)
+        expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that query at the same moment
 
-    afterEach(() => scope.disposeAsync())
-
-    it('all errors of other addresses are delivered, and only the share of that address of the flood', async () => {
-      await sentry.away()
-      const flood = startFlood(tunnels, (n) => largeErrorOf(sentry.dsn(), n))
-      await flood.refused()
-      const honest: Heard[] = []
-      for (let n = 0; n < HONEST; n++) {
-        const body = errorOf(sentry.dsn(), { honest: n })
-        honest.push(await postFrom(HONEST_ADDRESS, tunnels[n % 2], body))
-      }
-      const flooded = await flood.end()
-
-      expect(honest.map(({ outcome }) => outcome)).toEqual(honest.map(() => 'spooled'))
-      const rejections = flooded.filter(({ status }) => status === 503)
-      for (const { json } of rejections)
-        expect(json).toMatchObject({
-          code: 'spool-share',
-          causes: ['This client address has used its share of the spool.'],
-        })
-      const taken = flooded.filter(({ outcome }) => outcome === 'spooled')
-      const bytes = taken.reduce((sum, { body }) => sum + body.length, 0)
-      expect(bytes).toBeGreaterThan(SHARE_BYTES / 2)
-      expect(bytes).toBeLessThan(SHARE_BYTES + FLOODERS * FLOOD_BYTES) // replicas that query at the same moment
-
-      await sentry.back()
-      await until(async () => (await depthOf(tunnels)) === 0, 60_000)
-      const arrived = sentry.requests.map(({ decoded }) => contentOf(decoded)).sort()
-      expect(arrived).toEqual([...honest, ...taken].map(({ body }) => contentOf(body)).sort())
-    })
-  })
+        await sentry.back()
+        await until(async () => (await depthOf(tunnels)) === 0, 60_000)
+        const arrived = sentry.requests.map(({ decoded }) => contentOf(decoded)).sort()
+        expect(arrived).toEqual([...honest, ...taken].map(({ body }) => contentOf(body)).sort())
+      })
+    },
+  )
 }
 
 /** Error, of the same importance as the entries that it would evict. */

@@ -120,13 +120,6 @@ describe('Throttle', () => {
     expect(shed(['event'], '2001:db8:4::1')).toEqual([])
   })
 
-  it('counts an address behind NAT64 as the IPv4 address inside', () => {
-    set({ addressBurst: 1 })
-    expect(shed(['event'], '64:ff9b::81.2.69.1')).toEqual([])
-    expect(shed(['event'], '64:ff9b::81.2.69.2')).toEqual([])
-    expect(shed(['event'], '81.2.69.1')).toEqual(['event'])
-  })
-
   it('remembers at most 50,000 addresses, and forgets those seen longest ago', () => {
     set({ addressBurst: 1 })
     const address = (i: number) => `${200 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}.1`

@@ -145,14 +145,6 @@ describe('The delay of sign-in attempts over IPv6', () => {
     expect(take(tries, networkOf('2a00:1:4::1'))).toBe(0)
   })
 
-  it('is that of an IPv4 address behind NAT64', () => {
-    const tries = createThrottle(() => time)
-    for (let n = 0; n < 5; n++) take(tries, networkOf('64:ff9b::81.2.69.1'))
-    expect([take(tries, networkOf('81.2.69.1')), take(tries, networkOf('64:ff9b::81.2.69.2'))]).toEqual([
-      1, 0,
-    ])
-  })
-
   it('is as before when an attempt was not checked', () => {
     const attempts = createSignInThrottle(() => time)
     for (let n = 0; n < 100; n++) {
