@@ -1,7 +1,7 @@
 /** nginx accepts the rendered configuration. */
 
 import { spawnSync } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -93,6 +93,17 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
     const { stdout, stderr, status } = printed({ TUNNEL_PATHS: 'x', LISTEN: '8080;' })
     expect([stdout, status]).toEqual(['', 1])
     for (const name of ['TUNNEL_PATHS', 'LISTEN']) expect(stderr).toContain(`${name}: "`)
+  })
+})
+
+describe('The renderer of the nginx container', () => {
+  it('exits with 1, prints every problem with the settings, and writes no file', () => {
+    const file = join(folder.path, 'never-written.conf')
+    const env = { PATH: process.env.PATH, TUNNEL_PATHS: 'x', LISTEN: '8080;' }
+    const options = { cwd: ROOT, env, encoding: 'utf8' } as const
+    const { stderr, status } = spawnSync(NODE, ['deploy/nginx/write-config.ts', file], options)
+    expect([status, existsSync(file)]).toEqual([1, false])
+    expect(stderr).toMatch(/^culvert: cannot start, 2 problem\(s\):\n(.+\n){2}$/)
   })
 })
 
