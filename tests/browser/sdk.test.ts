@@ -65,12 +65,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     expect(await site.event('queued message')).toMatchObject({ tags: { step: 'second' } })
   })
 
-  it('sends 100 errors from before the SDK is there', async () => {
-    const code = "for (let i = 0; i < 100; i++) Sentry.captureException(new Error('early ' + i))"
-    await site.open(visitor.page, `${TAG}${script(code)}`)
-    for (let i = 0; i < 100; i++) await site.event(`early ${i}`)
-  })
-
   it('sends logs and metrics from before the SDK is there, also through functions that the page has kept', async () => {
     const { page } = visitor
     await site.open(
@@ -424,39 +418,6 @@ describe('A page with sdk.js', requires('chromium', 'nginx'), () => {
     })
     await site.open(visitor.page, `${TAG}${script("Sentry.captureMessage('without storage')")}`)
     await site.event('without storage')
-  })
-
-  it('reports with the loader of another release, whose bundle is gone', async () => {
-    const { page } = visitor
-    visitor.expectTrouble(/404/)
-    visitor.allowTrouble(/errors-0123456789abcdef\.js net::ERR_ABORTED/)
-    const loader = await site.loader()
-    const body = loader.replace(/errors-\w{16}/, 'errors-0123456789abcdef')
-    await page.route(/\/sdk\.js$/, (route) =>
-      route.request().resourceType() === 'script'
-        ? route.fulfill({ contentType: 'text/javascript', body })
-        : route.fallback(),
-    )
-    await site.open(page, `${TAG}${script("Sentry.captureMessage('from an old loader')")}`)
-    await site.event('from an old loader')
-  })
-
-  it('runs no bundle that was changed on its way, and says so', async () => {
-    const { page } = visitor
-    visitor.expectTrouble(/integrity/)
-    visitor.allowTrouble(/errors-\w{16}\.js net::ERR_/)
-    const found = warnings()
-    const urls: string[] = []
-    page.on('request', (request) => urls.push(new URL(request.url()).pathname))
-    await page.route(/\/sdk\/errors/, (route) =>
-      route.fulfill({ contentType: 'text/javascript', body: 'window.isChanged = true' }),
-    )
-    await site.open(page, TAG)
-    await expect
-      .poll(() => found)
-      .toEqual([expect.stringMatching(/errors-\w{16}\.js could not be loaded: its content was changed/)])
-    expect(await page.evaluate('window.isChanged')).toBeUndefined()
-    expect(urls).not.toContain('/monitoring/sdk/errors.js')
   })
 
   it('says that a policy without its name blocks it', async () => {
