@@ -29,7 +29,6 @@ class ConsoleSessions {
     this.#map = new SharedMap({
       ...deps,
       key: 'console-sessions',
-      isValue: (value) => value === 1,
       maxMs: SESSION_MS,
     })
   }

@@ -39,7 +39,6 @@ export class SimulatedOutage {
       state,
       now,
       key: 'outage',
-      isValue: isSpan,
       maxMs: KEPT_MS + CLOCK_MS,
       merge: (stored, own) => {
         const isSameOutage = own.value.from === stored.value.from
@@ -86,11 +85,6 @@ export class SimulatedOutage {
     const left = until - this.#deps.now()
     return left > 0 && left <= MAX_OUTAGE_SECONDS * 1000 ? left : 0
   }
-}
-
-function isSpan(value: unknown): value is Span {
-  const { from, until } = Object(value)
-  return Number.isFinite(from) && Number.isFinite(until)
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

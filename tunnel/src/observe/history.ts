@@ -232,8 +232,8 @@ function withoutZeros(value: object): object {
 
 /** Reads a row, also one of another release, which may lack counts. Returns `undefined` for one that is damaged. */
 function parseRow({ time, replica, data }: SnapshotRow): Snapshot | undefined {
-  const content = parseShared(data, isContent)
-  if (!content) return undefined
+  const content = parseShared<unknown>(data)
+  if (!isContent(content)) return undefined
   const upstreams: FigureCounts['upstreams'] = {}
   for (const [origin, { delivered = 0, durations = {} }] of Object.entries<Partial<UpstreamCounts>>(
     content.upstreams ?? {},

@@ -69,14 +69,13 @@ export async function changeShared(
   throw new Error(`other replicas change "${key}" all the time`)
 }
 
-/** Parses a shared value. Returns `undefined` for one that is missing, or that another release wrote in another form. */
-export function parseShared<T>(
-  value: string | undefined,
-  isOfForm: (parsed: unknown) => parsed is T,
-): T | undefined {
+/**
+ * Parses a shared value. Returns `undefined` for one that is missing or no JSON. Replicas of two releases share it during a deploy: a value of
+ * another form gets another key.
+ */
+export function parseShared<T>(value: string | undefined): T | undefined {
   try {
-    const parsed: unknown = JSON.parse(value ?? '')
-    return isOfForm(parsed) ? parsed : undefined
+    return JSON.parse(value ?? '') ?? undefined
   } catch {
     return undefined
   }
@@ -92,7 +91,6 @@ export type SharedMapDeps<Value> = {
   state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
   /** Of letters, digits and dashes. */
   key: string
-  isValue: (value: unknown) => value is Value
   /** Chooses between two entries of one name. By default the own one replaces the stored one. */
   merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>
   /** An entry that would last longer was written by a wrong clock, and is ignored. */
@@ -159,16 +157,14 @@ export class SharedMap<Value> {
     return `[${kept.join(',')}]`
   }
 
-  /** Leaves out entries that have ended, or are of another form. */
+  /** Leaves out entries that have ended. */
   #parse(stored: string | undefined): Map<string, SharedEntry<Value>> {
-    const { state, isValue, maxMs, now } = this.#deps
+    const { state, maxMs, now } = this.#deps
     const offsetMs = state.clockOffsetMs()
     const entries = new Map<string, SharedEntry<Value>>()
-    for (const each of parseShared(stored, Array.isArray) ?? []) {
-      const [name, value, end] = Array.isArray(each) ? each : []
+    for (const [name, value, end] of parseShared<[string, Value, number][]>(stored) ?? []) {
       const leftMs = end - offsetMs - now()
-      if (typeof name === 'string' && isValue(value) && leftMs > 0 && leftMs <= maxMs + CLOCKS_MS)
-        entries.set(name, { value, until: end - offsetMs })
+      if (leftMs > 0 && leftMs <= maxMs + CLOCKS_MS) entries.set(name, { value, until: end - offsetMs })
     }
     return entries
   }

@@ -5,7 +5,6 @@ import type { Problem } from '../../../../contract/situation/problems.ts'
 import {
   type IncidentRecord,
   incidentToCount,
-  parseRecord,
   recordObservation,
 } from '../../../../tunnel/src/admin/situation/incident-record.ts'
 
@@ -161,16 +160,5 @@ describe('The record', () => {
     const replicas = startReplicas()
     for (let second = 0; second <= 18; second++) replicas.observe(second)
     expect(replicas.writes).toBe(3)
-  })
-
-  it('keeps incidents of problems that another release knows, without those of another form', () => {
-    const replicas = startReplicas()
-    replicas.observe(0, [unreachable(at(0))])
-    const [incident] = replicas.record.incidents
-    const foreign = { ...incident, kinds: ['of-tomorrow'] }
-    const stored = { ...replicas.record, incidents: [foreign, { ...incident, since: 'now' }, null] }
-    expect(parseRecord(JSON.stringify(stored))?.incidents).toEqual([foreign])
-    expect(parseRecord('{"alive":1}')).toBeUndefined()
-    expect(parseRecord(undefined)).toBeUndefined()
   })
 })

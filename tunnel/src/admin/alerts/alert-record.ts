@@ -1,6 +1,5 @@
 /** Record of the alerts of all replicas of a spool: what the recipients know, what they still have to get, and which replica sends it. */
 
-import { isNumber, isObject } from 'contract/json'
 import type { Problem } from 'contract/situation/problems'
 import { isNote, SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
 import { parseShared } from '../../pipeline/shared-state.ts'
@@ -145,38 +144,12 @@ export function dueTargets({ message }: AlertRecord, now: number): string[] {
   return Object.entries(message.pending).flatMap(([target, { due }]) => (due <= now ? [target] : []))
 }
 
-/** Parses the shared value. Returns that of a site without alerts for one of another form. */
+/** Parses the shared value. */
 export function parseAlerts(value: string | undefined): AlertRecord {
-  return parseShared(value, isRecord) ?? NO_ALERTS
+  return parseShared<AlertRecord>(value) ?? NO_ALERTS
 }
 
 /** Leaves out problems that ask for no action. */
 function kindsOf(problems: readonly Problem[]): Problem['kind'][] {
   return problems.flatMap((problem) => (isNote(problem) ? [] : problem.kind))
-}
-
-function isRecord(value: unknown): value is AlertRecord {
-  if (!isObject(value)) return false
-  const { leader, until, state, kinds, changed, sent, held, message } = value
-  return (
-    typeof leader === 'string' &&
-    [until, changed, held].every(isNumber) &&
-    SITUATION_STATES.some((known) => known === state) &&
-    Array.isArray(kinds) &&
-    Array.isArray(sent) &&
-    sent.every(isNumber) &&
-    (message === undefined || isMessage(message))
-  )
-}
-
-function isMessage(value: unknown): boolean {
-  if (!isObject(value)) return false
-  const { alert, created, pending } = value
-  return (
-    isObject(alert) &&
-    typeof alert.text === 'string' &&
-    isNumber(created) &&
-    isObject(pending) &&
-    Object.values(pending).every((each) => isObject(each) && isNumber(each.attempts) && isNumber(each.due))
-  )
 }

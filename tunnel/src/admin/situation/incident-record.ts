@@ -1,11 +1,9 @@
 /** Record of the state and the incidents, which all replicas of a spool write together. */
 
-import { isNumber, isObject } from 'contract/json'
 import { isIncident } from 'contract/situation/incidents'
 import type { Problem } from 'contract/situation/problems'
 import { type Incident, SITUATION_STATES, type SituationState, stateOf } from 'contract/situation/situation'
 import { nameUpstreamError } from 'contract/situation/upstream-errors'
-import { parseShared } from '../../pipeline/shared-state.ts'
 
 /** Times are in milliseconds since 1970 by the clock of the store. */
 export type IncidentRecord = {
@@ -92,12 +90,6 @@ export function incidentToCount(
 ): RecordedIncident | undefined {
   const newest = record?.incidents.find(({ kinds }) => !kinds.includes('gap'))
   return newest?.is_counting && now - newest.counted >= WRITE_MS ? newest : undefined
-}
-
-/** Parses the shared value. Leaves out incidents that another release wrote in another form. */
-export function parseRecord(value: string | undefined): IncidentRecord | undefined {
-  const record = parseShared(value, isRecord)
-  return record && { ...record, incidents: record.incidents.filter(isRecorded) }
 }
 
 /** Returns an incident without what only the record needs. */
@@ -200,27 +192,4 @@ function countEnvelopes(
 
 function differ(a: readonly RecordedIncident[], b: readonly RecordedIncident[]): boolean {
   return a.length !== b.length || a.some((each, index) => each !== b[index])
-}
-
-function isRecord(value: unknown): value is IncidentRecord {
-  if (!isObject(value)) return false
-  const { alive, state, since, seen, incidents } = value
-  return [alive, since, seen].every(isNumber) && isState(state) && Array.isArray(incidents)
-}
-
-function isRecorded(value: unknown): value is RecordedIncident {
-  if (!isObject(value)) return false
-  const { state, since, until, kinds, detail, delivered_late, lost, is_counting, seen, counted, empty } =
-    value
-  return (
-    [since, until ?? 0, delivered_late, lost, seen, counted, empty ?? 0].every(isNumber) &&
-    isState(state) &&
-    Array.isArray(kinds) &&
-    [detail ?? '', ...kinds].every((text) => typeof text === 'string') &&
-    typeof is_counting === 'boolean'
-  )
-}
-
-function isState(value: unknown): value is SituationState {
-  return SITUATION_STATES.some((state) => state === value)
 }

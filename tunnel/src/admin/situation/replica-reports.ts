@@ -1,6 +1,5 @@
 /** Reports of the replicas about themselves, in the state that they share. */
 
-import { isObject } from 'contract/json'
 import type { AbsentReplica, ActiveStorm } from 'contract/situation/problems'
 import type { SpoolStatus } from 'contract/spool'
 import type { UpstreamState } from 'contract/upstream'
@@ -47,7 +46,7 @@ export class ReplicaReports {
 
   constructor(deps: ReplicaReportsDeps) {
     this.#deps = deps
-    this.#map = new SharedMap({ ...deps, key: 'replicas', isValue: isReport, maxMs: MISSED_MS })
+    this.#map = new SharedMap({ ...deps, key: 'replicas', maxMs: MISSED_MS })
   }
 
   /** Publishes the own report if it has changed, or is old. Returns those of all replicas by name. Rejects when the store fails. */
@@ -119,26 +118,4 @@ function boundUpstreams(upstreams: readonly UpstreamState[]): UpstreamState[] {
     .toSorted((a, b) => worst(b) - worst(a))
     .slice(0, MAX_UPSTREAMS)
     .map((upstream) => ({ ...upstream, refusals: upstream.refusals.slice(0, MAX_REFUSALS) }))
-}
-
-function isReport(value: unknown): value is ReplicaReport {
-  if (!isObject(value)) return false
-  const { since, upstreams, mirrors, storms, spool } = value
-  return (
-    typeof since === 'number' &&
-    [upstreams, mirrors].every(areUpstreams) &&
-    Array.isArray(storms) &&
-    storms.every(isObject) &&
-    isObject(spool)
-  )
-}
-
-function areUpstreams(value: unknown): boolean {
-  const isUpstream = (each: unknown) =>
-    isObject(each) &&
-    typeof each.origin === 'string' &&
-    isObject(each.breaker) &&
-    Array.isArray(each.refusals) &&
-    each.refusals.every(isObject)
-  return Array.isArray(value) && value.every(isUpstream)
 }

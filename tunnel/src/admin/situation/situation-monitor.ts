@@ -17,6 +17,7 @@ import type { History } from '../../observe/history.ts'
 import { once } from '../../pipeline/once.ts'
 import {
   changeShared,
+  parseShared,
   type SharedEntry,
   type SharedState,
   SNAPSHOT_STEPS,
@@ -27,7 +28,6 @@ import {
   type IncidentCounts,
   type IncidentRecord,
   incidentToCount,
-  parseRecord,
   RECORD_KEY,
   recordObservation,
   showIncident,
@@ -189,7 +189,7 @@ export class SituationMonitor {
     const started = this.#awayAt > this.#started ? Number.NEGATIVE_INFINITY : this.#started + offsetMs
     const observation = { now: time, started: Math.min(started, time), problems, counts }
     const change = (value: string | undefined) => {
-      const stored = parseRecord(value)
+      const stored = parseShared<IncidentRecord>(value)
       const next = recordObservation(stored, observation)
       this.#recorded = next ?? stored
       return next && JSON.stringify(next)

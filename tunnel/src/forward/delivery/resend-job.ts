@@ -164,7 +164,7 @@ export class ResendJobs {
 
   /** Returns the last job. */
   async status(): Promise<ResendJob | undefined> {
-    const job = parseShared((await this.#deps.spool.state.get(KEY)).value, isJob)
+    const job = parseShared<SharedJob>((await this.#deps.spool.state.get(KEY)).value)
     return job && describeJob(job, this.#offsetMs())
   }
 
@@ -184,7 +184,7 @@ export class ResendJobs {
   async #tick(): Promise<number> {
     const { spool, replica } = this.#deps
     await this.#save()
-    const known = parseShared((await spool.state.get(KEY)).value, isJob)
+    const known = parseShared<SharedJob>((await spool.state.get(KEY)).value)
     if (!isRunning(known) || !this.#mayOwn(known)) return IDLE_MS
     if (known.owner !== replica) {
       const owned = await this.#change((job) =>
@@ -318,7 +318,7 @@ export class ResendJobs {
   ): Promise<SharedJob | undefined> {
     let changed: SharedJob | undefined
     await changeShared(this.#deps.spool.state, KEY, (value) => {
-      changed = change(parseShared(value, isJob))
+      changed = change(parseShared<SharedJob>(value))
       return changed && JSON.stringify(changed)
     })
     return changed
@@ -370,10 +370,4 @@ function rateOf({ samples }: SharedJob): number {
   const last = samples.at(-1)
   if (!first || !last || last.time === first.time) return 0
   return Math.round(((last.sent - first.sent) / (last.time - first.time)) * 1000)
-}
-
-function isJob(value: unknown): value is SharedJob {
-  const { order, started, entries, bytes, sent, bytesSent, samples, owner, beat } = Object(value)
-  const isComplete = [started, entries, bytes, sent, bytesSent, beat].every(Number.isFinite)
-  return isComplete && typeof owner === 'string' && Array.isArray(samples) && Array.isArray(order?.states)
 }

@@ -46,7 +46,6 @@ export class LimitSharing {
       state: deps.state,
       now: deps.now,
       key: 'limits',
-      isValue: isSharedLimit,
       merge: (stored, own) => (this.#isLonger(stored, own) ? own : stored),
       maxMs: MAX_LIMIT_SECONDS * 1000,
     })
@@ -103,9 +102,4 @@ export class LimitSharing {
   #isLonger(known: SharedEntry<SharedLimit>, { until }: SharedEntry<SharedLimit>): boolean {
     return until - known.until >= Math.max(MIN_GAIN_MS, MIN_GAIN * (until - this.#deps.now()))
   }
-}
-
-function isSharedLimit(value: unknown): value is SharedLimit {
-  const { project, category } = Object(value)
-  return typeof project === 'string' && typeof category === 'string'
 }

@@ -71,7 +71,6 @@ export class QuotaSharing {
       state,
       now,
       key: 'quota-use',
-      isValue: isUse,
       maxMs: PERIOD_MS.day + CLOCK_MS,
       onLeftOut: () => this.#noteLeftOut(),
     })
@@ -172,10 +171,4 @@ function add(amounts: Amounts, others: Amounts, sign = 1): Amounts {
   const sums = new Map(Object.entries(amounts))
   for (const [name, amount] of Object.entries(others)) sums.set(name, (sums.get(name) ?? 0) + sign * amount)
   return Object.fromEntries(sums.entries().filter(([, amount]) => amount !== 0))
-}
-
-function isUse(value: unknown): value is SharedUse {
-  const { replica, period, used, added } = Object(value)
-  const numbers = [...Object.values(Object(used)), ...Object.values(Object(added))]
-  return typeof replica === 'string' && PERIODS.includes(period) && numbers.every(Number.isFinite)
 }
