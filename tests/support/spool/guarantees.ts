@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { networkOf } from '../../../contract/networks.ts'
 import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
@@ -273,6 +274,69 @@ export function spoolPromises(name: string, open: OpenStore): void {
           some = (await Promise.all([spool, other].map((each) => each.expire(young.received)))).flat()
         expect(keysOf(told).sort()).toEqual(keysOf(old).sort())
         expect(await spool.totals()).toMatchObject({ envelopes: 1 })
+      })
+    })
+
+    describe('when it is full', () => {
+      const reopen = async (shares: Partial<SpoolBounds>) => {
+        await opened[Symbol.asyncDispose]()
+        opened = await open({ ...ROOMY, bytes: MIB, ...shares })
+        spool = await opened.spool()
+      }
+
+      /** Puts entries until one is not stored, and returns how many were. */
+      const fill = async (reason: string, partsOf: (n: number) => Partial<SpoolEntry>): Promise<number> => {
+        for (let stored = 0; ; stored++) {
+          const { result } = await putOne(spool, { bytes: 9_000, ...partsOf(stored) })
+          if (result.kind === 'stored') continue
+          expect(result).toEqual({ kind: 'full', reason })
+          return stored
+        }
+      }
+
+      const finish = async (many: number) => {
+        for (const lease of await takeAll(spool, many)) await spool.finish(lease)
+      }
+
+      it('limits a network to its share, which finished entries free again, and accepts entries of others', async () => {
+        await reopen({ addressShare: 0.1 })
+        const flood = () => ({ network: '203.0.113.7' })
+        const stored = await fill('address-share', flood)
+        expect(stored).toBeGreaterThan(2)
+        await store(spool, { bytes: 9_000, network: '198.51.100.9' })
+        await store(spool, { bytes: 9_000, network: '' })
+        await finish(stored + 2)
+        expect(await fill('address-share', flood)).toBe(stored)
+      })
+
+      it('limits the /56 and the /48 of IPv6 to two and four shares, which finished entries free again', async () => {
+        await reopen({ addressShare: 0.1 })
+        const fillFrom = (address: (n: number) => string) =>
+          fill('address-share', (n) => ({ bytes: 3_000, network: networkOf(address(n)) }))
+        const ofSmallest = await fillFrom((n) => `2a00:1:1:1::${n}`)
+        const ofHome = await fillFrom((n) => `2a00:1:2:${n}::1`)
+        const ofCompany = await fillFrom((n) => `2a00:1:3:${n}00::1`)
+        expect([ofHome / ofSmallest, ofCompany / ofSmallest]).toEqual([
+          expect.closeTo(2, 0),
+          expect.closeTo(4, 0),
+        ])
+        await store(spool, { network: networkOf('2a00:1:4::1') })
+        await finish(ofSmallest + ofHome + ofCompany + 1)
+        expect(await fillFrom((n) => `2a00:1:2:${n}::1`)).toBe(ofHome)
+        expect(await fillFrom((n) => `2a00:1:3:${n}00::1`)).toBe(ofCompany)
+      })
+
+      it('limits a project to its share, and accepts entries of other projects', async () => {
+        await reopen({ projectShare: 0.5 })
+        await fill('project-share', () => ({}))
+        await store(spool, { project: OTHER_PROJECT, bytes: 9_000 })
+      })
+
+      it('limits all mirrors to one share together', async () => {
+        await reopen({ projectShare: 0.5 })
+        await fill('project-share', () => ({ project: `${PROJECT}#mirror` }))
+        expect(await fill('project-share', () => ({ project: `${OTHER_PROJECT}#mirror` }))).toBe(0)
+        await store(spool, { bytes: 9_000 })
       })
     })
 

@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { networkOf } from '../../../contract/networks.ts'
 import type { Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import type { OpenStore, Store } from './guarantees.ts'
@@ -97,30 +96,6 @@ export function sqlitePromises(open: OpenStore): void {
         expect(stored).toBeLessThanOrEqual(4)
         expect(stored).toBeGreaterThan(0)
         await store(spool, { network: '198.51.100.9', bytes: SIZE })
-        await store(spool, { network: '', bytes: SIZE })
-      })
-
-      it.each([
-        ['a /56', 2, (n: number) => `2a00:1:1:${n}::1`],
-        ['a /48', 4, (n: number) => `2a00:1:1:${n}00::1`],
-      ])('limits %s of IPv6 to %i shares, whose entries free them again', async (_, factor, address) => {
-        await reopen({ ...bounds, bytes: 1_000_000, addressShare: 0.05, projectShare: 1 })
-        const fill = async () => {
-          for (let n = 0; n < 100; n++) {
-            const { result } = await putOne(spool, { network: networkOf(address(n)), bytes: SIZE })
-            if (result.kind === 'stored') continue
-            expect(result).toEqual({ kind: 'full', reason: 'address-share' })
-            return n
-          }
-          return 100
-        }
-        const stored = await fill()
-        const share = 50_000 * factor
-        expect(stored * SIZE).toBeGreaterThan(share * 0.5)
-        expect(stored * SIZE).toBeLessThanOrEqual(share)
-        await store(spool, { network: networkOf('2a00:1:2::1'), bytes: SIZE })
-        for (const lease of await takeAll(spool, stored + 1)) await spool.finish(lease)
-        expect(await fill()).toBe(stored)
       })
 
       it('counts the headers of an entry as well as its body', async () => {
@@ -130,27 +105,6 @@ export function sqlitePromises(open: OpenStore): void {
         for (let i = 0; i < 12; i++) results.push((await putOne(spool, flood)).result)
         expect(results.at(-1)).toEqual({ kind: 'full', reason: 'address-share' })
         expect(results.filter(({ kind }) => kind === 'stored').length).toBeLessThanOrEqual(4)
-      })
-
-      it('limits a project to its share, and accepts entries of other projects', async () => {
-        await reopen(bounds)
-        const stored = await fill({})
-        expect(stored.length).toBeLessThanOrEqual(7)
-        expect((await putOne(spool, { bytes: SIZE })).result).toEqual({
-          kind: 'full',
-          reason: 'project-share',
-        })
-        await store(spool, { project: OTHER_PROJECT, bytes: SIZE })
-      })
-
-      it('limits all mirrors to one share together', async () => {
-        await reopen(bounds)
-        await fill({ project: `${PROJECT}#mirror` })
-        expect((await putOne(spool, { project: `${OTHER_PROJECT}#mirror`, bytes: SIZE })).result).toEqual({
-          kind: 'full',
-          reason: 'project-share',
-        })
-        await store(spool, { bytes: SIZE })
       })
     })
 
