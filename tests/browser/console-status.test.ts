@@ -75,35 +75,7 @@ describe('The status banner', requires('chromium', 'nginx'), () => {
     await page.reload()
     await banner.getByText(told).waitFor()
   })
-  it('names the project of which Sentry declines everything, and what to do', async ({ consoleSite }) => {
-    const { sentry, newError } = consoleSite
-    await using visitor = await consoleSite.operator()
-    const banner = visitor.page.getByRole('region', { name: 'Status' })
-    const body = '{"detail":"event submission rejected with_reason: ProjectId"}'
-    sentry.answer({ status: 403, headers: { 'content-type': 'application/json' }, body })
-    await consoleSite.sendMany(8, newError, 403)
-    await banner
-      .getByText(
-        /has declined all envelopes of .* since \d\d:\d\d \(HTTP 403: “event submission rejected with_reason: ProjectId”\)\. Declined so far: \d+\..* Act now: copy the DSN/,
-      )
-      .waitFor()
-    await expect.poll(() => visitor.page.title()).toBe('Degraded · Overview · Console · Culvert')
-    sentry.answer({})
-    await consoleSite.sendMany(20, newError, 200)
-    await banner.getByText(/^No problems since/).waitFor()
-  })
 
-  it('says that most reports are turned away, and where the line for .env is', async ({ consoleSite }) => {
-    await using visitor = await consoleSite.operator()
-    const { page } = visitor
-    await consoleSite.sendMany(80, () => consoleSite.newError('http://key@sentry.example/9'), 403)
-    const banner = page.getByRole('region', { name: 'Status' })
-    await banner
-      .getByText(
-        /^Culvert has rejected or limited .* The most frequent reason is dsn-unknown\..* Act now: the page Rejections shows/,
-      )
-      .waitFor()
-  })
   it('takes nothing for empty or known when no tunnel responds', async ({ consoleSite }) => {
     for (const tunnel of consoleSite.site.tunnels) await tunnel.kill()
     const look = async (path: string, text: RegExp | string) => {
