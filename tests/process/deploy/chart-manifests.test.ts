@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import type { IStatefulSet } from 'kubernetes-models/apps/v1'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIPBlock, INetworkPolicy, INetworkPolicyPeer } from 'kubernetes-models/networking.k8s.io/v1'
@@ -35,6 +37,7 @@ import {
   workloadsOf,
 } from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
+import { startProgram } from '../../support/program.ts'
 import { HELM_PROGRAM, NATS_PROGRAM, requires } from '../../support/requirements.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -374,6 +377,43 @@ describe('The manifests of the chart', requires('helm'), () => {
     const { LOGIN_PASSWORD: _, ...without } = environmentOf(workload('nats'), SECRETS)
     expect(check(without).stderr).toContain("variable reference for 'LOGIN_PASSWORD'")
   })
+
+  it(
+    'make the three NATS servers one cluster, with the credentials of the Secret',
+    requires('nats-server'),
+    async () => {
+      await using scope = new AsyncDisposableStack()
+      const folder = scope.use(await makeFolder())
+      const conf = configOf(manifests, 'culvert-nats')['nats.conf'] ?? ''
+      const env = environmentOf(workload('nats'), SECRETS)
+      const places = ['127.0.0.11', '127.0.0.12', '127.0.0.13'] // with the ports of the chart
+      const routes = places.reduce(
+        (text, place, i) => text.replace(`culvert-nats-${i}.culvert-nats${DOMAIN}`, place),
+        env.CLUSTER_ROUTES ?? '',
+      )
+      for (const [i, place] of places.entries()) {
+        const own = join(folder.path, `${i}`)
+        await writeFile(`${own}.conf`, conf.replace('/run/nats/nats.pid', `${own}.pid`).replace('/data', own))
+        const program = startProgram(`Server ${i}`, NATS_PROGRAM ?? '', ['-c', `${own}.conf`], {
+          ...{ ...env, POD_NAME: `culvert-nats-${i}` },
+          ...{ ADDRESS: `"${place}"`, CLUSTER_ROUTES: routes },
+        })
+        scope.defer(program.kill)
+      }
+      const [user, pass] = [SECRETS.NATS_USER, SECRETS.NATS_PASSWORD]
+      const copies = async () => {
+        const nc = await connect({ servers: places, user, pass, reconnect: false })
+        try {
+          const jsm = await jetstreamManager(nc)
+          const { config } = await jsm.streams.add({ name: 'SPOOL', subjects: ['spool'], num_replicas: 3 })
+          return config.num_replicas
+        } finally {
+          await nc.close()
+        }
+      }
+      await expect.poll(() => copies().catch(String)).toBe(3) // first, the servers elect a leader
+    },
+  )
 
   it('require the credentials of the Secret from tunnels and other NATS servers', () => {
     for (const name of ['tunnel', 'nats']) {
