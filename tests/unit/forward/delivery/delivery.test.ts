@@ -396,10 +396,10 @@ describe('Deliverer', () => {
   })
 
   it('delivers while a slow store ends expired entries', async () => {
-    const expire = spool.expire.bind(spool)
-    spool.expire = async (before) => {
+    const end = spool.end.bind(spool)
+    spool.end = async (...args) => {
       await new Promise((resolve) => setTimeout(resolve, MINUTE))
-      return expire(before)
+      return end(...args)
     }
     start()
     await pass(10.5 * MINUTE)
@@ -447,7 +447,8 @@ describe('Deliverer', () => {
 
   it('reports that entries cannot be taken or expired as a fault of the spool', async () => {
     const failure = new Error('malformed')
-    spool.expire = () => Promise.reject(failure)
+    await spool.add(undefined, { project: 'https://a@sentry.example/9' })
+    spool.list = () => Promise.reject(failure)
     start()
     await pass(11 * MINUTE)
     expect(new Set(spoolFaults)).toEqual(new Set([failure]))
