@@ -239,23 +239,6 @@ describe('QuotaSharing', () => {
     expect([...ended, ...others].map(({ use }) => use())).toEqual(Array(10).fill(8))
   })
 
-  it('leaves the use that a replica of the former release has counted to that one', async () => {
-    const until = Date.UTC(2026, 10, 24)
-    const entry = ['day old', { replica: 'old', period: 'day', used: { [`${PROJECT} error`]: 4 } }, until]
-    values.value = JSON.stringify([entry])
-    time += HOUR
-    for (const name of ['a', 'b', 'c', 'd']) {
-      const each = open(name)
-      each.countOfMany()
-      await each.exchange()
-      time += 2 * MINUTE
-    }
-    expect(JSON.parse(values.value ?? '')).toContainEqual(entry)
-    const b = open('b')
-    await b.exchange()
-    expect(b.use()).toBe(8)
-  })
-
   it('shares what fits, and logs once that replicas count too much', async () => {
     const [a, b] = [open('a'), open('b')]
     for (let round = 0; round < 3; round++)

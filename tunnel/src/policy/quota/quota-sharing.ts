@@ -21,12 +21,12 @@ type Amounts = Readonly<Record<string, number>>
 
 /** Sum of what all replicas have counted in one period, by project and category. The entry ends with the period. */
 type SharedUse = {
-  /** `SUM`, or a replica of the former release, which has an entry of its own. */
-  replica: string
+  /** The release before knows a sum by this name. */
+  replica: '+'
   period: QuotaPeriod
   used: Amounts
   /** Number of the last addition of each replica. */
-  added?: Readonly<Record<string, number>>
+  added: Readonly<Record<string, number>>
 }
 
 type Entries = ReadonlyMap<string, SharedEntry<SharedUse>>
@@ -42,7 +42,6 @@ const INTERVAL_MS = 500
 const START_MS = 1_000
 const MAX_LAST_EXCHANGES = 3
 const CLOCK_MS = 60_000 // by which the clocks of replicas may differ
-const SUM = '+'
 /** Projects and categories in one sum, each of up to 100 bytes: the two sums fill a shared map. */
 const MAX_AMOUNTS = 1_200
 /** Additions that a replica remembers: the last one in the sum is among them, even if responses were lost. */
@@ -120,7 +119,7 @@ export class QuotaSharing {
     const number = ++this.#lastNumber
     this.#additions[period].counted.set(number, add(inSum, rest))
     const added = { ...sum?.added, [this.#deps.replica]: number }
-    const value = { replica: SUM, period, used: add(sum?.used ?? {}, rest), added }
+    const value = { replica: '+' as const, period, used: add(sum?.used ?? {}, rest), added }
     entries.set(name, { value, until: start + PERIOD_MS[period] })
   }
 
@@ -135,18 +134,15 @@ export class QuotaSharing {
   /** Returns the part of a sum that this replica has added. */
   #ownIn(period: QuotaPeriod, sum: SharedEntry<SharedUse> | undefined): Amounts {
     const { counted } = this.#additions[period]
-    const number = sum?.value.added?.[this.#deps.replica] ?? 0
+    const number = sum?.value.added[this.#deps.replica] ?? 0
     const own = counted.get(number) ?? {}
     counted.set(number, own) // as the newest, so that the map keeps it
     return own
   }
 
   #learn({ period, start }: Current, all: Entries): void {
-    const uses = [...all.values()].filter(
-      (entry) => entry.value.period === period && isIn(period, start, entry),
-    )
-    const total = uses.reduce<Amounts>((sum, { value }) => add(sum, value.used), {})
-    const others = add(total, this.#ownIn(period, all.get(`${period} ${start}`)), -1)
+    const sum = all.get(`${period} ${start}`)
+    const others = add(sum?.value.used ?? {}, this.#ownIn(period, sum), -1)
     this.#deps.quotas.learn(period, { start, sums: new Map(Object.entries(others)) })
   }
 
@@ -159,11 +155,6 @@ export class QuotaSharing {
 
 function newAdditions(start: number): Additions {
   return { start, counted: new BoundedMap(MAX_ADDITIONS) }
-}
-
-/** Reports whether an entry is of the period that begins at `start`. Entries of the last and the next one may be there, too. */
-function isIn(period: QuotaPeriod, start: number, { until }: SharedEntry<SharedUse>): boolean {
-  return Math.abs(until - PERIOD_MS[period] - start) < CLOCK_MS
 }
 
 /** Adds amounts, and leaves out those that are 0 then. */

@@ -69,18 +69,13 @@ export function consumerOf(partition: Partition): string {
   return `${partition.category || 'none'}-${hash}`
 }
 
-/** The previous release expires an entry that was resent by `received`. */
 export function encodeEntry(entry: Entry): MsgHdrs {
   const headers = newHeaders()
-  const { received, resent } = entry
-  headers.set(
-    HEADER,
-    toAscii(resent === undefined ? entry : { ...entry, received: resent, arrived: received }),
-  )
+  headers.set(HEADER, toAscii(entry))
   return headers
 }
 
-/** Returns `undefined` when the message is not an entry. */
+/** Returns `undefined` when the message is not an entry. The previous release writes `arrived` for an entry that was resent. */
 export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
   const text = headers?.get(HEADER)
   if (!text) return undefined
