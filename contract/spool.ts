@@ -1,7 +1,5 @@
 /** Types of the admin API that describe the spool and its entries. */
 
-import type { StoreEntry } from './store.ts'
-
 /** Result of a delivery attempt; `undecided` is retried. */
 export type AttemptResult = 'delivered' | 'declined' | 'rate_limited' | 'undecided'
 
@@ -53,15 +51,6 @@ export type SpoolStatus = Partial<SpoolDepth> & {
   disk_free_bytes?: number
   wal_bytes?: number
   damaged_files?: string[]
-}
-
-/** Spool entry, as `GET /spool/<id>` shows it, without payloads. */
-export type SpoolEntryDetails = StoreEntry & {
-  spool: string
-  header: Readonly<Record<string, unknown>>
-  /** First 200 items; `bytes` are those of the payload. */
-  items: { header: Readonly<Record<string, unknown>>; bytes: number }[]
-  item_count: number
 }
 
 /** Number of entries that have become due. */

@@ -44,6 +44,15 @@ export type StorePage = {
   next?: string
 }
 
+/** Spool entry, as `GET /spool/<id>` shows it, without payloads. */
+export type SpoolEntryDetails = StoreEntry & {
+  spool: string
+  header: Readonly<Record<string, unknown>>
+  /** First 200 items; `bytes` are those of the payload. */
+  items: { header: Readonly<Record<string, unknown>>; bytes: number }[]
+  item_count: number
+}
+
 /** Response of `DELETE /store/entries`. One call purges some thousands; repeat it until it is 0. */
 export type StorePurged = { purged: number }
 

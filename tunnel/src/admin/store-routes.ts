@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { isObject } from 'contract/json'
-import type { SpoolEntryDetails, SpoolPaused, SpoolPurged, SpoolRetried } from 'contract/spool'
+import type { SpoolPaused, SpoolPurged, SpoolRetried } from 'contract/spool'
 import {
   ENTRY_STATES,
   type EntryState,
@@ -10,6 +10,7 @@ import {
   type ResendJob,
   type ResendStarted,
   type ResendStatus,
+  type SpoolEntryDetails,
   type StoreEntry,
   type StoreErased,
   type StoreEvent,

@@ -1,7 +1,14 @@
 /** Entries of the spools, and the operator's actions on them. Any replica that shares a spool can answer for it. */
 
-import type { SpoolEntryDetails, SpoolPurged, SpoolRetried } from 'contract/spool'
-import type { ResendRequest, ResendStarted, ResendStatus, StoreEvent, StorePage } from 'contract/store'
+import type { SpoolPurged, SpoolRetried } from 'contract/spool'
+import type {
+  ResendRequest,
+  ResendStarted,
+  ResendStatus,
+  SpoolEntryDetails,
+  StoreEvent,
+  StorePage,
+} from 'contract/store'
 import { READ_BYTES } from '../bounds.ts'
 import type { EventAnswers } from '../find/findings.ts'
 import type { SpoolActionName, SpoolActionResult } from '../spool/spool-action.tsx'

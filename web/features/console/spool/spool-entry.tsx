@@ -1,6 +1,6 @@
 /** Spool entry: details and actions. The payload is only downloaded on request. */
 
-import type { SpoolEntryDetails } from 'contract/spool'
+import type { SpoolEntryDetails } from 'contract/store'
 import type { ReactNode } from 'react'
 import { formatBytes, formatCount, formatQuantity } from '../../../lib/format.ts'
 import { formatJson, formatJsonLine } from '../../../lib/format-json.ts'

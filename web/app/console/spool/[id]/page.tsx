@@ -1,6 +1,6 @@
 /** Spool entry. */
 
-import type { SpoolEntryDetails } from 'contract/spool'
+import type { SpoolEntryDetails } from 'contract/store'
 import { notFound } from 'next/navigation'
 import { ConsoleShell } from '../../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../../features/console/data-access/data-access.ts'
