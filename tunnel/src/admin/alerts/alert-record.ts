@@ -3,7 +3,7 @@
 import type { Problem } from 'contract/situation/problems'
 import { isNote, SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
 import { parseShared } from '../../pipeline/shared-state.ts'
-import type { Alert, Omission } from './alert.ts'
+import type { Alert } from './alert.ts'
 
 /** Times are in milliseconds since 1970 by the clock of the store. */
 export type AlertRecord = {
@@ -15,9 +15,10 @@ export type AlertRecord = {
   kinds: Problem['kind'][]
   /** When that changed last. */
   changed: number
-  /** Messages of the last hour. */
+  /** End of the spacing of all messages so far, one after the other; absent before the first one. */
+  spaced?: number
+  /** The previous release does not read a record without them. */
   sent: number[]
-  /** Changes that got no message because of the limit. */
   held: number
   /** Newest message, until every destination has it. */
   message?: Message
@@ -39,9 +40,10 @@ const RENEWED_MS = 10 * SECOND_MS
 /** A problem, or its end, has to last for so long before a message is sent. */
 const WORSE_MS = 15 * SECOND_MS
 const BETTER_MS = MINUTE_MS
-/** Messages in an hour, and further ones that tell of an outage. */
+/** Messages in a row, further ones that tell of an outage, and the time after which there may be another one. */
 export const MAX_MESSAGES = 6
 const MORE_OF_OUTAGES = 2
+const SPACING_MS = 10 * MINUTE_MS
 const FIRST_RETRY_MS = 5 * SECOND_MS
 const LAST_RETRY_MS = 5 * MINUTE_MS
 /** Older messages tell nothing new. */
@@ -80,42 +82,20 @@ export function settleMs(change: Change): number {
   return change === 'worse' ? WORSE_MS : BETTER_MS
 }
 
-/** Returns the record after a change that has lasted, with a message to all targets unless there are too many. */
+/** Returns the record after a change that has lasted, with a message to all targets. Returns `undefined` while there are too many: the change is found again. */
 export function recordChange(
   record: AlertRecord,
   { state, problems }: Pick<Situation, 'state' | 'problems'>,
-  { now, targets, write }: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
-): AlertRecord {
-  const kinds = state === 'ok' ? [] : [...new Set([...record.kinds, ...kindsOf(problems)])]
-  return compose({ ...record, state, kinds, changed: now, held: record.held + 1 }, { now, targets, write })
-}
-
-/** Tells of the changes that were held back once there may be a message again. Returns `undefined` while there is nothing to tell. */
-export function recordHeld(
-  record: AlertRecord,
-  options: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
+  { now, targets, alert }: { now: number; targets: readonly string[]; alert: Alert },
 ): AlertRecord | undefined {
-  if (record.held === 0 || recentOf(record, options.now).length >= MAX_MESSAGES) return undefined
-  return compose({ ...record, changed: options.now }, options)
-}
-
-function compose(
-  record: AlertRecord,
-  { now, targets, write }: { now: number; targets: readonly string[]; write: (omission: Omission) => Alert },
-): AlertRecord {
-  const recent = recentOf(record, now)
-  if (recent.length >= MAX_MESSAGES + (record.state === 'outage' ? MORE_OF_OUTAGES : 0))
-    return { ...record, sent: recent }
-  const sent = [...recent, now]
-  const alert = write({
-    ...{ isLast: sent.length >= MAX_MESSAGES, held: record.held - 1, next: (sent[0] ?? now) + HOUR_MS },
-  })
+  const max = MAX_MESSAGES + (state === 'outage' ? MORE_OF_OUTAGES : 0)
+  const { spaced = 0 } = record
+  const isOfWrongClock = spaced - now > (MAX_MESSAGES + MORE_OF_OUTAGES) * SPACING_MS
+  const next = (isOfWrongClock ? now : Math.max(spaced, now)) + SPACING_MS
+  if (next - now > max * SPACING_MS) return undefined
+  const kinds = state === 'ok' ? [] : [...new Set([...record.kinds, ...kindsOf(problems)])]
   const pending = Object.fromEntries(targets.map((target) => [target, { attempts: 0, due: now }]))
-  return { ...record, sent, held: 0, message: { alert, created: now, pending } }
-}
-
-function recentOf({ sent }: AlertRecord, now: number): number[] {
-  return sent.filter((time) => time > now - HOUR_MS && time <= now)
+  return { ...record, state, kinds, changed: now, spaced: next, message: { alert, created: now, pending } }
 }
 
 /** Returns the record after attempts to send a message; `undefined` when another message has replaced it. `error` is absent for a success. */

@@ -1,12 +1,6 @@
 /** Alerts: what a message says. It holds no payload, address or user. */
 
-import {
-  type Clock,
-  describeProblem,
-  describeSituation,
-  STATE_WORDS,
-  utcClock,
-} from 'contract/situation/describe'
+import { describeProblem, describeSituation, STATE_WORDS, utcClock } from 'contract/situation/describe'
 import type { Problem } from 'contract/situation/problems'
 import type { Situation, SituationState } from 'contract/situation/situation'
 
@@ -20,13 +14,10 @@ export type Alert = {
   problems: { kind: Problem['kind']; since?: number; text: string }[]
 }
 
-/** Changes before a message that had none, and the time until which it is the last one, since there were too many. */
-export type Omission = { held: number; isLast: boolean; next: number }
-
 /** Error whose message is a sentence for the operator, without a secret. */
 export class SendError extends Error {}
 
-export function describeAlert(found: Situation, now: number, omission: Omission): Alert {
+export function describeAlert(found: Situation, now: number): Alert {
   const clock = utcClock(now)
   const situation = { ...found, problems: found.problems.map(withoutMessage) }
   const { state, since = now, problems } = situation
@@ -34,7 +25,7 @@ export function describeAlert(found: Situation, now: number, omission: Omission)
   const { text, lost, incident, others } = describeSituation(situation, clock)
   const paragraphs = [`${title}. ${text}`, lost, ...(incident === undefined ? [] : [incident]), ...others]
   return {
-    ...{ state, since, title, text: [...paragraphs, ...describeOmission(omission, clock)].join('\n') },
+    ...{ state, since, title, text: paragraphs.join('\n') },
     problems: problems.map((problem) => ({
       ...{ kind: problem.kind, text: describeProblem(problem, clock) },
       ...sinceOf(problem),
@@ -46,13 +37,6 @@ export function createTest(now: number): Alert {
   const title = 'Culvert: Test'
   const text = `${title}. Alerts of this Culvert arrive here. There is nothing to do.`
   return { state: 'test', since: now, title, text, problems: [] }
-}
-
-function describeOmission({ isLast, held, next }: Omission, { format }: Clock): string[] {
-  return [
-    ...(held > 0 ? [`Changes before this one that no message told of: ${held}.`] : []),
-    ...(isLast ? [`The state changes often: the next message is sent after ${format(next)}.`] : []),
-  ]
 }
 
 /** Leaves out what a server has written. */

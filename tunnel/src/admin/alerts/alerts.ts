@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { once } from '../../pipeline/once.ts'
 import { changeShared, type SharedState } from '../../pipeline/shared-state.ts'
 import { within } from '../../pipeline/within.ts'
-import { type Alert, createTest, describeAlert, type Omission, SendError } from './alert.ts'
+import { type Alert, createTest, describeAlert, SendError } from './alert.ts'
 import {
   ALERTS_KEY,
   type AlertRecord,
@@ -19,7 +19,6 @@ import {
   parseAlerts,
   recordAttempts,
   recordChange,
-  recordHeld,
   settleMs,
 } from './alert-record.ts'
 import type { Senders } from './senders.ts'
@@ -111,18 +110,14 @@ export class Alerts {
 
   /** Records what has to be told, before it is sent: another replica sends it when this one dies. */
   async #note(situation: Situation): Promise<void> {
-    const { targets, now } = this.#deps
-    const isDue = this.#hasSettled(situation)
-    const names = targets.map(({ name }) => name)
-    const write = (omission: Omission) => describeAlert(situation, now(), omission)
-    if (isDue)
-      await this.#updateAsLeader((record, time) =>
-        changeOf(record, situation) === undefined
-          ? undefined
-          : recordChange(record, situation, { now: time, targets: names, write }),
-      )
-    else if (this.#record.held > 0)
-      await this.#updateAsLeader((record, time) => recordHeld(record, { now: time, targets: names, write }))
+    if (!this.#hasSettled(situation)) return
+    const targets = this.#deps.targets.map(({ name }) => name)
+    const alert = describeAlert(situation, this.#deps.now())
+    await this.#updateAsLeader((record, time) =>
+      changeOf(record, situation) === undefined
+        ? undefined
+        : recordChange(record, situation, { now: time, targets, alert }),
+    )
   }
 
   #hasSettled(situation: Situation): boolean {
