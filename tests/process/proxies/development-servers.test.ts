@@ -1,10 +1,45 @@
 /** Recipes of `deploy/proxies/` for development servers. */
 
 import { randomBytes } from 'node:crypto'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { freePort } from '../../../scripts/start/free-port.ts'
+import { NODE, ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
-import { DEVELOPMENT_SERVERS, startDevelopmentServer } from '../../support/proxies/development-servers.ts'
+import { startProgram } from '../../support/program.ts'
+import { readRecipe } from '../../support/proxies/recipes.ts'
 import { startUpstream, type Upstream } from '../../support/recording-server.ts'
+
+type DevelopmentServer = {
+  /** Name of the file in `deploy/proxies/`. */
+  file: string
+  /** Files of an app, besides the recipe. */
+  app: Record<string, string>
+  command: (folder: string, port: number) => string[]
+}
+
+const DEVELOPMENT_SERVERS: readonly DevelopmentServer[] = [
+  {
+    file: 'vite.config.ts',
+    app: { 'index.html': '<title>Shop</title>' },
+    command: (folder, port) => [
+      ...[join(ROOT, 'node_modules/vite/bin/vite.js'), folder],
+      ...['--host', '127.0.0.1', '--port', `${port}`, '--strictPort'],
+    ],
+  },
+  {
+    file: 'next.config.ts',
+    app: {
+      'app/layout.js': 'default ({ children }) => <html lang="en"><body>{children}</body></html>',
+      'app/page.js': 'default () => <h1>Shop</h1>',
+    },
+    command: (folder, port) => [
+      ...[join(ROOT, 'node_modules/next/dist/bin/next'), 'dev', folder],
+      ...['--hostname', '127.0.0.1', '--port', `${port}`],
+    ],
+  },
+]
 
 describe.each(DEVELOPMENT_SERVERS)('deploy/proxies/$file', (recipe) => {
   const started = new AsyncDisposableStack()
@@ -56,3 +91,26 @@ describe.each(DEVELOPMENT_SERVERS)('deploy/proxies/$file', (recipe) => {
     for (const name of Object.keys(removed)) expect(tunnel.asked[0]?.headers).not.toHaveProperty(name)
   })
 })
+
+const STARTS_WITHIN = 90_000 // ms: the machine may be busy
+
+/** Starts the server on a free port of 127.0.0.1, and waits until it is ready. `await using` stops it. */
+async function startDevelopmentServer({ file, app, command }: DevelopmentServer, tunnel: string) {
+  const folder = join(ROOT, '.culvert/recipes', file) // inside of the repository, where it finds packages
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(join(folder, 'app'), { recursive: true })
+  const recipe = readRecipe({ file }).replaceAll('127.0.0.1:9090', tunnel)
+  for (const [name, text] of Object.entries({ ...app, [file]: recipe }))
+    await writeFile(join(folder, name), text)
+  const port = await freePort()
+  const program = startProgram(file, NODE, command(folder, port), { NEXT_TELEMETRY_DISABLED: '1' })
+  const stop = () => program.stop().catch(() => {}) // not every one ends with 0
+  // Vite opens the port once before, to see whether it is free.
+  await program
+    .line((line) => /ready in/i.test(line), STARTS_WITHIN)
+    .catch(async (error) => {
+      await stop()
+      throw error
+    })
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: stop }
+}

@@ -1,18 +1,22 @@
 /** Messages as the servers of their destinations get them. */
 
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, describe, expect, it } from 'vitest'
 import { alertTargets } from '../../../../contract/alerts.ts'
 import { trustCertificates } from '../../../../contract/certificates.ts'
 import type { Alert } from '../../../../tunnel/src/admin/alerts/alert.ts'
 import { Senders } from '../../../../tunnel/src/admin/alerts/senders.ts'
-import { startMailServer } from '../../../support/alerts/mail-server.ts'
 import { ROOT } from '../../../support/node.ts'
 import { startUpstream } from '../../../support/recording-server.ts'
 
-const CERTIFICATE = readFileSync(join(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
+const fixture = (name: string) => readFileSync(join(ROOT, 'tests/fixtures/tls', name), 'utf8')
+const CERTIFICATE = fixture('cert.pem')
 const ALERT: Alert = {
   ...{ state: 'outage', since: 5, title: 'Culvert: Outage', text: 'Culvert: Outage. <!here> & more.' },
   problems: [{ kind: 'upstream', since: 5, text: 'Sentry is unreachable.' }],
@@ -150,3 +154,36 @@ describe('A mail server', () => {
     )
   })
 })
+
+type Mail = { from: string; to: string[]; user: string | undefined; isSecure: boolean; text: string }
+
+/** Starts a mail server on a free port of 127.0.0.1, which knows the user `ops` with the password `pass word`. */
+async function startMailServer(options: SMTPServerOptions = {}) {
+  const mails: Mail[] = []
+  const server = new SMTPServer({
+    ...{ key: fixture('key.pem'), cert: CERTIFICATE, authOptional: true, logger: false },
+    onAuth({ username, password }, _, done) {
+      const isKnown = username === 'ops' && password === 'pass word'
+      done(isKnown ? null : new Error('unknown user'), { user: username })
+    },
+    onData(stream, { envelope, user, secure }, done) {
+      void text(stream).then((mail) => {
+        const { mailFrom, rcptTo } = envelope
+        mails.push({
+          ...{ from: mailFrom === false ? '' : mailFrom.address, to: rcptTo.map(({ address }) => address) },
+          ...{ user: user === undefined ? undefined : String(user), isSecure: secure, text: mail },
+        })
+        done()
+      })
+    },
+    ...options,
+  })
+  const listening = server.listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  const { port } = listening.address() as AddressInfo
+  return {
+    port,
+    mails,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(resolve)),
+  }
+}

@@ -31,7 +31,6 @@ const SETTINGS: UpstreamSettings = {
 }
 const SHORT = { answerMs: 400 } // for an upstream that never responds
 const SENDER = { network: '' }
-const HTML = { 'content-type': 'text/html' }
 
 describe('UpstreamClient', () => {
   let scope: AsyncDisposableStack
@@ -240,18 +239,6 @@ describe('UpstreamClient', () => {
     expect(upstreams.mayDeliver(project)).toBe(true)
     expect(await send(place).final).toMatchObject({ kind: 'answered' })
     expect(sentry.requests).toHaveLength(1)
-  })
-
-  it('probes a project of which all envelopes are refused, until one is accepted', async () => {
-    const place = open()
-    const { upstreams, project } = place
-    sentry.answer({ status: 403, headers: HTML, body: '<h1>Forbidden' })
-    for (let i = 0; i < 5; i++) await send(place).final
-    expect([upstreams.isOpen(project.origin), upstreams.mayDeliver(project)]).toEqual([false, false])
-    sentry.answer({})
-    time += 5_000
-    await expect.poll(() => upstreams.mayDeliver(project)).toBe(true)
-    expect(upstreams.state()[0]?.refusals).toEqual([])
   })
 
   it('counts a request that was late and then failed once', async () => {
