@@ -8,7 +8,7 @@ import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
-const MANY = 400
+const MANY = 150
 const IN_TIME = { timeout: 60_000 }
 
 describe.each(STORE_NAMES)('Tunnels on one %s', (name, requirement) => {

@@ -7,9 +7,9 @@ import { untilQuietBooks } from '../../support/outage/accounting.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
-import { startTunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
 
-const MANY = 100
+const MANY = 10
 const IN_TIME = { timeout: 60_000 }
 
 describe.each(STORE_NAMES)('A tunnel that keeps errors in a %s', (name, requirement) => {
@@ -19,7 +19,7 @@ describe.each(STORE_NAMES)('A tunnel that keeps errors in a %s', (name, requirem
   }, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()
-    await using tunnel = await startTunnel({
+    await using tunnel = await openTunnel({
       env: { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url, KEEP_HOURS: '24' },
     })
     const idOf = (n: number) => n.toString(16).padStart(32, '0')

@@ -1,4 +1,4 @@
-/** Figures of real tunnels that share a store, over their restarts and losses. */
+/** Figures of tunnels that share a store, over their restarts and losses. */
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,7 +10,9 @@ import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { makeMemoryFolder } from '../../support/temporary-folder.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel } from '../../support/tunnel/in-process.ts'
+import type { TunnelAccess } from '../../support/tunnel/running.ts'
+import { startTunnel } from '../../support/tunnel/tunnel.ts'
 import { until } from '../../support/until.ts'
 
 describe.each(STORE_NAMES)('Tunnels on one %s', (name, requirement) => {
@@ -48,15 +50,15 @@ it('Tunnels keep what a killed replica counted 5 s ago or earlier, and spooled e
 }, 180_000)
 
 it('Tunnels with inboxes of their own report different stores of the figures', async () => {
-  await using one = await startTunnel()
-  await using other = await startTunnel()
+  await using one = await openTunnel()
+  await using other = await openTunnel()
   expect(await storeOf(one)).toMatch(/^[0-9a-f-]{36}$/)
   expect(await storeOf(one)).not.toBe(await storeOf(other))
 })
 
 async function sumOverRestarts(env: Record<string, string>, dsn: string): Promise<void> {
   await using scope = new AsyncDisposableStack()
-  const start = async () => scope.use(await startTunnel({ env }))
+  const start = async () => scope.use(await openTunnel({ env }))
   const [first, second] = await Promise.all([start(), start()])
   expect(await storeOf(first)).toBe(await storeOf(second))
   await sendTo(first, dsn, 2)
@@ -72,18 +74,18 @@ async function sumOverRestarts(env: Record<string, string>, dsn: string): Promis
   await expectDelivered(fourth, [6])
 }
 
-async function storeOf(tunnel: Tunnel): Promise<string | undefined> {
+async function storeOf(tunnel: TunnelAccess): Promise<string | undefined> {
   const { history_store: id }: ReplicaStatus = await (await tunnel.admin('/status')).json()
   return id
 }
 
-async function sendTo(tunnel: Tunnel, dsn: string, count: number): Promise<void> {
+async function sendTo(tunnel: TunnelAccess, dsn: string, count: number): Promise<void> {
   for (let n = 0; n < count; n++)
     expect(await post(tunnel.url, { body: errorOf(dsn) })).toMatchObject({ status: 200 })
 }
 
 /** Returns the envelopes received or pending before, and those delivered, at once or from the spool. */
-async function totalsOf(tunnel: Tunnel, step: number): Promise<{ received: number; results: number }> {
+async function totalsOf(tunnel: TunnelAccess, step: number): Promise<{ received: number; results: number }> {
   const { points, pending_before: before } = await readFigures(tunnel, step)
   const sum = (read: (point: Figures['points'][number]) => number) =>
     points.reduce((all, point) => all + read(point), 0)
@@ -98,7 +100,7 @@ const MINUTE = 60_000
 const STEPS = [MINUTE, 10 * MINUTE, 60 * MINUTE]
 
 /** Expects one of the counts in each step. */
-async function expectDelivered(tunnel: Tunnel, counts: number[]): Promise<void> {
+async function expectDelivered(tunnel: TunnelAccess, counts: number[]): Promise<void> {
   for (const step of STEPS) {
     const { points } = await readFigures(tunnel, step)
     const delivered = points.reduce((sum, { outcomes }) => sum + (outcomes.delivered ?? 0), 0)
@@ -107,7 +109,7 @@ async function expectDelivered(tunnel: Tunnel, counts: number[]): Promise<void> 
 }
 
 /** Returns the figures of the last hour. */
-async function readFigures(tunnel: Tunnel, step: number): Promise<Figures> {
+async function readFigures(tunnel: TunnelAccess, step: number): Promise<Figures> {
   const to = Date.now() + 1
   const path = `/figures?from=${to - 60 * MINUTE}&to=${to}&step=${step}`
   // The store may need longer than the second that a tunnel gives it.

@@ -1,19 +1,19 @@
-/** Two real tunnels that share a spool, and the rate limits of Sentry with it. */
+/** Two tunnels that share a spool, and the rate limits of Sentry with it. */
 
 import { describe, expect, it } from 'vitest'
 import { EVENT_ID, envelopeOf, errorOf } from '../../support/envelopes.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
-import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
+import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 
 describe.each(STORE_NAMES)('Two tunnels on one %s', (name, requirement) => {
   it('learn a limit from one request, and forward the other categories', requirement, async () => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()
     const env = { SENTRY_DSN: sentry.dsn(), SPOOL_URL: store.url }
-    await using first = await startTunnel({ env })
-    await using second = await startTunnel({ env })
+    await using first = await openTunnel({ env })
+    await using second = await openTunnel({ env })
     sentry.once('limiting')
 
     expect(await post(first.url, { body: errorOf(sentry.dsn()) })).toMatchObject({ status: 429 })
