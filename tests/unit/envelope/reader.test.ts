@@ -109,23 +109,13 @@ describe('EnvelopeReader', () => {
     for (const chunks of cutEveryWay(Buffer.from(text))) expect(codeOf(() => read(chunks))).toBe(code)
   })
 
-  it.each([
-    '1e1',
-    '10.0',
-    '-1',
-    '-0',
-    '"10"',
-    '010',
-    '+10',
-    '4294967296',
-    '99999999999999999999',
-    'true',
-    '[]',
-    '{}',
-  ])('rejects the length %s', (length) => {
-    const rejection = codeOf(() => read([Buffer.from(`{}\n{"type":"a","length":${length}}\n0123456789\n`)]))
-    expect(rejection).toMatch(/^(item-header-invalid)$/)
-  })
+  it.each('1e1 10.0 -1 -0 "10" 010 +10 4294967296 99999999999999999999 true [] {}'.split(' '))(
+    'rejects the length %s',
+    (length) => {
+      const rejection = codeOf(() => read([Buffer.from(`{}\n{"type":"a","length":${length}}\n0123456789\n`)]))
+      expect(rejection).toMatch(/^(item-header-invalid)$/)
+    },
+  )
 
   it('accepts the largest length, 4294967295, and waits for its bytes', () => {
     const rejection = codeOf(() => read([Buffer.from('{}\n{"type":"a","length":4294967295}\n01')]))

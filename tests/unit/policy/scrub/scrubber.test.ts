@@ -231,31 +231,10 @@ describe('SCRUB=default', () => {
   })
 
   it.each([
-    'password',
-    'user_password',
-    'X-Api-Key',
-    'clientSecret',
-    'accessToken',
-    'Authorization',
-    'PHPSESSID',
-    'csrf_token',
-    'cookies',
-    'cvv2',
-    'card_cvc',
-    'db_pass',
-    'newPwd',
-    'otpCode',
-    'document.cookie',
-    'password[]',
-    'auth_code',
-    'oauth_verifier',
-    'basicAuth',
-    'api_tokens',
-    'http.request.header.x-auth-key',
-    'http.response.header.api_tokens',
-    'userPin',
-    'authkey',
-    'basicauth',
+    ...'password user_password X-Api-Key clientSecret accessToken Authorization'.split(' '),
+    ...'PHPSESSID csrf_token cookies cvv2 card_cvc db_pass newPwd otpCode document.cookie'.split(' '),
+    ...'password[] auth_code oauth_verifier basicAuth api_tokens'.split(' '),
+    ...'http.request.header.x-auth-key http.response.header.api_tokens userPin authkey basicauth'.split(' '),
   ])('redacts the value of %s', (name) => {
     expect(scrubValue(DEFAULT, { extra: { [name]: 'abc', other: 'abc' } })).toEqual({
       extra: { [name]: '[Filtered]', other: 'abc' },
@@ -263,22 +242,9 @@ describe('SCRUB=default', () => {
   })
 
   it.each([
-    'author',
-    'authority',
-    'authType',
-    'isAuthenticated',
-    'token_count_total_tokens',
-    'gen_ai.usage.input_tokens',
-    'tokenizer',
-    'passenger',
-    'passed',
-    'bypass',
-    'keyboard',
-    'session',
-    'session_idle',
-    'monkey',
-    'mapPin',
-    'cookies_accepted',
+    ...'author authority authType isAuthenticated token_count_total_tokens'.split(' '),
+    ...'gen_ai.usage.input_tokens tokenizer passenger passed bypass'.split(' '),
+    ...'keyboard session session_idle monkey mapPin cookies_accepted'.split(' '),
   ])('keeps the value of %s', (name) => {
     expect(scrubValue(DEFAULT, { [name]: 'abc' })).toEqual({ [name]: 'abc' })
   })
