@@ -17,7 +17,7 @@ describe('ProxyFaults', () => {
 
   /** Counts a request of a trusted proxy. */
   function note(...flags: RequestFlag[]): void {
-    faults.note({ flags, isPeerTrusted: true })
+    faults.note({ flags, isPeerTrusted: true }, 'shop.example')
   }
 
   it('warns of nothing without requests, and for requests without flags', () => {
@@ -37,7 +37,7 @@ describe('ProxyFaults', () => {
 
   it('ignores credentials of a peer that is not trusted', () => {
     for (let n = 0; n < 10; n++) note()
-    faults.note({ flags: ['cookie', 'authorization'], isPeerTrusted: false })
+    faults.note({ flags: ['cookie', 'authorization'], isPeerTrusted: false }, 'shop.example')
     expect(faults.warnings()).toEqual([])
   })
 
@@ -52,6 +52,26 @@ describe('ProxyFaults', () => {
     note(flag)
     expect(faults.warnings()).toEqual([expect.stringMatching(words)])
   })
+
+  it.each([
+    ['10.1.2.3', 'shop.example', 1],
+    ['fd00::1', 'shop.example', 1],
+    ['10.1.2.3', 'localhost:8080', 0],
+    ['8.8.8.8', 'shop.example', 0],
+  ])(
+    'warns when most visitors of a public name have a private address: %s, %s',
+    (address, host, warnings) => {
+      const visit = (from: string) => faults.note({ flags: [], isPeerTrusted: true, address: from }, host)
+      visit('8.8.8.8')
+      visit(address)
+      expect(faults.warnings()).toEqual([])
+      visit(address)
+      expect(faults.warnings()).toHaveLength(warnings)
+      expect(faults.warnings().join()).toContain(warnings === 0 ? '' : address)
+      time += 30 * MINUTE_MS
+      expect(faults.warnings()).toEqual([])
+    },
+  )
 
   it('forgets a fault after twenty minutes, with and without requests meanwhile', () => {
     for (const isBusy of [true, false]) {

@@ -83,7 +83,6 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     addresses: throttle.addresses(),
     policies: describePolicies(deps),
     warnings: [
-      ...listWarnings(throttle),
       ...listRefusals(forwarding, config.upstreamEncoding),
       ...deps.proxyFaults.warnings(),
       ...deps.doctorFindings.warnings(),
@@ -179,14 +178,6 @@ function listRefusals(
     ({ origin }) =>
       `${origin} does not accept ${encoding}, so it gets envelopes uncompressed. Set UPSTREAM_ENCODING to off.`,
   )
-}
-
-function listWarnings(throttle: Throttle): string[] {
-  const address = throttle.proxyAddress()
-  if (address === undefined) return []
-  return [
-    `All visitors have the private address ${address}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
-  ]
 }
 
 /** Largest storms that are listed. */

@@ -156,7 +156,7 @@ export class Ingest {
 
   async #track(incoming: IncomingMessage, stages: readonly Stage[]): Promise<HttpResponse> {
     const client = this.#services.resolveClient(incoming)
-    if (!isFromServer(client, incoming)) this.#services.proxyFaults.note(client)
+    if (!isFromServer(client, incoming)) this.#services.proxyFaults.note(client, incoming.headers.host)
     const ctx = this.#createContext(incoming, client)
     this.#inFlight++
     try {

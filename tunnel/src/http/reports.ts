@@ -147,11 +147,8 @@ function reportStage(
   }
 }
 
-function chargeAddress(
-  { client, incoming }: Parts<'client' | 'incoming'>,
-  { throttle }: ReportServices,
-): number {
-  return throttle.charge(client.address, 0, incoming.headers.host, RESERVED_FROM_REPORTS)
+function chargeAddress({ client }: Parts<'client'>, { throttle }: ReportServices): number {
+  return throttle.charge(client.address, 0, RESERVED_FROM_REPORTS)
 }
 
 function isForwarded(

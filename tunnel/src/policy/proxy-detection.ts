@@ -2,35 +2,8 @@
 
 import { isIP } from 'node:net'
 import type { RequestFlag } from 'contract/admin-api'
-import { isPrivate } from 'contract/networks'
+import { isPrivate, networkOf } from 'contract/networks'
 import { isOwnName, nameOfHost } from '../pipeline/hosts.ts'
-
-/**
- * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
- * and a request from the site's own machine now and then is no sign either.
- */
-export class ProxyDetection {
-  #visitors = 0
-  #hidden = 0
-  #proxy: string | undefined
-
-  /** Counts a request from a public address. */
-  noteVisitor(): void {
-    this.#visitors++
-  }
-
-  /** Counts a request from a private address, by the name that it asked for. */
-  noteHidden(address: string, host: string | undefined): void {
-    if (!isPublicName(host)) return
-    this.#hidden++
-    this.#proxy ??= address
-  }
-
-  /** Returns the first private address when most requests come from such. */
-  proxyAddress(): string | undefined {
-    return this.#hidden > this.#visitors ? this.#proxy : undefined
-  }
-}
 
 function isPublicName(host = ''): boolean {
   const name = nameOfHost(host)
@@ -55,15 +28,23 @@ const OF_MOST: Partial<Record<RequestFlag, string>> = {
     'Most requests come from a proxy that is not trusted, and Sentry gets its address for all visitors. Add it to TRUSTED_PROXIES, or to EDGE where that is set.',
 }
 
-type Peer = { flags: readonly RequestFlag[]; isPeerTrusted: boolean }
+type Peer = { flags: readonly RequestFlag[]; isPeerTrusted: boolean; address?: string | undefined }
 
-type Span = { start: number; requests: number; counts: Map<RequestFlag, number> }
+/** `visible` requests have a public address. `hidden` ones ask for a public name from a private address. */
+type Span = {
+  start: number
+  requests: number
+  counts: Map<RequestFlag, number>
+  visible: number
+  hidden: number
+}
 
-/** Faults of the proxy in front, from the flags of the requests of the last ten to twenty minutes: a repaired proxy is soon forgotten. */
+/** Faults of the proxy in front, from the requests of the last ten to twenty minutes: a repaired proxy is soon forgotten. */
 export class ProxyFaults {
   readonly #clock: () => number
   #present: Span
   #past: Span
+  #hiddenBehind = ''
 
   /** `clock` is in milliseconds. */
   constructor(clock: () => number) {
@@ -72,8 +53,10 @@ export class ProxyFaults {
     this.#past = this.#newSpan()
   }
 
-  note({ flags, isPeerTrusted }: Peer): void {
+  /** Counts a request for the name `host`. */
+  note({ flags, isPeerTrusted, address }: Peer, host: string | undefined): void {
     this.#advance()
+    if (address !== undefined) this.#noteAddress(address, host)
     const { counts } = this.#present
     this.#present.requests++
     for (const flag of flags)
@@ -91,11 +74,28 @@ export class ProxyFaults {
           `The proxy in front of Culvert passes the header ${header} of visitors on. The tunnel does not forward it. Remove it in the proxy.`,
       ),
       ...textsOf(OF_MOST, (flag) => count(flag) * 2 > requests),
+      ...(sum(spans.map(({ hidden }) => hidden)) > sum(spans.map(({ visible }) => visible))
+        ? [
+            `All visitors have the private address ${this.#hiddenBehind}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
+          ]
+        : []),
     ]
   }
 
+  /**
+   * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
+   * and a request from the site's own machine now and then is no sign either.
+   */
+  #noteAddress(address: string, host: string | undefined): void {
+    if (networkOf(address) !== '') this.#present.visible++
+    else if (isPublicName(host)) {
+      this.#present.hidden++
+      this.#hiddenBehind = address
+    }
+  }
+
   #newSpan(): Span {
-    return { start: this.#clock(), requests: 0, counts: new Map() }
+    return { start: this.#clock(), requests: 0, counts: new Map(), visible: 0, hidden: 0 }
   }
 
   #advance(): void {

@@ -8,7 +8,6 @@ import { addDependants, categoriesOf, type Item } from '../envelope/items.ts'
 import type { Envelope } from '../envelope/reader.ts'
 import type { Outcome, Stage } from '../pipeline/pipeline.ts'
 import { LimitCounters } from './limit-counters.ts'
-import { ProxyDetection } from './proxy-detection.ts'
 import { type Refusable, rateLimited } from './rate-limited.ts'
 
 export type ThrottleSettings = {
@@ -27,11 +26,11 @@ export const RESERVED_FROM_REPORTS = 0.2
 export function chargeAddressStage(
   throttle: Throttle,
   reserved = 0,
-): Stage<'body' | 'incoming' | keyof Refusable, 'addressBudget' | 'receipt'> {
+): Stage<'body' | keyof Refusable, 'addressBudget' | 'receipt'> {
   return function chargeAddress(ctx) {
-    const { body, client, incoming } = ctx
+    const { body, client } = ctx
     ctx.receipt.bytes = body.wireBytes
-    ctx.addressBudget = throttle.charge(client.address, body.wireBytes, incoming.headers.host, reserved)
+    ctx.addressBudget = throttle.charge(client.address, body.wireBytes, reserved)
     return ctx.addressBudget < 0 ? addressLimited(ctx) : undefined
   }
 }
@@ -80,7 +79,6 @@ type Buckets = { used: LimitCounters; burst: number }
 export class Throttle {
   readonly #envelopes: Buckets
   readonly #bytes: Buckets
-  readonly #proxyDetection = new ProxyDetection()
 
   /** `now` is in milliseconds of a monotonic clock. */
   constructor({ addressRate, addressBurst, addressBytes }: ThrottleSettings, now: () => number) {
@@ -96,14 +94,10 @@ export class Throttle {
    * Charges a body to the client address, whatever its outcome, and returns the share of the limit that is left. A body that would use the
    * `reserved` share is not charged: the limit counts as used up for it.
    */
-  charge(address: string | undefined, wireBytes: number, host?: string, reserved = 0): number {
+  charge(address: string | undefined, wireBytes: number, reserved = 0): number {
     if (address === undefined || this.#envelopes.burst + this.#bytes.burst === 0) return 1
     const network = networkOf(address)
-    if (network === '') {
-      this.#proxyDetection.noteHidden(address, host)
-      return 1
-    }
-    this.#proxyDetection.noteVisitor()
+    if (network === '') return 1
     const networks = networksAround(network)
     const envelopes = chargeBuckets(this.#envelopes, networks, 1, reserved)
     return Math.min(envelopes, chargeBuckets(this.#bytes, networks, wireBytes, reserved))
@@ -129,11 +123,6 @@ export class Throttle {
   /** Client networks in memory. */
   addresses(): number {
     return Math.max(this.#envelopes.used.size, this.#bytes.used.size)
-  }
-
-  /** Address of a proxy that hides the visitors: the sign of a missing `TRUSTED_PROXIES`. */
-  proxyAddress(): string | undefined {
-    return this.#proxyDetection.proxyAddress()
   }
 }
 
