@@ -207,7 +207,7 @@ export const REJECTIONS = {
   'sdk-store-away': {
     status: 503,
     sentence: 'The bundles of other releases of the SDK cannot be read.',
-    fix: 'Check the folder sdk-bundles beside the file of the spool, or the NATS server that SPOOL_URL names. The log has the error.',
+    fix: 'Check the disk of the spool, or the NATS server that SPOOL_URL names. The log has the error.',
   },
   'spool-full': {
     status: 503,

@@ -1,6 +1,5 @@
 /** Composition root: creates every service of a tunnel from its settings. */
 
-import { dirname, join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import type { Alerts } from './admin/alerts/alerts.ts'
 import { DoctorFindings } from './admin/doctor-findings.ts'
@@ -36,7 +35,7 @@ import { createProjects, type Projects } from './pipeline/projects.ts'
 import { ProxyFaults } from './policy/proxy-detection.ts'
 import { openPolicies, type PolicyServices } from './policy-services.ts'
 import { readSdk, type Sdk } from './sdk/sdk.ts'
-import { BundleFolder, SharedBundles } from './sdk/shared-bundles.ts'
+import { SharedBundles } from './sdk/shared-bundles.ts'
 import { type OpenStoreDeps, openStore } from './store/open-store.ts'
 
 export type Services = PolicyServices & {
@@ -296,7 +295,6 @@ async function openAlerts(
   return new Alerts({ targets, heartbeat, senders, state, replica, situation, logger, now })
 }
 
-const BUNDLE_FOLDER = 'sdk-bundles' // beside the file of the spool
 const BUNDLE_FAILURES = {
   read: 'the bundles of other releases of the SDK cannot be read',
   write: 'the bundles of the SDK cannot be shared with other releases',
@@ -305,13 +303,11 @@ const BUNDLE_FAILURES = {
 /** Without a shared store, pages get the bundles of this release only. */
 function shareBundles(
   sdk: Sdk,
-  { config, now, log, forwarding }: Pick<Services, 'config' | 'now' | 'log' | 'forwarding'>,
-): SharedBundles | undefined {
-  const { place } = config.spool
-  const folder = 'file' in place ? new BundleFolder(join(dirname(place.file), BUNDLE_FOLDER), now) : undefined
+  { now, log, forwarding }: Pick<Services, 'now' | 'log' | 'forwarding'>,
+): SharedBundles {
   return new SharedBundles({
     own: sdk.bundles(),
-    store: () => folder ?? forwarding.spool.store.state.bundles,
+    store: forwarding.spool.store.state.bundles,
     now,
     onFailure: (err, operation) => log.logger.warn({ err }, BUNDLE_FAILURES[operation]),
   })

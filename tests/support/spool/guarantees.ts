@@ -7,6 +7,7 @@ import { networkOf } from '../../../contract/networks.ts'
 import { expire } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
+import { bundlePromises } from './bundle-guarantees.ts'
 import { ALL, inOne, LONG_MS, OTHER_PROJECT, PROJECT, spoolEntryOf } from './entries.ts'
 import { bytesOf, expectNothing, inPieces, keysOf, plain, putOne, store, takeAll } from './operations.ts'
 import { operatorPromises } from './operator-guarantees.ts'
@@ -374,6 +375,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
     operatorPromises(() => ({ store: opened, spool }))
     valuePromises(() => ({ store: opened, spool }))
     snapshotPromises(() => ({ store: opened }))
+    bundlePromises(() => ({ store: opened }))
   })
 }
 

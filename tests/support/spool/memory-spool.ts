@@ -106,7 +106,10 @@ export function createMemorySpool(now: () => number): MemorySpool {
       purge: notHere,
       async prune() {},
     },
-    state: { get: notHere, put: notHere, clockOffsetMs: () => 0, snapshots: { add: notHere, read: notHere } },
+    state: {
+      ...{ get: notHere, put: notHere, clockOffsetMs: () => 0 },
+      ...{ snapshots: { add: notHere, read: notHere }, bundles: { read: notHere, write: notHere } },
+    },
     async close() {},
   }
   return spool

@@ -1,7 +1,8 @@
 /** Routes of the SDK below the tunnel paths. */
 
-import { rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Posting, post } from '../../support/post.ts'
@@ -142,17 +143,19 @@ describe('Tunnels of two releases that share a spool', () => {
   })
 })
 
-describe('A tunnel whose folder of shared bundles cannot be read', () => {
+describe('A tunnel that cannot read the bundles of other releases', () => {
   it('responds with 503 to a bundle of another release, and serves its own', async () => {
     await using folder = await makeFolder()
     await writeSdk(join(folder.path, 'sdk'))
-    await writeFile(join(folder.path, 'sdk-bundles'), '')
-    const env = { SPOOL_URL: pathToFileURL(join(folder.path, 'spool.db')).href, SENTRY_DSN }
+    const file = join(folder.path, 'spool.db')
+    const env = { SPOOL_URL: pathToFileURL(file).href, SENTRY_DSN }
     await using tunnel = await openTunnel({ env, sdkFolder: join(folder.path, 'sdk') })
+    using db = new DatabaseSync(file, { timeout: 10_000 })
+    db.exec('DROP TABLE bundles')
     const path = '/monitoring/sdk/errors-fedcba9876543210.js'
     expect(await post(tunnel.url, { method: 'GET', path })).toMatchObject({
       status: 503,
-      json: { code: 'sdk-store-away', detail: expect.stringContaining('sdk-bundles') },
+      json: { code: 'sdk-store-away', detail: expect.stringContaining('SPOOL_URL') },
       headers: { 'cache-control': 'no-store' },
     })
     expect(await post(tunnel.url, { method: 'GET', path: FILE })).toMatchObject({ status: 200 })

@@ -1,15 +1,10 @@
 /** Bundles that replicas of several releases share. */
 
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createContent } from '../../../tunnel/src/sdk/content.ts'
-import { BundleFolder, SharedBundles } from '../../../tunnel/src/sdk/shared-bundles.ts'
-import { makeFolder } from '../../support/temporary-folder.ts'
-
-const HOUR_MS = 60 * 60 * 1000
+import { SharedBundles } from '../../../tunnel/src/sdk/shared-bundles.ts'
 
 /** Returns the file of a bundle with this text. */
 const fileOf = (text: string) => `errors-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.js`
@@ -17,12 +12,17 @@ const fileOf = (text: string) => `errors-${createHash('sha256').update(text).dig
 const bundle = (text: string) => [fileOf(text), createContent(Buffer.from(text))] as const
 
 /** Starts a replica of a release that has the bundles of these texts. */
-async function startReplica(folder: string, texts: string[], now = Date.now()) {
+async function startReplica(files: Map<string, Uint8Array>, texts: string[]) {
   const failures: unknown[] = []
   const replica = new SharedBundles({
     own: new Map(texts.map(bundle)),
-    store: () => new BundleFolder(folder, () => now),
-    now: () => now,
+    store: {
+      read: async (file) => (files.has(file) ? new Uint8Array(files.get(file) ?? []) : undefined),
+      write: async (bundles) => {
+        for (const [file, bytes] of bundles) files.set(file, bytes)
+      },
+    },
+    now: Date.now,
     onFailure: (error) => failures.push(error),
   })
   await replica.start()
@@ -36,112 +36,39 @@ const textOf = async (replica: SharedBundles, file: string) => {
 
 describe('SharedBundles', () => {
   it('has the bundles of an earlier and of a later release', async () => {
-    await using folder = await makeFolder()
-    using first = await startReplica(folder.path, ['first'])
-    using second = await startReplica(folder.path, ['second'])
+    const files = new Map<string, Uint8Array>()
+    using first = await startReplica(files, ['first'])
+    using second = await startReplica(files, ['second'])
     expect(await textOf(second, fileOf('first'))).toBe('first')
     expect(await textOf(first, fileOf('second'))).toBe('second')
     expect([...first.failures, ...second.failures]).toEqual([])
   })
 
-  it('has a bundle for a day after the last replica of its release, and removes it then', async () => {
-    await using folder = await makeFolder()
-    using first = await startReplica(folder.path, ['first'])
-    first.stop()
-    using nextDay = await startReplica(folder.path, ['second'], Date.now() + 24 * HOUR_MS)
-    expect(await textOf(nextDay, fileOf('first'))).toBe('first')
-    using later = await startReplica(folder.path, ['third'], Date.now() + 26 * HOUR_MS)
-    expect(await textOf(later, fileOf('first'))).toBeUndefined()
-    expect((await readdir(folder.path)).sort()).toEqual([fileOf('second'), fileOf('third')].sort())
-  })
-
-  it('keeps the 40 newest files', async () => {
-    await using folder = await makeFolder()
-    for (let i = 0; i < 5; i++) {
-      const texts = Array.from({ length: 10 }, (_, n) => `${i} ${n}`)
-      using _ = await startReplica(folder.path, texts, Date.now() + i * 1000)
-    }
-    const files = await readdir(folder.path)
-    expect(files).toHaveLength(40)
-    expect(files).not.toContain(fileOf('0 0'))
-  })
-
   it('serves no file whose content is not that of its name', async () => {
-    await using folder = await makeFolder()
-    using replica = await startReplica(folder.path, [])
-    await writeFile(join(folder.path, fileOf('right')), brotliCompressSync('wrong'))
-    await writeFile(join(folder.path, fileOf('damaged')), 'no brotli')
     const bomb = '0'.repeat(5 * 1024 * 1024)
-    await writeFile(join(folder.path, fileOf(bomb)), brotliCompressSync(bomb))
+    const files = new Map<string, Uint8Array>([
+      [fileOf('right'), brotliCompressSync('wrong')],
+      [fileOf('damaged'), Buffer.from('no brotli')],
+      [fileOf(bomb), brotliCompressSync(bomb)],
+    ])
+    using replica = await startReplica(files, [])
     for (const text of ['right', 'damaged', bomb]) expect(await textOf(replica, fileOf(text))).toBeUndefined()
   })
 
-  it.each(['../spool.db', 'errors.js', 'errors-0123456789abcdef.js.new', 'errors-0123456789abcdef.js'])(
-    'has no %s',
-    async (file) => {
-      await using folder = await makeFolder()
-      using replica = await startReplica(join(folder.path, 'sdk-bundles'), ['text'])
-      await writeFile(join(folder.path, 'spool.db'), brotliCompressSync('text'))
-      expect(await replica.read(file)).toBeUndefined()
-    },
-  )
-
-  it('reports once that the folder cannot be written, and starts', async () => {
-    await using folder = await makeFolder()
-    const file = join(folder.path, 'file')
-    await writeFile(file, '')
-    using replica = await startReplica(file, ['text'])
-    expect(replica.failures).toEqual([expect.objectContaining({ code: 'EEXIST' })])
-    await expect(replica.read(fileOf('text'))).rejects.toMatchObject({ code: 'ENOTDIR' })
+  it.each(['../spool.db', 'errors.js', 'errors-0123456789abcdef.js.new'])('asks for no %s', async (file) => {
+    using replica = await startReplica(new Map([[file, brotliCompressSync('text')]]), [])
+    expect(await replica.read(file)).toBeUndefined()
   })
 
-  it('removes the partial file of a failed write', async () => {
-    await using folder = await makeFolder()
-    const [file, { bodies }] = bundle('text')
-    await mkdir(join(folder.path, file, 'in the way'), { recursive: true })
-    const store = new BundleFolder(folder.path, Date.now)
-    await expect(store.write(new Map([[file, bodies.br]]))).rejects.toMatchObject({ code: 'EISDIR' })
-    expect(await readdir(folder.path)).toEqual([file])
-  })
-
-  it('keeps the bundles of an earlier release beside many partial and other files', async () => {
-    await using folder = await makeFolder()
-    using _first = await startReplica(folder.path, ['first'])
-    const hourAgo = new Date(Date.now() - HOUR_MS)
-    const hourLater = new Date(Date.now() + HOUR_MS)
-    for (let i = 0; i < 50; i++) {
-      await writeFile(join(folder.path, `${i}.new`), '')
-      await utimes(join(folder.path, `${i}.new`), hourAgo, hourAgo)
-      await writeFile(join(folder.path, `${i}.txt`), '')
-      await utimes(join(folder.path, `${i}.txt`), hourLater, hourLater)
-    }
-    await writeFile(join(folder.path, 'current.new'), '')
-    using second = await startReplica(folder.path, ['second'])
-    expect(await textOf(second, fileOf('first'))).toBe('first')
-    const names = await readdir(folder.path)
-    expect(names.filter((name) => name.endsWith('.new'))).toEqual(['current.new'])
-    expect(names.filter((name) => name.endsWith('.txt'))).toHaveLength(50)
-  })
-
-  it('removes the write permission of other users from the folder', async () => {
-    await using folder = await makeFolder()
-    await chmod(folder.path, 0o777)
-    using replica = await startReplica(folder.path, ['text'])
-    expect(replica.failures).toEqual([])
-    expect((await stat(folder.path)).mode & 0o777).toBe(0o700)
-  })
-
-  it('neither reads nor writes a folder of another user', async () => {
-    await using folder = await makeFolder()
-    const [file, { bodies }] = bundle('text')
-    await writeFile(join(folder.path, file), bodies.br)
-    const { uid } = await stat(folder.path)
-    using _ = vi.spyOn(process, 'getuid').mockReturnValue(uid + 1)
-    using replica = await startReplica(folder.path, ['other'])
-    const message = expect.stringContaining(`belongs to the user ${uid}, not to ${uid + 1}`)
-    expect(replica.failures).toEqual([expect.objectContaining({ message })])
-    await expect(replica.read(file)).rejects.toMatchObject({ message })
-    expect(await readdir(folder.path)).toEqual([file])
+  it('reports once that nothing can be written, and starts', async () => {
+    const failures: unknown[] = []
+    const store = { read: async () => undefined, write: () => Promise.reject(new Error('full')) }
+    const onFailure = (error: unknown) => failures.push(error)
+    const replica = new SharedBundles({ own: new Map(), store, now: Date.now, onFailure })
+    await replica.start()
+    await replica.start()
+    replica.stop()
+    expect(failures).toEqual([new Error('full')])
   })
 })
 
@@ -155,7 +82,7 @@ describe('SharedBundles.read', () => {
     }
     const bundles = new SharedBundles({
       own: new Map(),
-      store: () => ({ read, write: async () => {} }),
+      store: { read, write: async () => {} },
       now: () => state.now,
       onFailure: (error, operation) => state.failures.push([operation, error]),
     })

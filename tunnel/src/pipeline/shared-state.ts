@@ -44,8 +44,7 @@ export type SharedState = {
   clockOffsetMs(): number
   /** Snapshots of the counters. A row is rejected while the disk has only the room that delivery needs. */
   readonly snapshots: SnapshotStore
-  /** Absent where the replicas share a folder, and until a server responds. */
-  readonly bundles?: BundleStore | undefined
+  readonly bundles: BundleStore
 }
 
 const MAX_ATTEMPTS = 10

@@ -66,8 +66,9 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
         add: async (...args) => opened().state.snapshots.add(...args),
         read: async (...args) => opened().state.snapshots.read(...args),
       },
-      get bundles() {
-        return spool?.state.bundles
+      bundles: {
+        read: async (...args) => opened().state.bundles.read(...args),
+        write: async (...args) => opened().state.bundles.write(...args),
       },
     },
     async close() {

@@ -35,7 +35,10 @@ const OPERATIONS = {
     ...{ purge: 'changes', prune: 'changes', release: 'changes' },
   },
   summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
-  state: { get: 'reads', put: 'grows', addSnapshots: 'grows', readSnapshots: 'reads' },
+  state: {
+    ...{ get: 'reads', put: 'grows', addSnapshots: 'grows', readSnapshots: 'reads' },
+    ...{ readBundle: 'reads', writeBundle: 'grows' },
+  },
 } as const satisfies { [S in keyof Subjects]: { [Name in keyof Subjects[S]]?: Effect } }
 
 type Operations = typeof OPERATIONS

@@ -1,7 +1,12 @@
 /** State of the replicas that is no envelope, in tables of the spool's SQLite file: values, and snapshots of the counters. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { type SharedValue, SNAPSHOT_STEPS, type SnapshotRow } from '../../pipeline/shared-state.ts'
+import {
+  BUNDLES_KEPT_MS,
+  type SharedValue,
+  SNAPSHOT_STEPS,
+  type SnapshotRow,
+} from '../../pipeline/shared-state.ts'
 
 /** The previous release reads and writes the tables, too: change them by additions only. */
 export const SHARED_TABLES = `CREATE TABLE IF NOT EXISTS shared_values (
@@ -15,10 +20,16 @@ CREATE TABLE IF NOT EXISTS history (
   replica TEXT NOT NULL,
   data TEXT NOT NULL,
   PRIMARY KEY (step, time, replica)
-) STRICT, WITHOUT ROWID`
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS bundles (
+  file TEXT PRIMARY KEY,
+  written INTEGER NOT NULL,
+  bytes BLOB NOT NULL
+) STRICT`
 
 /** Bound of the rows: those of 24 replicas. */
 export const MAX_SNAPSHOT_ROWS = 10_000
+const MAX_BUNDLES = 40 // of ten releases
 
 /** Runs in a transaction of its caller. */
 export class SharedTables {
@@ -59,10 +70,29 @@ export class SharedTables {
       ...{ step, time: Number(time), replica: String(replica), data: String(data) },
     }))
   }
+
+  readBundle(file: string): Uint8Array | undefined {
+    const bytes = this.#statements.bundle.get(file)?.bytes
+    return bytes instanceof Uint8Array ? bytes : undefined
+  }
+
+  /** Stores a bundle, and removes those that no replica has stored for a day, and the oldest of many. */
+  writeBundle(file: string, bytes: Uint8Array): void {
+    this.#statements.putBundle.run(file, Date.now(), bytes)
+    this.#statements.removeBundles.run(Date.now() - BUNDLES_KEPT_MS, MAX_BUNDLES)
+  }
 }
 
 function prepare(db: DatabaseSync) {
   return {
+    bundle: db.prepare('SELECT bytes FROM bundles WHERE file = ?'),
+    putBundle: db.prepare(
+      `INSERT INTO bundles (file, written, bytes) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET written = excluded.written, bytes = excluded.bytes`,
+    ),
+    removeBundles: db.prepare(
+      `DELETE FROM bundles WHERE written < ? OR file NOT IN (SELECT file FROM bundles ORDER BY written DESC LIMIT ?)`,
+    ),
     value: db.prepare('SELECT value, revision FROM shared_values WHERE key = ?'),
     insertValue: db.prepare(
       'INSERT INTO shared_values (key, revision, value) VALUES (?, 1, ?) ON CONFLICT DO NOTHING',

@@ -114,6 +114,19 @@ class SqliteSpool implements Spool {
       add: (rows) => this.#worker.call('state', 'addSnapshots', rows),
       read: (step, from) => this.#worker.call('state', 'readSnapshots', step, from),
     },
+    bundles: {
+      read: async (file) => {
+        const bytes = await this.#worker.call('state', 'readBundle', file)
+        return bytes && new Uint8Array(bytes)
+      },
+      write: async (bundles) => {
+        const writes = Array.from(
+          bundles,
+          ([file, bytes]) => this.#worker.call('state', 'writeBundle', file, new Uint8Array(bytes)), // the copy is transferred
+        )
+        await Promise.all(writes)
+      },
+    },
   }
   readonly #maxBytes: number
   readonly #durability: string
