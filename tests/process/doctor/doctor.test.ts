@@ -1,4 +1,4 @@
-/** Doctor on wrong and on right deployments. */
+/** Doctor on wrong and on right deployments. Faults of a proxy are in `tests/unit/doctor/proxy-faults.test.ts`. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -137,21 +137,6 @@ describe('npm run doctor', requires('nginx'), () => {
   /** Cases: name, deployment, and the checks that fail. */
   const WRONG: WrongOne[] = [
     [
-      'a proxy that limits with a bare 429',
-      async () => ({
-        // The doctor sends about 30 requests before the burst of 40.
-        change: (config) =>
-          config
-            .replace('http {', 'http { limit_req_zone $remote_addr zone=a:1m rate=1r/m;')
-            .replace('error_page 429 @too_much;', '')
-            .replace(
-              'proxy_pass http://tunnel;',
-              'limit_req zone=a burst=50 nodelay; proxy_pass http://tunnel;',
-            ),
-      }),
-      { burst: ['fail', /are rejected with a bare 429/] },
-    ],
-    [
       'TRUSTED_PROXIES that contain all addresses',
       async () => ({ env: { TRUSTED_PROXIES: '0.0.0.0/0' } }),
       { 'client-address': ['fail', /believes 192\.0\.2\.77/] },
@@ -173,11 +158,6 @@ describe('npm run doctor', requires('nginx'), () => {
       { 'admin-port': ['fail', /is open/] },
     ],
     [
-      'a path that the proxy routes to web',
-      async () => ({ env: { TUNNEL_PATHS: '/elsewhere' } }),
-      { tunnel: ['fail', /\/monitoring responds with 200/] },
-    ],
-    [
       'an open relay instead of the tunnel',
       async (on) => ({ tunnels: [on.use(await startOpenRelay()).address] }),
       {
@@ -187,35 +167,6 @@ describe('npm run doctor', requires('nginx'), () => {
         headers: ['fail', /All sites can read/],
         'browser-reports': ['fail', /unlike a tunnel/],
       },
-    ],
-    [
-      'a proxy that removes Origin and Sec-Fetch-Site',
-      async () => ({
-        change: (config) =>
-          config.replaceAll(
-            'proxy_set_header Forwarded "";', // once for tunnels and once for web
-            'proxy_set_header Origin ""; proxy_set_header Sec-Fetch-Site "";',
-          ),
-      }),
-      { origin: ['fail', /accepts it: 200/] },
-    ],
-    [
-      'cookies, versions and internal addresses in responses',
-      async () => ({
-        change: (config) =>
-          config
-            .replace('server_tokens off;', '')
-            .replace('proxy_pass http://tunnel;', 'proxy_pass http://tunnel; add_header Set-Cookie "a=1";'),
-      }),
-      { headers: ['fail', /sets a cookie/] },
-    ],
-    [
-      'Retry-After on responses',
-      async () => ({
-        change: (config) =>
-          config.replace('proxy_pass http://tunnel;', 'proxy_pass http://tunnel; add_header Retry-After 60;'),
-      }),
-      { 'rate-limits': ['fail', /200 with Retry-After/] },
     ],
     [
       'a path on ad-block lists',
@@ -296,51 +247,6 @@ describe('npm run doctor', requires('nginx'), () => {
       ),
     )
     expect(code).toBe(Object.values(found).some(([result]) => result === 'fail') ? 1 : 0)
-  })
-
-  /** Cases: fault of the proxy in front of nginx, and the only finding, with its remedy. */
-  const FRONTS: [what: string, alter: Alter, message: RegExp, remedy: RegExp][] = [
-    [
-      'turns 4xx into 200',
-      async (_, forward) => ({ ...(await forward()), status: 200 }),
-      /malformed envelope is answered with 200 instead of 400/,
-      /pass the status of the tunnel on/,
-    ],
-    [
-      'removes headers that it does not know',
-      async (_, forward) => ({ ...(await forward()), headers: { 'content-type': 'application/json' } }),
-      /removes headers of responses/,
-      /pass X-Culvert-Receipt/,
-    ],
-    [
-      'answers with a bare 429',
-      async () => ({ status: 429, headers: {}, body: '' }),
-      /answers with a bare 429/,
-      /Leave rate limits to the tunnel/,
-    ],
-    [
-      'answers with a 302 to a sign-in',
-      async () => ({ status: 302, headers: { location: 'https://sign-in.example/' }, body: '' }),
-      /redirects \(302\) to https:\/\/sign-in\.example\//,
-      /without a redirect or sign-in/,
-    ],
-  ]
-
-  it.each(FRONTS)('names only the cause for a proxy that %s', async (_, alter, message, remedy) => {
-    await using nginx = await startNginx({ tunnels: addresses(tunnels), web: page.address, env: ROUTES })
-    await using front = await startFront(nginx.url, alter)
-    const { code, checks } = await doctor(front.url, '--json', ...insideOf(tunnels))
-    const problems = checks.filter(({ result }) => /fail|warn/.test(result))
-    expect(problems).toMatchObject([
-      {
-        name: 'proxy',
-        result: 'fail',
-        message: expect.stringMatching(message),
-        remedy: expect.stringMatching(remedy),
-      },
-    ])
-    expect(checks.find(({ name }) => name === 'client-address')?.result).toBe('unknown')
-    expect(code).toBe(1)
   })
 
   it('prints the consequences of a failed check in one line under it', async () => {

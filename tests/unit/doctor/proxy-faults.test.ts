@@ -22,6 +22,7 @@ import {
   proxyHeaders,
   tunnelState,
 } from '../../../doctor/checks/replicas.ts'
+import { burst, headers as headersCheck, rateLimits } from '../../../doctor/checks/responses.ts'
 import { page, tunnel as tunnelPath } from '../../../doctor/checks/routes.ts'
 import { openDeployment } from '../../../doctor/deployment.ts'
 import { listFindings } from '../../../doctor/report.ts'
@@ -35,7 +36,7 @@ const GIB = 2 ** 30
 const CHECKS = [
   ...[proxy, page, tunnelPath, error, replay, compression, largeBody, bodyTooLarge, otherQuery],
   ...[foreignOrigin, crossOrigin, adminPort, clientAddress, credentials, proxyHeaders, delivery],
-  tunnelState,
+  ...[tunnelState, burst, rateLimits, headersCheck],
 ]
 
 type Headers = IncomingHttpHeaders
@@ -49,6 +50,8 @@ type Fault = {
   /** Answers without the tunnel, when it returns `true`. */
   answer?: (incoming: IncomingMessage, response: ServerResponse) => boolean
   response?: (headers: Headers) => Headers
+  /** Changes the status of responses to posts. */
+  status?: (status: number) => number
 }
 
 /** Passes a request on to `url`: streams bodies, and replaces the address and removes other headers that a visitor must not set. */
@@ -68,13 +71,27 @@ async function forward(url: string, incoming: IncomingMessage, response: ServerR
   outgoing.on('error', () => response.destroy())
   response.on('close', () => outgoing.destroy())
   outgoing.on('response', (answer) => {
-    response.writeHead(answer.statusCode ?? 0, fault.response?.(answer.headers) ?? answer.headers)
+    const status = answer.statusCode ?? 0
+    const told = method === 'POST' ? (fault.status?.(status) ?? status) : status
+    response.writeHead(told, fault.response?.(answer.headers) ?? answer.headers)
     answer.pipe(response)
   })
   if (body) outgoing.end(body)
   else {
     outgoing.flushHeaders()
     incoming.pipe(outgoing)
+  }
+}
+
+/** Answers posts without the tunnel, the first `many` excepted. */
+function answerPosts(status: number, headers: Record<string, string> = {}, many = 0): Fault {
+  let posts = 0
+  return {
+    answer(incoming, response) {
+      const isOwn = incoming.method === 'POST' && posts++ >= many
+      if (isOwn) response.writeHead(status, headers).end()
+      return isOwn
+    },
   }
 }
 
@@ -241,6 +258,60 @@ describe('A proxy in front of a tunnel without nginx', () => {
       { response: ({ 'access-control-expose-headers': _, ...headers }) => headers },
       { 'cross-origin': /^fail: A page of .* cannot read rate limits/ },
       /cannot read rate limits/,
+    ],
+    [
+      'removes Origin and Sec-Fetch-Site',
+      { headers: ({ origin: _, 'sec-fetch-site': __, ...headers }) => headers },
+      { origin: /^fail: .*accepts it: 200/ },
+      /accepts it: 200/,
+    ],
+    [
+      'sets a cookie',
+      { response: (headers) => ({ ...headers, 'set-cookie': ['a=1'] }) },
+      { headers: /^fail: A response of a tunnel sets a cookie/ },
+      /sets a cookie/,
+    ],
+    [
+      'adds Retry-After',
+      { response: (headers) => ({ ...headers, 'retry-after': '60' }) },
+      { 'rate-limits': /^fail: A response is 200 with Retry-After/ },
+      /200 with Retry-After/,
+    ],
+    [
+      'limits a visitor with a bare 429',
+      answerPosts(429, {}, 40),
+      { burst: /^fail: \d+ of \d+ are rejected with a bare 429/ },
+      /are rejected with a bare 429/,
+    ],
+    [
+      'turns 4xx into 200',
+      { status: () => 200 },
+      { proxy: /^fail: .*malformed envelope is answered with 200 instead of 400/ },
+      /pass the status of the tunnel on/,
+    ],
+    [
+      'removes headers that it does not know',
+      { response: () => ({ 'content-type': 'application/json' }) },
+      { proxy: /^fail: .*removes headers of responses/ },
+      /pass X-Culvert-Receipt/,
+    ],
+    [
+      'routes the path to the pages',
+      answerPosts(200, { 'content-type': 'text/html' }),
+      { proxy: /^unknown: No tunnel/, tunnel: /^fail: \/monitoring responds with 200/ },
+      /\/monitoring responds with 200/,
+    ],
+    [
+      'answers with a bare 429',
+      answerPosts(429),
+      { proxy: /^fail: .*answers with a bare 429/ },
+      /Leave rate limits to the tunnel/,
+    ],
+    [
+      'answers with a 302 to a sign-in',
+      answerPosts(302, { location: 'https://sign-in.example/' }),
+      { proxy: /^fail: .*redirects \(302\) to https:\/\/sign-in\.example\// },
+      /without a redirect or sign-in/,
     ],
   ])('that %s is found', async (_, fault, findings, warning) => {
     const { found, shown } = await diagnose(fault)
