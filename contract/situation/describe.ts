@@ -117,6 +117,7 @@ function findHint({ week: { losses } }: Situation): string {
 /** Entries of `docs/runbook.md`. */
 const RUNBOOK: Record<Problem['kind'], string | undefined> = {
   'no-replica': 'CulvertAway',
+  'stores-differ': undefined,
   losing: 'CulvertLosesEnvelopesFast',
   'spool-failing': 'CulvertSpoolUnwritable',
   'spool-silent': 'CulvertSpoolUnwritable',
@@ -191,6 +192,13 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
   switch (problem.kind) {
     case 'no-replica':
       return `No tunnel ${problem.since === undefined ? 'responds' : `has responded since ${format(problem.since)}`}. New envelopes may be lost.`
+    case 'stores-differ': {
+      const who =
+        problem.others === 0
+          ? `${problem.name} uses`
+          : `${problem.name} and ${formatQuantity(problem.others, 'more tunnel')} use`
+      return `${who} another store than the other tunnels. The console does not show what is in it.`
+    }
     case 'losing':
       return describeLosses(problem.losses)
     case 'spool-failing': {
@@ -321,6 +329,8 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
   switch (problem.kind) {
     case 'no-replica':
       return `Act now: ${commandsOf(situation.deployment).inspect}.`
+    case 'stores-differ':
+      return 'Act: set the same SPOOL_URL for all tunnels: one file that they share on one machine, or NATS on several. Then deliver what the other store has with npm run store -- drain.'
     case 'losing': {
       const cause = findSpoolProblem(situation.problems)
       return cause ? findAction(cause, situation, clock) : `Act now: ${remedyOf(problem.losses, situation)}`

@@ -7,6 +7,7 @@ import type { Incident } from './situation.ts'
 /** Names of the problems that make an incident. `undefined` for others: an operator or Sentry has decided so, or they may last for weeks. */
 const NAMES: Record<Problem['kind'], string | undefined> = {
   'no-replica': undefined,
+  'stores-differ': undefined,
   losing: 'envelopes lost',
   'spool-failing': 'the spool accepted no envelopes',
   'spool-silent': 'the spool did not respond',
@@ -27,7 +28,9 @@ const NAMES: Record<Problem['kind'], string | undefined> = {
 }
 
 /** Kinds of problems that a tunnel can find. */
-export const PROBLEM_KINDS = Object.keys(NAMES).filter((kind) => kind !== 'no-replica')
+export const PROBLEM_KINDS = Object.keys(NAMES).filter(
+  (kind) => !['no-replica', 'stores-differ'].includes(kind),
+)
 
 /** Reports whether a problem makes an incident. */
 export function isIncident({ kind }: Problem): boolean {

@@ -13,6 +13,8 @@ import { hostOf, type UpstreamView } from './upstreams.ts'
 export type Problem =
   /** No tunnel responds. Only web can find it. */
   | { kind: 'no-replica'; since?: number }
+  /** Tunnels use another store than most: the first of them. Only web can find it. */
+  | { kind: 'stores-differ'; name: string; others: number }
   /** Losses of the last 3 minutes. */
   | { kind: 'losing'; losses: RecentLosses }
   /** `is_losing`: Sentry is unreachable as well, so that envelopes get 503. */

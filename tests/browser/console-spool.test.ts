@@ -129,7 +129,7 @@ describe('The console', requires('chromium', 'nginx'), () => {
       .toBe(1)
     const download = await page.evaluate(
       async (path) => {
-        const response = await fetch(path.replace('?', '/envelope?'))
+        const response = await fetch(`${path}/envelope`)
         return { text: await response.text(), headers: Object.fromEntries(response.headers) }
       },
       (await page.locator('main table a').first().getAttribute('href')) ?? '',

@@ -216,6 +216,18 @@ describe('describeSituation', () => {
     expect(text).toContain('Number of pending envelopes unknown.')
   })
 
+  it('names the tunnels that use another store, and what to do', () => {
+    expect(describeFor([{ kind: 'stores-differ', name: 'tunnel-3', others: 0 }])).toMatchObject({
+      state: 'degraded',
+      text: expect.stringMatching(
+        /^tunnel-3 uses another store than the other tunnels\. The console does not show what is in it\. .+ Act: set the same SPOOL_URL for all tunnels/,
+      ),
+    })
+    expect(describeFor([{ kind: 'stores-differ', name: 'tunnel-3', others: 2 }]).text).toMatch(
+      /^tunnel-3 and 2 more tunnels use another store/,
+    )
+  })
+
   it('names the time at which the first paused envelope expires', () => {
     const paused: Problem = { kind: 'paused', project: 'p/1', others: 1, since: SEVEN }
     expect(describeFor([paused], SPOOLED)).toMatchObject({

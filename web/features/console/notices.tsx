@@ -7,12 +7,12 @@ import type { State } from '../../ui/states.ts'
 import { StateMark } from '../../ui/status-badge.tsx'
 import type { OverviewSnapshot, ReplicaSummary } from './monitor/snapshot.ts'
 
-type Props = Pick<OverviewSnapshot, 'replicas' | 'spools' | 'simulatedOutage'>
+type Props = Pick<OverviewSnapshot, 'replicas' | 'spool' | 'simulatedOutage'>
 
-export function Notices({ replicas, spools, simulatedOutage }: Props) {
+export function Notices({ replicas, spool, simulatedOutage }: Props) {
   const unresponsive = replicas.filter(({ state }) => state === 'unresponsive')
   const warnings = new Set(replicas.flatMap((replica) => replica.warnings ?? []))
-  const damaged = spools.flatMap((spool) => spool.damaged_files ?? [])
+  const damaged = spool?.damaged_files ?? []
   return (
     <div role="status" className="grid grid-cols-1 gap-2">
       {replicas.length === 0 && (

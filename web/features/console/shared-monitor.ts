@@ -2,11 +2,13 @@
 
 import type { Rejections, ReplicaStatus } from 'contract/admin-api'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'
+import { firstResponse } from '../../lib/first-response.ts'
 import { processSingleton } from '../../lib/process-singleton.ts'
 import { Monitor } from './monitor/replica-monitor.ts'
 import { RejectionHistory } from './rejections/rejections.ts'
 
 const EVERY_MS = 10_000
+const FIGURES_WAIT_MS = 3_000 // a tunnel answers within 1 s
 
 export function sharedMonitor(access: AdminAccess): Monitor {
   return processSingleton('monitor', () => {
@@ -14,7 +16,14 @@ export function sharedMonitor(access: AdminAccess): Monitor {
     return new Monitor({
       origins,
       ask: (origin) => readStatus(access, origin),
-      askFigures: async (origin, path) => (await fetchOk(access, origin + path)).json(),
+      askFigures: async (replicas, path) => {
+        const late = AbortSignal.timeout(FIGURES_WAIT_MS)
+        const response = await firstResponse(replicas, (origin, signal) =>
+          fetchAdmin(access, origin + path, { signal: AbortSignal.any([signal, late]) }),
+        )
+        if (!response) throw new Error('no response')
+        return (await requireOk(response)).json()
+      },
       now: Date.now,
     })
   })
@@ -48,9 +57,12 @@ export async function readStatus(access: AdminAccess, origin: string): Promise<R
   return (await fetchOk(access, `${origin}/status`)).json() as Promise<ReplicaStatus>
 }
 
-/** Rejects with the reason that the replica gives. */
 async function fetchOk(access: AdminAccess, url: string): Promise<Response> {
-  const response = await fetchAdmin(access, url)
+  return requireOk(await fetchAdmin(access, url))
+}
+
+/** Rejects with the reason that the replica gives. */
+async function requireOk(response: Response): Promise<Response> {
   if (response.ok) return response
   const { detail }: { detail?: unknown } = await response.json().catch(() => ({}))
   throw new Error(typeof detail === 'string' ? detail : `status ${response.status}`)

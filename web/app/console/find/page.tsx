@@ -60,7 +60,7 @@ async function Answer({ id, data }: AnswerProps) {
         deployment={snapshot.situation.deployment}
         hasInbox={hasInbox(snapshot)}
         sentryHost={data.settings.sentryHost}
-        spools={snapshot.spools}
+        paused={snapshot.spool?.paused}
         upstreams={snapshot.upstreams}
       />
     </>

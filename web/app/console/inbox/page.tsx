@@ -26,10 +26,10 @@ export default async function InboxPage({ searchParams }: Props) {
     <ConsoleShell at="inbox" title="Inbox">
       <AutoRefresh />
       {given.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
-      {groups.groups ? (
+      {groups.groups && (entries || !isOneGroup) ? (
         <InboxList {...{ query, groups, entries, after }} isLabOn={data.settings.lab} />
       ) : (
-        <NoInboxReason {...groups} isFirstPage={!after} />
+        <NoInboxReason isOff={groups.groups === undefined && groups.isOff} />
       )}
     </ConsoleShell>
   )

@@ -41,51 +41,47 @@ export default async function SpoolPage({ searchParams }: Props) {
   const state = stateOf(query)
   const hasReasons = state !== 'pending' && state !== 'kept'
   const [snapshot, details] = await Promise.all([data.snapshot(), hasReasons ? data.rejections() : undefined])
-  const { spools, projects } = snapshot
-  const views = await Promise.all(spools.map((spool) => readView(data, spool, query)))
+  const { spool, projects } = snapshot
+  const view = await readView(data, query)
   return (
     <ConsoleShell at="spool" title="Spool">
-      <AutoRefresh {...(views.some(({ job }) => isResending(job)) && { everyMs: RESENDING_MS })} />
+      <AutoRefresh {...(isResending(view.job) && { everyMs: RESENDING_MS })} />
       <div className="grid grid-cols-1 gap-4">
         <Notices {...summarise(snapshot, {})} />
         <ActionResult query={query} />
         <States shown={state} />
         {state !== 'pending' && <EndedFilter key={state} {...{ state, query, projects }} />}
-        {spools.length === 0 && <NoReplica />}
-        {views.map((view) => (
+        {spool ? (
           <View
-            key={view.spool.id}
-            {...{ view, query }}
+            {...{ spool, view, query }}
             upstreams={snapshot.upstreams}
             settings={details?.settings ?? {}}
             deployment={snapshot.situation.deployment}
             isKeeping={hasInbox(snapshot)}
           />
-        ))}
+        ) : (
+          <NoReplica />
+        )}
       </div>
     </ConsoleShell>
   )
 }
 
-/** Data of one spool: a page of its entries, and the last resend. */
-type SpoolView = { spool: SpoolStatus; list: EntryPage; job: ResendJob | undefined }
+/** Page of entries, and the last resend. */
+type SpoolView = { list: EntryPage; job: ResendJob | undefined }
 
-async function readView(
-  { spool: data, settings }: ConsoleData,
-  spool: SpoolStatus,
-  query: SpoolQuery,
-): Promise<SpoolView> {
-  const { id } = spool
+async function readView({ spool: data, settings }: ConsoleData, query: SpoolQuery): Promise<SpoolView> {
   const request = settings.sentryHost === undefined ? undefined : resendRequest(query)
   const [status, page, resend] = await Promise.all([
-    data.resendStatus(id),
-    data.list(id, entriesQuery(id, query)),
-    request && data.countResend(id, request).then((counted) => counted ?? ('unknown' as const)),
+    data.resendStatus(),
+    data.list(entriesQuery(query)),
+    request && data.countResend(request).then((counted) => counted ?? ('unknown' as const)),
   ])
-  return { spool, list: { page, resend }, job: status?.job }
+  return { list: { page, resend }, job: status?.job }
 }
 
 type ViewProps = {
+  spool: SpoolStatus
   view: SpoolView
   query: SpoolQuery
   upstreams: UpstreamView[]
@@ -94,12 +90,12 @@ type ViewProps = {
   isKeeping: boolean
 }
 
-function View({ view: { spool, list, job }, query, ...context }: ViewProps) {
+function View({ spool, view: { list, job }, query, ...context }: ViewProps) {
   const isPending = stateOf(query) === 'pending'
   const isShown = job && (!isPending || isResending(job))
   return (
     <div className="grid grid-cols-1 gap-4">
-      {isShown && <ResendPanel spool={spool.id} job={job} query={query} />}
+      {isShown && <ResendPanel job={job} query={query} />}
       {isPending && <SpoolPanel spool={spool} />}
       {isPending && <ProjectsPanel spool={spool} query={query} />}
       <EntryList {...{ spool, list, query }} {...context} />

@@ -5,9 +5,9 @@ import type { FiguresReading } from 'contract/situation/problems'
 import { headers } from 'next/headers'
 import { fetchAdmin } from '../../../lib/admin-client.ts'
 import type { Config } from '../../../lib/config.ts'
+import { firstResponse } from '../../../lib/first-response.ts'
 import type { Range } from '../figures/range.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
-import type { ReplicaView } from '../monitor/replicas.ts'
 import { sharedMonitor } from '../shared-monitor.ts'
 
 const MAX_AGE_MS = 1_500
@@ -19,7 +19,7 @@ export type Duration = 'page' | 'download'
 /** Responses of several replicas to one request. */
 export type Responses<T> = {
   results: T[]
-  /** Number of running replicas for which there was a path. */
+  /** Number of running replicas. */
   replicas: number
   /** Number of those that did not respond, or failed. A response with 404 is no failure: the replica has no result. */
   failed: number
@@ -45,12 +45,9 @@ export class AdminRequests {
     await sharedMonitor(this.#settings).refresh()
   }
 
-  /** Returns the origins of the replicas that respond and match. */
-  async origins(matches: (replica: ReplicaView) => boolean = () => true): Promise<string[]> {
-    const { replicas } = await this.snapshot()
-    return replicas
-      .filter((replica) => replica.state === 'responding' && matches(replica))
-      .map(({ origin }) => origin)
+  /** Returns the origins of the tunnels that respond for the store, any of which answers for all. */
+  async origins(): Promise<string[]> {
+    return (await this.snapshot()).origins
   }
 
   /** Sends one request. Returns `undefined` when there is no response. */
@@ -66,44 +63,36 @@ export class AdminRequests {
     return response
   }
 
-  /** Asks all replicas, and returns the first successful response. The others are cancelled. */
-  async first(path: string, duration: Duration = 'page'): Promise<Response | undefined> {
+  /** Asks one tunnel of the store. One that hangs or fails is replaced by another one at once, so that the request may run twice. */
+  async one(
+    path: string,
+    init: RequestInit = {},
+    duration: Duration = 'page',
+  ): Promise<Response | undefined> {
+    const timeout = new Timeout()
     const asOperator = await operatorHeaders()
-    const requests = (await this.origins()).map((origin) => {
-      const timeout = new Timeout()
-      const init = { headers: asOperator, signal: timeout.signal }
-      return { timeout, response: fetchAdmin(this.#settings, origin + path, init) }
+    const response = await firstResponse(await this.origins(), (origin, signal) => {
+      const options = { ...init, headers: asOperator, signal: AbortSignal.any([signal, timeout.signal]) }
+      return fetchAdmin(this.#settings, origin + path, options)
     })
-    const successful = requests.map(async (request) => {
-      const response = await request.response
-      if (!response.ok) throw new Error(`${response.url} responded with ${response.status}`)
-      return { request, response }
-    })
-    const first = await Promise.any(successful).catch(() => undefined)
-    for (const request of requests) if (request !== first?.request) request.timeout.abort()
-    if (duration === 'download') first?.request.timeout.clear()
-    return first?.response
+    if (duration === 'download') timeout.clear()
+    return response
   }
 
-  /** Asks all replicas for which there is a path, and returns what `read` makes of the successful responses, with the failures. */
+  /** Asks all replicas, and returns what `read` makes of the successful responses, with the failures. */
   async each<T>(
-    pathFor: (origin: string) => string | undefined,
-    read: (response: Response, origin: string) => Promise<T>,
+    path: string,
+    read: (response: Response) => Promise<T>,
     init: RequestInit = {},
   ): Promise<Responses<T>> {
     const asOperator = await operatorHeaders()
     const running = (await this.snapshot()).replicas.filter(({ state }) => state !== 'stopped')
-    const requests = running.flatMap(({ origin, state }) => {
-      const path = pathFor(origin)
-      if (path === undefined) return []
-      const ask = async () => {
-        if (state !== 'responding') throw new Error(`${origin} does not respond`)
-        const response = await fetchAdmin(this.#settings, origin + path, { ...init, headers: asOperator })
-        if (response.ok) return [await read(response, origin)]
-        if (response.status === 404) return []
-        throw new Error(`${response.url} responded with ${response.status}`)
-      }
-      return ask()
+    const requests = running.map(async ({ origin, state }) => {
+      if (state !== 'responding') throw new Error(`${origin} does not respond`)
+      const response = await fetchAdmin(this.#settings, origin + path, { ...init, headers: asOperator })
+      if (response.ok) return [await read(response)]
+      if (response.status === 404) return []
+      throw new Error(`${response.url} responded with ${response.status}`)
     })
     const settled = await Promise.allSettled(requests)
     const succeeded = settled.filter((request) => request.status === 'fulfilled')
@@ -115,7 +104,7 @@ export class AdminRequests {
   }
 }
 
-/** Aborts a request with its body after `TIMEOUT_MS`, unless it is cleared before. */
+/** Aborts requests with their bodies after `TIMEOUT_MS`, unless it is cleared before. */
 class Timeout {
   readonly #controller = new AbortController()
   readonly #timer = setTimeout(() => this.#controller.abort(), TIMEOUT_MS).unref()
@@ -126,11 +115,6 @@ class Timeout {
 
   clear(): void {
     clearTimeout(this.#timer)
-  }
-
-  abort(): void {
-    this.clear()
-    this.#controller.abort()
   }
 }
 

@@ -9,7 +9,7 @@ import type { Figures } from 'contract/figures'
 import type { ScrubExample } from 'contract/policies'
 import type { FiguresReading } from 'contract/situation/problems'
 import { redirect } from 'next/navigation'
-import { fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
+import { fetchAdmin, findReceipt, replicaOrigins } from '../../../lib/admin-client.ts'
 import { type Config, config } from '../../../lib/config.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
 import { READ_BYTES } from '../bounds.ts'
@@ -75,7 +75,7 @@ export class ConsoleData {
     return this.#requests.snapshot()
   }
 
-  /** Returns the figures of all stores, at most some seconds old. */
+  /** Returns the figures of all replicas, at most some seconds old. */
   figures(range: Range): Promise<FiguresReading> {
     return this.#requests.figures(range)
   }
@@ -111,15 +111,14 @@ export class ConsoleData {
   }
 
   /** Returns the receipt of the token in a response, for 10 minutes at most. */
-  async receipt(token: string): Promise<Receipt | undefined> {
-    const response = await this.#requests.first(`/receipts/${encodeURIComponent(token)}`)
-    return response && ((await response.json()) as Receipt)
+  receipt(token: string): Promise<Receipt | undefined> {
+    return findReceipt(this.settings, encodeURIComponent(token))
   }
 
   /** Returns the rejections of all replicas, also of those that stopped. */
   async rejections(): Promise<Rejections> {
     const { results } = await this.#requests.each(
-      () => '/rejections',
+      '/rejections',
       async (response) => (await response.json()) as Rejections,
     )
     return rejectionHistory().add(results)
@@ -128,7 +127,7 @@ export class ConsoleData {
   /** Returns examples of what scrubbing would change; none from replicas that do not observe or have no inbox. */
   async scrubExamples(): Promise<ScrubExample[]> {
     const { results } = await this.#requests.each(
-      () => '/policies/example',
+      '/policies/example',
       async (response) => (await jsonWithin(response, READ_BYTES.scrubExample)) as ScrubExample,
     )
     return results
@@ -145,7 +144,7 @@ export class ConsoleData {
   /** Returns the traffic and the recent SDKs of each project, from each replica. */
   async projects(): Promise<{ reports: ProjectActivity[]; failed: number }> {
     const { results, failed } = await this.#requests.each(
-      () => '/projects',
+      '/projects',
       async (response) => ((await response.json()) as { projects: ProjectActivity[] }).projects,
     )
     return { reports: results.flat(), failed }

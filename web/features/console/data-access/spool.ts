@@ -1,4 +1,4 @@
-/** Entries of the spools, and the operator's actions on them. Any replica that shares a spool can answer for it. */
+/** Entries of the store, and the operator's actions on them. */
 
 import type { SpoolPurged, SpoolRetried } from 'contract/spool'
 import type {
@@ -20,7 +20,6 @@ const MAX_SEARCHED = 200 // entries
 /** Action on one entry, on those of a project, category or state, or on all. */
 export type SpoolAction = {
   action: SpoolActionName
-  spool: string
   id?: string
   project?: string
   category?: string
@@ -37,35 +36,32 @@ export class SpoolData {
   }
 
   /** Returns a page of entries, or what is wrong with the query; `undefined` when no replica responds, or the store fails. */
-  async list(spool: string, query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
-    const response = await this.#respond(spool, `/store/entries?${query}`)
-    if (response?.status === 400 || response?.status === 404) return (await response.json()) as WrongQuery
+  async list(query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
+    const response = await this.#requests.one(`/store/entries?${query}`)
+    if (response?.status === 400 || response?.status === 404)
+      return (await response.json().catch(() => undefined)) as WrongQuery | undefined
     return response?.ok ? ((await jsonWithin(response, READ_BYTES.storePage)) as StorePage) : undefined
   }
 
   /** Counts the entries that a resend would send. */
-  async countResend(spool: string, request: ResendRequest): Promise<ResendStarted | undefined> {
+  async countResend(request: ResendRequest): Promise<ResendStarted | undefined> {
     const body = JSON.stringify({ ...request, dry_run: true })
-    const response = await this.#ask(spool, '/store/resend', { method: 'POST', body })
+    const response = await this.#ask('/store/resend', { method: 'POST', body })
     return response && ((await response.json()) as ResendStarted)
   }
 
-  /** Returns the last resend of a store; `undefined` when no replica responds. */
-  async resendStatus(spool: string): Promise<ResendStatus | undefined> {
-    const response = await this.#ask(spool, '/store/resend')
+  /** Returns the last resend; `undefined` when no replica responds. */
+  async resendStatus(): Promise<ResendStatus | undefined> {
+    const response = await this.#ask('/store/resend')
     return response && ((await response.json()) as ResendStatus)
   }
 
   /** Asks all replicas for an event. */
   async findEvent(eventId: string): Promise<EventAnswers> {
     const { replicas } = await this.#requests.snapshot()
-    const spools = new Map(replicas.map(({ origin, status }) => [origin, status?.spool?.id]))
     const answers = await this.#requests.each(
-      () => `/store/events/${encodeURIComponent(eventId)}`,
-      async (response, origin) => ({
-        ...((await jsonWithin(response, READ_BYTES.storePage)) as StoreEvent),
-        spool: spools.get(origin),
-      }),
+      `/store/events/${encodeURIComponent(eventId)}`,
+      async (response) => (await jsonWithin(response, READ_BYTES.storePage)) as StoreEvent,
       { signal: AbortSignal.timeout(EVENT_TIMEOUT_MS) },
     )
     const stopped = replicas.filter(({ state }) => state === 'stopped')
@@ -77,15 +73,15 @@ export class SpoolData {
   }
 
   /** Finds the entry of a receipt by the time of its arrival, in milliseconds since 1970. */
-  async findByReceipt(spool: string, receipt: string, time: number): Promise<string | undefined> {
+  async findByReceipt(receipt: string, time: number): Promise<string | undefined> {
     const query = { state: 'pending', order: 'oldest', after: `${time - 1}-0`, limit: `${MAX_SEARCHED}` }
-    const page = await this.list(spool, new URLSearchParams(query))
+    const page = await this.list(new URLSearchParams(query))
     return page && 'entries' in page ? page.entries.find((entry) => entry.receipt === receipt)?.id : undefined
   }
 
   /** Returns `too large` when the headers exceed what a page can show. */
-  async entry(spool: string, id: string): Promise<SpoolEntryDetails | 'too large' | undefined> {
-    const response = await this.#ask(spool, `/spool/${encodeURIComponent(id)}`)
+  async entry(id: string): Promise<SpoolEntryDetails | 'too large' | undefined> {
+    const response = await this.#ask(`/spool/${encodeURIComponent(id)}`)
     if (!response) return undefined
     try {
       return (await jsonWithin(response, READ_BYTES.spoolEntry)) as SpoolEntryDetails
@@ -95,14 +91,14 @@ export class SpoolData {
     }
   }
 
-  async download(spool: string, id: string): Promise<ReadableStream<Uint8Array> | undefined> {
-    const response = await this.#ask(spool, `/spool/${encodeURIComponent(id)}/envelope`, {}, 'download')
+  async download(id: string): Promise<ReadableStream<Uint8Array> | undefined> {
+    const response = await this.#ask(`/spool/${encodeURIComponent(id)}/envelope`, {}, 'download')
     return response?.body ?? undefined
   }
 
   /** Sends the action once, to one replica: repeated after a lost response, it would affect newer entries too. */
   async act(action: SpoolAction): Promise<SpoolActionResult> {
-    const [origin] = await this.#origins(action.spool)
+    const [origin] = await this.#requests.origins()
     if (origin === undefined) return { did: 'failed' }
     const { path, ...init } = requestFor(action)
     const response = await this.#requests.send(origin + path, init)
@@ -114,32 +110,10 @@ export class SpoolData {
     return { did: action.action, count, left: done.left ?? 0 }
   }
 
-  async #ask(
-    spool: string,
-    path: string,
-    init: RequestInit = {},
-    duration?: Duration,
-  ): Promise<Response | undefined> {
-    const response = await this.#respond(spool, path, init, duration)
+  /** Returns a successful response. */
+  async #ask(path: string, init?: RequestInit, duration?: Duration): Promise<Response | undefined> {
+    const response = await this.#requests.one(path, init, duration)
     return response?.ok ? response : undefined
-  }
-
-  /** Returns the first response, also that of a failure. */
-  async #respond(
-    spool: string,
-    path: string,
-    init: RequestInit = {},
-    duration?: Duration,
-  ): Promise<Response | undefined> {
-    for (const origin of await this.#origins(spool)) {
-      const response = await this.#requests.send(origin + path, init, duration)
-      if (response) return response
-    }
-    return undefined
-  }
-
-  #origins(spool: string): Promise<string[]> {
-    return this.#requests.origins(({ status }) => status?.spool?.id === spool)
   }
 }
 

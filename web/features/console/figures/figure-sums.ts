@@ -1,4 +1,4 @@
-/** Sums of figures over stores and time, rates and percentiles, for charts and lists of the console. */
+/** Sums of figures over time, rates and percentiles, for charts and lists of the console. */
 
 import type { Outcome } from 'contract/admin-api'
 import {
@@ -6,7 +6,6 @@ import {
   type FigureCounts,
   type Figures,
   type FiguresPoint,
-  noCounts,
   sumFigures,
 } from 'contract/figures'
 import { lossesOf } from 'contract/situation/losses'
@@ -16,43 +15,6 @@ type Counts = Record<string, number>
 /** Figures of a range without those of upstreams, which no chart shows. */
 export type RangeFigures = Omit<Figures, 'points' | 'replicas'> & { points: RangePoint[] }
 export type RangePoint = Omit<FiguresPoint, 'upstreams'>
-
-/** Adds up the figures of stores that share no replica. Returns `undefined` without any. */
-export function mergeFigures([first, ...others]: readonly Figures[]): Figures | undefined {
-  return first && others.reduce(mergeTwo, first)
-}
-
-function mergeTwo(a: Figures, b: Figures): Figures {
-  const times = [...new Set([...a.points, ...b.points].map(({ time }) => time))].sort((x, y) => x - y)
-  const [its, others] = [pointsAt(a, times), pointsAt(b, times)]
-  return {
-    ...{ from: Math.min(a.from, b.from), to: Math.max(a.to, b.to), step: a.step },
-    points: times.map((time, index) => addPoints(time, its[index], others[index])),
-    pending_before: a.pending_before + b.pending_before,
-    replicas: [...a.replicas, ...b.replicas],
-  }
-}
-
-/** Returns a point for each time. What is pending stays so while no replica counts. */
-function pointsAt({ points, pending_before }: Figures, times: readonly number[]): FiguresPoint[] {
-  const byTime = new Map(points.map((point) => [point.time, point]))
-  let pending = pending_before
-  return times.map((time) => {
-    const point = byTime.get(time) ?? { ...noCounts(), time, replicas: 0, unknown: 0, pending }
-    pending = point.pending
-    return point
-  })
-}
-
-function addPoints(time: number, a: FiguresPoint | undefined, b: FiguresPoint | undefined): FiguresPoint {
-  const both = [a, b].filter((point) => point !== undefined)
-  const sum = (read: (point: FiguresPoint) => number) => both.reduce((all, point) => all + read(point), 0)
-  return {
-    ...sumFigures(both),
-    ...{ time, replicas: sum(({ replicas }) => replicas) },
-    ...{ pending: sum(({ pending }) => pending), unknown: sum(({ unknown }) => unknown) },
-  }
-}
 
 /** Sums up counts by the part of their names before the colon: outcomes without reasons, or types of items. */
 export function sumByName(counts: Counts): Counts {

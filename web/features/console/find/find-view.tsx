@@ -4,7 +4,8 @@ import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
 import type { Deployment } from 'contract/situation/deployments'
 import type { UpstreamView } from 'contract/situation/upstreams'
-import type { SpoolStatus } from 'contract/spool'
+import type { SpoolPause } from 'contract/spool'
+import type { StoreEntry } from 'contract/store'
 import type { ReactNode } from 'react'
 import { formatBytes, formatDuration, formatQuantity } from '../../../lib/format.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -22,7 +23,7 @@ import { nameReason, remedyOf } from '../spool/entry-reason.ts'
 import { NextAttempt } from '../spool/next-attempt.tsx'
 import { SpoolAction } from '../spool/spool-action.tsx'
 import { SPOOL } from '../spool/spool-query.ts'
-import { type Finding, type FindingState, type Findings, type FoundEntry, isNeverSeen } from './findings.ts'
+import { type Finding, type FindingState, type Findings, isNeverSeen } from './findings.ts'
 
 type Context = {
   /** Settings in force, by reason. */
@@ -32,7 +33,7 @@ type Context = {
   /** Host of Sentry; absent in inbox mode. */
   sentryHost: string | undefined
   /** Pauses and circuit breakers, which may hold pending envelopes back. */
-  spools: readonly SpoolStatus[]
+  paused: readonly SpoolPause[] | undefined
   upstreams: readonly UpstreamView[]
 }
 
@@ -132,7 +133,7 @@ function FindingCard({ finding, ...context }: Context & { finding: Finding }) {
         </div>
       )}
       <div className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-2">
-        {stored?.spool && sentryHost !== undefined && <SendAgain entry={stored} spool={stored.spool} />}
+        {stored && sentryHost !== undefined && <SendAgain entry={stored} />}
         <Links finding={finding} id={id} hasInbox={hasInbox} />
       </div>
     </li>
@@ -143,16 +144,8 @@ function isOutcome(state: FindingState): state is Exclude<FindingState, keyof ty
   return Object.hasOwn(OUTCOME_STATES, state)
 }
 
-function SendAgain({ entry: { id, state }, spool }: { entry: FoundEntry; spool: string }) {
-  return (
-    <SpoolAction
-      spool={spool}
-      action="resend"
-      selection={{ id, state }}
-      label="Send again"
-      scope="this envelope"
-    />
-  )
+function SendAgain({ entry: { id, state } }: { entry: StoreEntry }) {
+  return <SpoolAction action="resend" selection={{ id, state }} label="Send again" scope="this envelope" />
 }
 
 function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInbox: boolean }) {
@@ -160,7 +153,7 @@ function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInb
   return (
     <>
       {entry?.state === 'pending' && (
-        <a href={withQuery(`${SPOOL}/${entry.id}`, { spool: entry.spool })} className="link-block">
+        <a href={`${SPOOL}/${entry.id}`} className="link-block">
           Open in the spool
         </a>
       )}
@@ -180,7 +173,7 @@ function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInb
 
 const COPY = ' A copy is kept.'
 
-type Held = Pick<Context, 'spools' | 'upstreams'>
+type Held = Pick<Context, 'paused' | 'upstreams'>
 type SentenceProps = Held & Pick<Context, 'sentryHost'> & { finding: Finding }
 
 function Sentence({ finding, sentryHost, ...held }: SentenceProps): ReactNode {
@@ -235,9 +228,8 @@ function Sentence({ finding, sentryHost, ...held }: SentenceProps): ReactNode {
   return receipt && MEANINGS[receipt.outcome]
 }
 
-function Pending({ entry, spools, upstreams }: Held & { entry: FoundEntry }) {
-  const { received, resent, spool } = entry
-  const { paused } = spools.find(({ id }) => id === spool) ?? {}
+function Pending({ entry, paused, upstreams }: Held & { entry: StoreEntry }) {
+  const { received, resent } = entry
   return (
     <>
       Pending since <Moment time={resent ?? received} />

@@ -5,15 +5,12 @@ import type { StoreEntry, StoreEvent } from 'contract/store'
 
 /** Answers of the replicas. */
 export type EventAnswers = {
-  /** `spool`: ID of the store of the replica. */
-  events: (StoreEvent & { spool: string | undefined })[]
+  events: StoreEvent[]
   /** Replicas that have not answered. */
   silent: number
   /** Last response of the replicas that have stopped, in milliseconds since 1970; 0 without one. Their receipts are gone. */
   stoppedAt: number
 }
-
-export type FoundEntry = StoreEntry & { spool: string | undefined }
 
 /** `lost-track`: it was spooled, and no replica that has answered knows what became of it. */
 export type FindingState = Exclude<Outcome, 'spooled'> | FinalOutcome | 'pending' | 'kept' | 'lost-track'
@@ -28,8 +25,8 @@ export type Finding = {
   project?: string
   receipt?: Receipt
   finalOutcome?: SpoolOutcome
-  entry?: FoundEntry
-  kept?: FoundEntry
+  entry?: StoreEntry
+  kept?: StoreEntry
 }
 
 export type Findings = {
@@ -50,7 +47,7 @@ export function readFindings({ events, silent, stoppedAt }: EventAnswers): Findi
     byEnvelope.set(key, parts)
     return parts
   }
-  for (const { receipts, final_outcomes: finalOutcomes, entries, spool } of events) {
+  for (const { receipts, final_outcomes: finalOutcomes, entries } of events) {
     for (const receipt of receipts) partsOf(receipt.id, receipt.project).receipt = receipt
     for (const outcome of finalOutcomes) {
       const parts = partsOf(outcome.receipt, outcome.project)
@@ -58,8 +55,8 @@ export function readFindings({ events, silent, stoppedAt }: EventAnswers): Findi
     }
     for (const entry of entries) {
       const parts = partsOf(entry.receipt, entry.project)
-      if (entry.state === 'kept') parts.kept = { ...entry, spool }
-      else if (parts.entry?.state !== 'pending') parts.entry = { ...entry, spool }
+      if (entry.state === 'kept') parts.kept = entry
+      else if (parts.entry?.state !== 'pending') parts.entry = entry
     }
   }
   const findings = [...byEnvelope.values()].map(conclude)

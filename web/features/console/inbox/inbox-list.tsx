@@ -20,11 +20,9 @@ export type GroupsPage = {
   /** Most frequent values. */
   releases: string[]
   environments: string[]
-  /** Number of replicas that did not respond, or failed. */
-  failed: number
 }
 
-export type EntriesPage = Pick<GroupsPage, 'next' | 'failed'> & { entries: InboxEntry[] }
+export type EntriesPage = Pick<GroupsPage, 'next'> & { entries: InboxEntry[] }
 
 type Props = {
   query: PageQuery
@@ -40,7 +38,6 @@ export function InboxList({ query, groups, entries, after, isLabOn }: Props) {
   const { group: _, ...ofAll } = query
   const { releases, environments } = groups
   const [head] = groups.groups
-  const failed = Math.max(groups.failed, entries?.failed ?? 0)
   const isEmpty = (entries?.entries ?? groups.groups).length === 0
   return (
     <>
@@ -52,11 +49,6 @@ export function InboxList({ query, groups, entries, after, isLabOn }: Props) {
         </p>
       ) : (
         <Tabs query={query} />
-      )}
-      {failed > 0 && (
-        <p role="status" className="mb-4 max-w-prose text-note">
-          {formatQuantity(failed, 'replica')} did not respond or failed: the page may be incomplete.
-        </p>
       )}
       <FilterForm {...{ query, releases, environments }} />
       {entries && head && <GroupHead group={head} />}
@@ -331,47 +323,24 @@ function Row({ name, entry, list, counts, envelopes = 0, users = 0, children }: 
   )
 }
 
-/** No replica responded with an inbox. `failed` of the `replicas` did not respond, or failed; the others have none. */
-export type NoInbox = { groups: undefined; replicas: number; failed: number }
+/** `isOff`: there is none. Otherwise no tunnel has responded with it. */
+export type NoInbox = { groups: undefined; isOff: boolean }
 
-type NoInboxProps = Omit<NoInbox, 'groups'> & { isFirstPage: boolean }
-
-export function NoInboxReason({ replicas, failed, isFirstPage }: NoInboxProps) {
-  if (replicas === 0 && isFirstPage)
+export function NoInboxReason({ isOff }: Pick<NoInbox, 'isOff'>) {
+  if (isOff)
     return (
       <Empty>
-        No replica is running. See <Replicas />.
-      </Empty>
-    )
-  if (replicas === 0)
-    return (
-      <Empty>
-        The replicas that could return this page have stopped. See <Replicas />, or{' '}
-        <a href={INBOX} className="link">
-          load the newest envelopes
-        </a>
-        .
-      </Empty>
-    )
-  if (failed > 0)
-    return (
-      <Empty>
-        No inbox has responded: {formatCount(failed)} of {formatQuantity(replicas, 'replica')} did not respond
-        or failed. Load the page again; if this persists, see <Replicas />.
+        The inbox is off. It is on when SENTRY_DSN is not set; with SENTRY_DSN, KEEP_HOURS above 0 turns it
+        on.
       </Empty>
     )
   return (
     <Empty>
-      The inbox is off: no running replica has one. It is on when SENTRY_DSN is not set; with SENTRY_DSN,
-      KEEP_HOURS above 0 turns it on.
+      No tunnel has responded with the inbox. Load the page again; if this persists, see{' '}
+      <a href="/console/replicas" className="link">
+        Replicas
+      </a>
+      .
     </Empty>
-  )
-}
-
-function Replicas() {
-  return (
-    <a href="/console/replicas" className="link">
-      Replicas
-    </a>
   )
 }

@@ -11,7 +11,7 @@ import { formatQuantity } from '../../../lib/format.ts'
 import { type Range, type RangeKey, RECENT } from '../figures/range.ts'
 import { type AskFigures, readFigures } from '../figures/read-figures.ts'
 import { Replicas, type ReplicaView } from './replicas.ts'
-import { situationOf } from './situation.ts'
+import { findStore, situationOf } from './situation.ts'
 import { groupUpstreams, type UpstreamGroup } from './upstream-groups.ts'
 
 /** Change of a replica, an upstream or the spool, or by an operator. */
@@ -20,7 +20,10 @@ export type Change = { time: number; text: string }
 export type Snapshot = {
   time: number
   replicas: ReplicaView[]
-  spools: SpoolStatus[]
+  /** Store of the site, as the tunnels that use it report it; absent until one has. */
+  spool: SpoolStatus | undefined
+  /** Tunnels that respond for the store. */
+  origins: string[]
   /** Milliseconds until it ends; absent without one. */
   simulatedOutage?: number
   limits: LimitInForce[]
@@ -44,7 +47,6 @@ export type MonitorDeps = {
 }
 
 const MAX_CHANGES = 50
-const FIGURES_WAIT_MS = 3_000 // a tunnel answers within 1 s
 /** Operators share readings. */
 const FIGURES_AGE_MS = 3_000
 
@@ -83,14 +85,14 @@ export class Monitor {
     const now = this.#deps.now()
     const last = this.#readings.get(range.key)
     if (last && now - last.time < FIGURES_AGE_MS) return last.reading
-    const reading = this.snapshot(FIGURES_AGE_MS).then(({ replicas }) => this.#read(replicas, range))
+    const reading = this.snapshot(FIGURES_AGE_MS).then(({ origins }) => this.#read(origins, range))
     this.#readings.set(range.key, { time: now, reading })
     return reading
   }
 
-  #read(replicas: readonly ReplicaView[], range: Range): Promise<FiguresReading> {
+  #read(origins: readonly string[], range: Range): Promise<FiguresReading> {
     const { askFigures: ask, now } = this.#deps
-    return readFigures(replicas, { range, now: now(), ask, waitMs: FIGURES_WAIT_MS })
+    return readFigures(origins, { range, now: now(), ask })
   }
 
   async #poll(): Promise<Snapshot> {
@@ -101,21 +103,23 @@ export class Monitor {
     const responses = new Map(await Promise.all(asked))
     const time = now()
     this.#replicas.update(responses, time)
-    this.#last = this.#describe(time, await this.#read(this.#replicas.views(), RECENT))
+    const members = findStore(this.#replicas.views()).members
+    const ofStore = members.map(({ origin }) => origin)
+    this.#last = this.#describe(time, ofStore, await this.#read(ofStore, RECENT))
     return this.#last
   }
 
-  #describe(time: number, recent: FiguresReading): Snapshot {
+  #describe(time: number, origins: string[], recent: FiguresReading): Snapshot {
     const replicas = this.#replicas.views()
     const responding = replicas.filter(({ state }) => state === 'responding')
-    const spools = spoolsOf(responding)
+    const spool = spoolOf(findStore(replicas).members)
     const simulatedOutage = simulatedOutageOf(responding.flatMap(({ status }) => status ?? []))
     const upstreams = upstreamsOf(responding)
     const upstreamGroups = groupUpstreams(upstreams)
     const limits = latestLimits(responding.flatMap(({ status }) => status?.limits ?? []))
     const situation = situationOf(replicas, this.#last?.situation)
     return {
-      ...{ time, replicas, spools, upstreams, upstreamGroups, limits, situation, recent },
+      ...{ time, replicas, spool, origins, upstreams, upstreamGroups, limits, situation, recent },
       ...(simulatedOutage && { simulatedOutage }),
       changes: this.#changesWith(replicas),
       projects: [...new Set(responding.flatMap(({ status }) => status?.projects ?? []))],
@@ -134,16 +138,10 @@ export class Monitor {
   }
 }
 
-/** Returns each spool once. Each replica learns separately whether a shared one accepts envelopes: the latest counts. */
-function spoolsOf(replicas: readonly ReplicaView[]): SpoolStatus[] {
-  const byId = new Map<string, SpoolStatus>()
-  for (const { status } of replicas) {
-    if (!status?.spool) continue
-    const { spool } = status
-    const other = byId.get(spool.id) ?? spool
-    byId.set(spool.id, spool.since > other.since ? { ...other, ...spool } : { ...spool, ...other })
-  }
-  return [...byId.values()]
+/** Each replica learns separately whether a shared spool accepts envelopes: the latest counts. */
+function spoolOf(members: readonly ReplicaView[]): SpoolStatus | undefined {
+  const reports = members.flatMap(({ status }) => status?.spool ?? []).toSorted((a, b) => a.since - b.since)
+  return reports.length === 0 ? undefined : Object.assign({}, ...reports)
 }
 
 /** Returns each limit once. Its end can differ between replicas: the latest counts. */

@@ -1,20 +1,50 @@
-/** Situation of the site, as the replicas that respond tell it. */
+/** Situation of the site, as the tunnels that use its store tell it. */
 
-import { addLosses, type LossCounts } from 'contract/situation/losses'
-import { SITUATION_STATES, type Situation } from 'contract/situation/situation'
+import type { Situation } from 'contract/situation/situation'
+import { hostOf } from 'contract/situation/upstreams'
 import type { ReplicaView } from './replicas.ts'
 
-const MAX_INCIDENTS = 20
+/** ID that a tunnel reports until its store is open. */
+const NOT_OPEN = 'none-yet'
 
-/** Returns what the replicas of each store found together. Without a response, that is the problem. */
-export function situationOf(replicas: readonly ReplicaView[], last: Situation | undefined): Situation {
+/** Tunnels that respond: those that use the store of the site, and those with another one. */
+type StoreUsers = { members: ReplicaView[]; strangers: ReplicaView[] }
+
+/** Finds the store that most tunnels use. All of them should: one file on one machine, or NATS. */
+export function findStore(replicas: readonly ReplicaView[]): StoreUsers {
   const responding = replicas.filter(({ state }) => state === 'responding')
-  if (responding.length === 0) return findAbsence(replicas, last)
-  const byStore = new Map<string, Situation>()
-  for (const { status, origin } of responding)
-    if (status?.situation) byStore.set(status.history_store ?? origin, status.situation)
-  const [first = NOT_TOLD, ...others] = byStore.values()
-  return others.reduce(mergeTwo, first)
+  const byStore = Map.groupBy(responding, storeOf)
+  byStore.delete(undefined)
+  const ordered = [...byStore].toSorted(
+    ([a = '', ofA], [b = '', ofB]) => ofB.length - ofA.length || a.localeCompare(b),
+  )
+  const [[, members] = [undefined, responding], ...others] = ordered
+  return { members, strangers: others.flatMap(([, users]) => users) }
+}
+
+function storeOf({ status }: ReplicaView): string | undefined {
+  const id = status?.spool?.id
+  return id === NOT_OPEN ? undefined : id
+}
+
+/** Returns what the tunnels of the store found together. Without a response, that is the problem. */
+export function situationOf(replicas: readonly ReplicaView[], last: Situation | undefined): Situation {
+  const { members, strangers } = findStore(replicas)
+  if (members.length === 0) return findAbsence(replicas, last)
+  const situation = members.flatMap(({ status }) => status?.situation ?? [])[0] ?? NOT_TOLD
+  return addStrangers(situation, strangers)
+}
+
+/** Adds the problem that tunnels use another store, whose envelopes the console does not show. */
+function addStrangers(situation: Situation, [first, ...others]: readonly ReplicaView[]): Situation {
+  if (!first) return situation
+  const { state, problems } = situation
+  const differ = {
+    ...{ kind: 'stores-differ' as const, name: first.name ?? hostOf(first.origin), others: others.length },
+  }
+  return state === 'outage'
+    ? { ...situation, problems: [...problems, differ] }
+    : { ...situation, state: 'degraded', problems: [differ, ...problems] }
 }
 
 /** Situation while no replica has told one: it has just started, or is of an earlier release. */
@@ -31,26 +61,4 @@ function findAbsence(replicas: readonly ReplicaView[], last: Situation | undefin
     ...{ week: {}, spools: [], incidents: last?.incidents ?? [] },
     ...(last?.deployment && { deployment: last.deployment }),
   }
-}
-
-/** Merges the situations of two stores that share no replica. The worse one comes first. */
-function mergeTwo(a: Situation, b: Situation): Situation {
-  const severity = ({ state }: Situation) => SITUATION_STATES.indexOf(state)
-  const [worse, other] = severity(b) > severity(a) ? [b, a] : [a, b]
-  return {
-    ...worse,
-    problems: [...worse.problems, ...other.problems],
-    week: mergeWeeks(worse.week, other.week),
-    spools: [...worse.spools, ...other.spools],
-    incidents: [...worse.incidents, ...other.incidents]
-      .toSorted((x, y) => y.since - x.since)
-      .slice(0, MAX_INCIDENTS),
-  }
-}
-
-function mergeWeeks(a: Situation['week'], b: Situation['week']): Situation['week'] {
-  const losses: LossCounts | undefined =
-    a.losses && b.losses ? addLosses(a.losses, b.losses) : (a.losses ?? b.losses)
-  const missing = [a.missing, b.missing].filter((text) => text !== undefined).join(' ')
-  return { ...(losses && { losses }), ...(missing !== '' && { missing }) }
 }

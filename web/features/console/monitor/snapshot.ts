@@ -56,7 +56,7 @@ type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_er
 export type OverviewSnapshot = {
   time: number
   replicas: ReplicaSummary[]
-  spools: SpoolOverview[]
+  spool?: SpoolOverview
   /** Milliseconds until it ends; absent without one. */
   simulatedOutage?: number
   /** The one that ends first, first; those on categories that the server does not store, last. */
@@ -79,7 +79,7 @@ const MAX_LISTED = 20
 const RECENT_MS = 60_000
 
 export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSnapshot {
-  const { time, replicas, spools, limits, upstreams, upstreamGroups, changes } = snapshot
+  const { time, replicas, spool, limits, upstreams, upstreamGroups, changes } = snapshot
   const { situation, simulatedOutage } = snapshot
   const { figures, missing } = snapshot.recent
   const counted = new Map(figures?.replicas.map(({ name, envelopes }) => [name, envelopes]))
@@ -91,13 +91,13 @@ export function summarise(snapshot: Snapshot, week: FiguresReading): OverviewSna
     ...(figures && { flow: flowOf(figures, upstreamGroups) }),
     ...(missing !== undefined && { missing }),
     ...(simulatedOutage && { simulatedOutage }),
-    damagedFiles: spools.reduce((sum, { damaged_files = [] }) => sum + damaged_files.length, 0),
+    damagedFiles: spool?.damaged_files?.length ?? 0,
     replicas: replicas.map((replica) => {
       const isAsked = missing === undefined && replica.state !== 'stopped'
       const envelopes = counted.get(replica.name ?? '') ?? (isAsked ? 0 : undefined)
       return { ...summariseReplica(replica), ...(envelopes !== undefined && { envelopes }) }
     }),
-    spools: spools.map(summariseSpool),
+    ...(spool && { spool: summariseSpool(spool) }),
     limits: firstOf(
       limits.toSorted((a, b) => Number(isStanding(a)) - Number(isStanding(b)) || a.until - b.until),
     ),

@@ -22,7 +22,13 @@ import {
   sumOutcomes,
 } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
-import type { Flow, OverviewSnapshot, ReplicaSummary, UpstreamSummary } from '../monitor/snapshot.ts'
+import type {
+  Flow,
+  OverviewSnapshot,
+  ReplicaSummary,
+  SpoolOverview,
+  UpstreamSummary,
+} from '../monitor/snapshot.ts'
 import { OTHERS } from '../monitor/upstream-groups.ts'
 import { countUpstreamErrors, describeUpstreamError } from '../upstream-errors.ts'
 
@@ -93,7 +99,7 @@ export function FlowDiagram({ overview }: { overview: OverviewSnapshot }) {
 type BranchesProps = { overview: OverviewSnapshot; numbers: Numbers; format: FormatRate }
 
 function Branches({ overview, numbers, format }: BranchesProps) {
-  const { replicas, upstreams, spools, flow } = overview
+  const { replicas, upstreams, spool, flow } = overview
   const isResponding = replicas.some(({ state }) => state === 'responding')
   const isInbox = isResponding && upstreams.length === 0
   const sumOf = (read: 'counts' | 'rates') =>
@@ -112,10 +118,10 @@ function Branches({ overview, numbers, format }: BranchesProps) {
       {upstreams.map((upstream) => (
         <UpstreamBranch key={upstream.name} {...{ upstream, flow, format }} />
       ))}
-      {spools.length > 0 && (
+      {spool && (
         <OutcomeBranch outcome="spooled" tone="text-wait" {...{ numbers, format }}>
-          <Spools
-            spools={spools}
+          <Spool
+            spool={spool}
             deliveredRate={flow ? (flow.now.counts.final_outcomes.delivered ?? 0) / flow.now.seconds : 0}
             format={format}
           />
@@ -212,9 +218,9 @@ function Replicas({ replicas }: { replicas: ReplicaSummary[] }) {
   )
 }
 
-type SpoolsProps = { spools: OverviewSnapshot['spools']; deliveredRate: number; format: FormatRate }
+type SpoolProps = { spool: SpoolOverview; deliveredRate: number; format: FormatRate }
 
-function Spools({ spools, deliveredRate, format }: SpoolsProps) {
+function Spool({ spool: { envelopes, writable, paused }, deliveredRate, format }: SpoolProps) {
   return (
     <>
       <a
@@ -224,21 +230,17 @@ function Spools({ spools, deliveredRate, format }: SpoolsProps) {
         Spool
       </a>
       {deliveredRate > 0 && <p className="text-note text-quiet">{format(deliveredRate)} delivered</p>}
-      <ul className="text-note">
-        {spools.map(({ id, envelopes, writable, paused }) => (
-          <li key={id} className="flex items-center gap-1.5 text-quiet tabular-nums">
-            <StateMark state={markOf(envelopes, writable)} className="size-3.5" />
-            {writable ? (
-              <span>
-                {describePending(envelopes)}
-                {paused.total > 0 && ', delivery paused'}
-              </span>
-            ) : (
-              <span className="text-bad">accepts no envelopes</span>
-            )}
-          </li>
-        ))}
-      </ul>
+      <p className="flex items-center gap-1.5 text-note text-quiet tabular-nums">
+        <StateMark state={markOf(envelopes, writable)} className="size-3.5" />
+        {writable ? (
+          <span>
+            {describePending(envelopes)}
+            {paused.total > 0 && ', delivery paused'}
+          </span>
+        ) : (
+          <span className="text-bad">accepts no envelopes</span>
+        )}
+      </p>
     </>
   )
 }

@@ -14,7 +14,7 @@ import type { LiveView } from '../figures/live-view.ts'
 import { readRange } from '../figures/range.ts'
 import { LiveIndicator, useLive } from '../live-data.tsx'
 import type { Change } from '../monitor/replica-monitor.ts'
-import type { OpenBreaker, OverviewSnapshot } from '../monitor/snapshot.ts'
+import type { OpenBreaker, OverviewSnapshot, SpoolOverview } from '../monitor/snapshot.ts'
 import { Notices } from '../notices.tsx'
 import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
@@ -37,9 +37,8 @@ type Props = {
 export function Overview({ first, reachTest }: Props) {
   const { overview, figures, missing, state } = useLive(first)
   const range = readRange(first.range)
-  const { spools, upstreams, changes, week, flow } = overview
-  const hasSpool = spools.length > 0
-  const hasPending = hasSpool || figures?.points.some(({ pending }) => pending > 0) === true
+  const { spool, upstreams, changes, week, flow } = overview
+  const hasPending = spool !== undefined || figures?.points.some(({ pending }) => pending > 0) === true
   return (
     <div className="grid grid-cols-1 gap-4">
       <StatusBanner overview={overview} stream={state} />
@@ -58,7 +57,7 @@ export function Overview({ first, reachTest }: Props) {
           />
         )}
         {figures && <ItemTypes figures={figures} now={flow?.now} range={range} />}
-        {hasSpool && <Spools spools={spools} />}
+        {spool && <Spool spool={spool} />}
         {upstreams.length > 0 && <LimitsAndBreakers overview={overview} />}
         <Incidents incidents={overview.situation.incidents} time={overview.time} />
         <Changes changes={changes} />
@@ -89,14 +88,10 @@ function FirstStep() {
   )
 }
 
-function Spools({ spools }: Pick<OverviewSnapshot, 'spools'>) {
+function Spool({ spool }: { spool: SpoolOverview }) {
   return (
     <Fold title="Spool">
-      <div className="grid gap-4 divide-y divide-line *:not-last:pb-4">
-        {spools.map((spool) => (
-          <SpoolSummary key={spool.id} spool={spool} />
-        ))}
-      </div>
+      <SpoolSummary spool={spool} />
       <a href="/console/spool" className="link-block mt-2 text-note">
         Pending envelopes
       </a>

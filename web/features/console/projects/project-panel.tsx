@@ -91,7 +91,7 @@ function Mirror({ mirror }: { mirror: MirrorView }) {
 
 /** Traffic, spool share, mirrors, limits and senders. */
 function Activity({ project }: { project: ProjectView }) {
-  const { traffic, finalOutcomes, shares, mirrors, limits, hasCspEndpoint, refusal } = project
+  const { traffic, finalOutcomes, share, mirrors, limits, hasCspEndpoint, refusal } = project
   const { sdks, releases, unknownTypes } = project
   return (
     <div className="min-w-0">
@@ -113,9 +113,7 @@ function Activity({ project }: { project: ProjectView }) {
             {finalOutcomes.map(({ outcome, count }) => `${outcome} ${formatCount(count)}`).join(', ')}
           </li>
         )}
-        {shares.map((share) => (
-          <Share key={share.spool} share={share} />
-        ))}
+        {share && <Share share={share} />}
         {mirrors.map((mirror) => (
           <Mirror key={mirror.name} mirror={mirror} />
         ))}

@@ -27,7 +27,7 @@ type Amounts = Partial<Record<Outcome, Amount>>
 type Traffic = { category: string; amounts: Amounts }
 
 /** Pending envelopes of a project in one spool, and the share that it may use. */
-export type SpoolShare = { spool: string; partitions: SpoolPartition[]; bytes: number; maxBytes: number }
+export type SpoolShare = { partitions: SpoolPartition[]; bytes: number; maxBytes: number }
 
 /** Mirror of a project. */
 export type MirrorView = {
@@ -55,7 +55,8 @@ export type ProjectView = {
   traffic: Traffic[]
   totals: Amounts
   finalOutcomes: { outcome: FinalOutcome; count: number }[]
-  shares: SpoolShare[]
+  /** Absent while the spool does not respond. */
+  share: SpoolShare | undefined
   mirrors: MirrorView[]
   limits: LimitInForce[]
   /** CSP reports go to an endpoint of their own, since the server discards them in envelopes. */
@@ -72,7 +73,7 @@ export type ProjectView = {
 
 /** Describes the projects named, from what each replica reports. A site may have a thousand. */
 export function describeProjects(
-  snapshot: Pick<Snapshot, 'limits' | 'replicas' | 'spools'>,
+  snapshot: Pick<Snapshot, 'limits' | 'replicas' | 'spool'>,
   reports: readonly ProjectActivity[],
   names: readonly string[],
 ): ProjectView[] {
@@ -103,7 +104,7 @@ export function describeProjects(
       unknownTypes: mergeCounts(its.flatMap(({ unknown_types: types }) => types)),
       outcomes: OUTCOMES.filter((outcome) => sums[outcome]),
       finalOutcomes,
-      shares: sharesOf(snapshot, name),
+      share: shareOf(snapshot.spool, name),
       mirrors: describeMirrors(snapshot, name, delivered),
       limits: byProject.limits.get(name) ?? [],
       dsns: (byProject.dsns.get(name) ?? []).map(({ dsn }) => dsn),
@@ -114,10 +115,8 @@ export function describeProjects(
 }
 
 /** Reports whether a project has no traffic, no spool entries and no limits. */
-export function isIdle({ traffic, finalOutcomes, shares, limits, sdks }: ProjectView): boolean {
-  return [traffic, finalOutcomes, limits, sdks, shares.flatMap(({ partitions }) => partitions)].every(
-    ({ length }) => length === 0,
-  )
+export function isIdle({ traffic, finalOutcomes, share, limits, sdks }: ProjectView): boolean {
+  return [traffic, finalOutcomes, limits, sdks, share?.partitions ?? []].every(({ length }) => length === 0)
 }
 
 function groupByProject<T extends { project: string }>(all: readonly T[]): Map<string, T[]> {
@@ -160,27 +159,26 @@ function countFinalOutcomes(reports: readonly ProjectActivity[]): ProjectView['f
   })).filter(({ count }) => count > 0)
 }
 
-function sharesOf({ spools }: Pick<Snapshot, 'spools'>, name: string): SpoolShare[] {
-  return spools.flatMap(({ id, partitions: all, project_max_bytes: maxBytes }) => {
-    if (!all) return [] // the spool does not respond
-    const partitions = all.filter(({ project }) => project === name)
-    const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0)
-    return [{ spool: id, partitions, bytes, maxBytes }]
-  })
+/** Returns `undefined` while the spool does not respond. */
+function shareOf(spool: Snapshot['spool'], name: string): SpoolShare | undefined {
+  if (!spool?.partitions) return undefined
+  const partitions = spool.partitions.filter(({ project }) => project === name)
+  const bytes = partitions.reduce((sum, partition) => sum + partition.bytes, 0)
+  return { partitions, bytes, maxBytes: spool.project_max_bytes }
 }
 
 const MISSED = ['declined', 'expired', 'evicted', 'purged', 'lost'] as const satisfies MirrorResult[]
 
 /** Sums up what the replicas report of each mirror of a project. */
 function describeMirrors(
-  { replicas, spools }: Pick<Snapshot, 'replicas' | 'spools'>,
+  { replicas, spool }: Pick<Snapshot, 'replicas' | 'spool'>,
   project: string,
   delivered: number,
 ): MirrorView[] {
   const mirrors = replicas.flatMap(({ status }) => status?.mirrors ?? [])
   const its = mirrors.filter((each) => each.project === project)
-  const partitions = spools.flatMap(({ mirrors = [] }) => mirrors)
-  const isComplete = spools.every(({ envelopes }) => envelopes !== undefined)
+  const partitions = spool?.mirrors ?? []
+  const isComplete = spool?.envelopes !== undefined
   return Array.from(
     Map.groupBy(its, ({ mirror }) => mirror),
     ([name, all]) => {

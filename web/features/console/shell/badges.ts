@@ -7,7 +7,6 @@ import { formatCount, formatQuantity } from '../../../lib/format.ts'
 import { sumOutcomes } from '../figures/figure-sums.ts'
 import { RECENT } from '../figures/range.ts'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
-import { summariseSpool } from '../monitor/snapshot.ts'
 import type { Place } from '../routes.ts'
 
 /** `words` stand behind the name of the page for those who do not see the number. */
@@ -17,12 +16,12 @@ export type PageBadge = { place: Place; count: number; words: string }
 export function badgesOf({
   situation,
   recent,
-  spools,
-}: Pick<Snapshot, 'situation' | 'recent' | 'spools'>): PageBadge[] {
+  spool,
+}: Pick<Snapshot, 'situation' | 'recent' | 'spool'>): PageBadge[] {
   const problems = situation.problems.filter((problem) => !isNote(problem)).length
   const counts = recent.figures && sumFigures(recent.figures.points)
   const notTaken = counts ? sumOutcomes(counts).rejected + sumLosses(lossesOf(counts)) : 0
-  const pending = spools.map(summariseSpool).reduce((sum, { envelopes = 0 }) => sum + envelopes, 0)
+  const pending = spool?.envelopes ?? 0
   const badges: PageBadge[] = [
     { place: 'overview', count: problems, words: formatQuantity(problems, 'problem') },
     {

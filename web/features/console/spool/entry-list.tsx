@@ -1,4 +1,4 @@
-/** Entries of one spool in a state, in pages: what holds them back, or why they ended and how to mend it, and a button that sends them again. */
+/** Entries of the store in a state, in pages: what holds them back, or why they ended and how to mend it, and a button that sends them again. */
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'
@@ -55,7 +55,7 @@ export function EntryList({ spool, list, query, upstreams, settings, deployment,
   return (
     <Panel
       title={isPending ? 'Spool entries' : `${STATE_LABELS[state]} entries`}
-      note={isPending ? <Orders query={query} /> : `spool ${spool.id.slice(0, 8)}`}
+      {...(isPending && { note: <Orders query={query} /> })}
     >
       {isPending && <Filter query={query} />}
       {response && 'detail' in response && <Empty>{response.detail}</Empty>}
@@ -73,7 +73,7 @@ export function EntryList({ spool, list, query, upstreams, settings, deployment,
         <>
           {!isPending && <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>}
           <Remedies entries={page.entries} {...{ settings, deployment }} />
-          {resend && <ResendAll {...{ resend, query }} spool={spool.id} />}
+          {resend && <ResendAll {...{ resend, query }} />}
           <Entries
             {...{ spool, state, query, upstreams }}
             entries={page.entries}
@@ -82,7 +82,7 @@ export function EntryList({ spool, list, query, upstreams, settings, deployment,
         </>
       )}
       {page?.next && (
-        <a href={nextPath(spool.id, page.next, query)} className="link-block mt-3 text-note">
+        <a href={nextPath(page.next, query)} className="link-block mt-3 text-note">
           {query.order === 'oldest' ? 'Newer' : 'Older'}
         </a>
       )}
@@ -188,10 +188,10 @@ function Remedies({
   )
 }
 
-type ResendProps = Pick<Props, 'query'> & { spool: string; resend: ResendStarted | 'unknown' }
+type ResendProps = Pick<Props, 'query'> & { resend: ResendStarted | 'unknown' }
 
 /** Button that sends all entries of the list again, those of later pages too. */
-function ResendAll({ spool, resend, query }: ResendProps) {
+function ResendAll({ resend, query }: ResendProps) {
   if (resend === 'unknown')
     return <p className="mb-3 text-note">The store did not say how many of them can be sent again.</p>
   if (resend.entries === 0)
@@ -204,7 +204,6 @@ function ResendAll({ spool, resend, query }: ResendProps) {
   return (
     <div className="mb-3 text-note">
       <SpoolAction
-        spool={spool}
         action="resend"
         selection={selectionOf(query)}
         label={resend.entries === 1 ? 'Send it again' : `Send all ${formatCount(resend.entries)} again`}
@@ -245,10 +244,10 @@ function columnsOf({ spool, state, query, upstreams, canResend }: EntriesProps):
   const size = (entry: StoreEntry) => formatBytes(entry.bytes)
   if (state === 'pending')
     return [
-      { name: 'Arrived', cell: (entry) => <Arrived spool={spool.id} entry={entry} /> },
+      { name: 'Arrived', cell: (entry) => <Arrived entry={entry} /> },
       PROJECT,
       { name: 'Category', cell: category },
-      { name: 'Size', cell: size },
+      { name: 'Size', className: 'whitespace-nowrap', cell: size },
       { name: 'Attempts', isAside: true, cell: ({ attempts }) => attempts },
       {
         name: 'Next attempt',
@@ -258,7 +257,7 @@ function columnsOf({ spool, state, query, upstreams, canResend }: EntriesProps):
     ]
   const resend: Column = {
     ...{ name: 'Action', className: 'wide:whitespace-nowrap' },
-    cell: (entry) => <Resend {...{ entry, query }} spool={spool.id} />,
+    cell: (entry) => <Resend {...{ entry, query }} />,
   }
   return [
     { name: 'Ended', className: 'wide:whitespace-nowrap', cell: (entry) => <Ended entry={entry} /> },
@@ -286,12 +285,9 @@ function Entries(props: EntriesProps) {
   )
 }
 
-function Arrived({ spool, entry: { id, received } }: { spool: string; entry: StoreEntry }) {
+function Arrived({ entry: { id, received } }: { entry: StoreEntry }) {
   return (
-    <a
-      href={`${SPOOL}/${id}?spool=${spool}`}
-      className="link inline-flex min-h-8 items-center whitespace-nowrap"
-    >
+    <a href={`${SPOOL}/${id}`} className="link inline-flex min-h-8 items-center whitespace-nowrap">
       <Ago time={received} />
     </a>
   )
@@ -321,13 +317,12 @@ function Reason({ entry }: { entry: StoreEntry }) {
   )
 }
 
-function Resend({ spool, entry, query }: { spool: string; entry: StoreEntry; query: SpoolQuery }) {
+function Resend({ entry, query }: { entry: StoreEntry; query: SpoolQuery }) {
   const { id, state, stored, resent } = entry
   if (!stored) return <span className="inline-flex min-h-8 items-center text-quiet">content gone</span>
   return (
     <span className="-mx-4 -my-1 flex flex-wrap items-center">
       <SpoolAction
-        spool={spool}
         action="resend"
         selection={{ ...selectionOf(query), id, state }}
         label="Send again"
@@ -347,9 +342,9 @@ export function isResending(job: ResendJob | undefined): boolean {
   return job !== undefined && job.finished === undefined && job.stopped === undefined
 }
 
-type PanelProps = { spool: string; job: ResendJob; query: SpoolQuery }
+type PanelProps = { job: ResendJob; query: SpoolQuery }
 
-export function ResendPanel({ spool, job, query }: PanelProps) {
+export function ResendPanel({ job, query }: PanelProps) {
   const { entries, bytes, sent, bytes_sent: bytesSent } = job
   const isRunning = isResending(job)
   return (
@@ -373,7 +368,7 @@ export function ResendPanel({ spool, job, query }: PanelProps) {
       </p>
       {isRunning && (
         <form method="post" action="/console/spool/act" className="mt-3 text-note">
-          {Object.entries({ spool, action: 'stop', ...selectionOf(query) }).map(([name, value]) => (
+          {Object.entries({ action: 'stop', ...selectionOf(query) }).map(([name, value]) => (
             <input key={name} type="hidden" name={name} value={value} />
           ))}
           <Button type="submit" weight="quiet">

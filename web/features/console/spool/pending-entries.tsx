@@ -1,4 +1,4 @@
-/** Pending envelopes of one spool: its state, its projects, and the actions on them. */
+/** Pending envelopes of the spool: its state, its projects, and the actions on them. */
 
 import { categoryLabel } from 'contract/categories'
 import type { SpoolPartition, SpoolStatus } from 'contract/spool'
@@ -15,18 +15,17 @@ import { SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
-  const { id, paused = [] } = spool
+  const { paused = [] } = spool
   const { envelopes: ofProjects = 0, mirrored } = summariseSpool(spool)
   const envelopes = ofProjects + mirrored
   const isPaused = paused.some(({ project }) => project === undefined)
   const scope = `${envelopes === 1 ? '' : 'all '}${formatQuantity(envelopes, 'pending envelope')}`
-  const pending = { spool: id, selection: { all: '1' }, scope }
+  const pending = { selection: { all: '1' }, scope }
   return (
-    <Panel title={isPaused ? 'Paused' : 'Pending'} note={`spool ${id.slice(0, 8)}`}>
+    <Panel title={isPaused ? 'Paused' : 'Pending'}>
       <SpoolSummary spool={summariseSpool(spool)} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
         <SpoolAction
-          spool={id}
           action={isPaused ? 'resume' : 'pause'}
           label={isPaused ? 'Resume all' : 'Pause all'}
           scope={`all projects (${formatCount(envelopes)} pending)`}
@@ -54,7 +53,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
     <Panel title="By project">
       <ul className="grid grid-cols-1 gap-y-3 wide:grid-cols-[auto_auto_auto_1fr] wide:gap-x-6">
         {projects.map((each) => (
-          <Project key={each.name} spool={spool.id} project={each} />
+          <Project key={each.name} project={each} />
         ))}
       </ul>
       <Pages
@@ -67,7 +66,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
   )
 }
 
-function Project({ spool, project }: { spool: string; project: SpoolProject }) {
+function Project({ project }: { project: SpoolProject }) {
   const { name, pending, isMirror, isPaused, categories, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
@@ -83,7 +82,7 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
         {pending === 0 && <span className="text-quiet">none pending</span>}
         <div className="-mx-4">
           <SpoolAction
-            {...{ spool, selection: { project: name }, weight: 'light' }}
+            {...{ selection: { project: name }, weight: 'light' }}
             action={isPaused ? 'resume' : 'pause'}
             label={isPaused ? 'Resume project' : 'Pause project'}
             scope={`project ${name} (${formatCount(categories)} ${categories === 1 ? 'category' : 'categories'}, ${formatCount(pending)} pending)`}
@@ -93,7 +92,7 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
       {partitions.length > 0 && (
         <ul aria-label={`Categories of ${name}`} className="wide:col-span-4 wide:grid wide:grid-cols-subgrid">
           {partitions.map((partition) => (
-            <Category key={partition.category} spool={spool} partition={partition} />
+            <Category key={partition.category} partition={partition} />
           ))}
         </ul>
       )}
@@ -101,11 +100,11 @@ function Project({ spool, project }: { spool: string; project: SpoolProject }) {
   )
 }
 
-function Category({ spool, partition }: { spool: string; partition: SpoolPartition }) {
+function Category({ partition }: { partition: SpoolPartition }) {
   const { project, category, envelopes, bytes, oldest } = partition
   const count = formatQuantity(envelopes, 'envelope')
   const scope = `${count} of project ${project}, category ${categoryLabel(category)}`
-  const common = { spool, selection: { project, category }, scope, weight: 'light' } as const
+  const common = { selection: { project, category }, scope, weight: 'light' } as const
   return (
     <li className="flex flex-wrap items-center gap-x-4 border-t border-line wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <a

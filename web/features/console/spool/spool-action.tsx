@@ -15,7 +15,6 @@ export type SpoolActionResult =
   | { did: 'failed' | 'unanswered' | 'not-resent' | 'not-stopped' }
 
 type Props = {
-  spool: string
   action: ConfirmedAction
   /** Default: the whole spool. */
   selection?: Partial<Record<'id' | 'project' | 'category' | 'state' | 'from' | 'to' | 'all', string>>
@@ -36,11 +35,11 @@ const QUESTIONS: Record<ConfirmedAction, (scope: string) => string> = {
   purge: (scope) => `Purge ${scope}? Purged envelopes are deleted and never reach Sentry.`,
 }
 
-export function SpoolAction({ spool, action, selection = {}, scope, ...button }: Props) {
+export function SpoolAction({ action, selection = {}, scope, ...button }: Props) {
   return (
     <ConfirmButton
       action="/console/spool/act"
-      fields={{ spool, action, ...selection }}
+      fields={{ action, ...selection }}
       question={QUESTIONS[action](scope)}
       isFinal={action === 'purge'}
       {...button}

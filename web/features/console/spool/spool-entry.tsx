@@ -12,15 +12,15 @@ import { withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
 import { SPOOL } from './spool-query.ts'
 
-type Identity = { id: string; spool: string }
+type Identity = { id: string }
 
 type Props = { id: string; entry: SpoolEntryDetails }
 
 export function SpoolEntry({ id, entry }: Props) {
-  const { spool, bytes, received, attempts, receipt, header, items, item_count: total } = entry
+  const { bytes, received, attempts, receipt, header, items, item_count: total } = entry
   const shown = items.slice(0, ROWS.spoolItems)
   return (
-    <EntryLayout id={id} spool={spool}>
+    <EntryLayout id={id}>
       <Panel title="Details">
         <Facts>
           <Fact name="Arrived">
@@ -56,25 +56,25 @@ export function SpoolEntry({ id, entry }: Props) {
           ))}
         </ol>
         <Showing {...{ shown, total }} of="items" />
-        <Payload id={id} spool={spool} />
+        <Payload id={id} />
       </Panel>
     </EntryLayout>
   )
 }
 
 /** Shown for an entry whose headers exceed what a page can show. */
-export function LargeSpoolEntry({ id, spool }: Identity) {
+export function LargeSpoolEntry({ id }: Identity) {
   return (
-    <EntryLayout id={id} spool={spool}>
+    <EntryLayout id={id}>
       <Panel title="Headers">
         <p className="text-note">The item headers are too large to show here.</p>
-        <Payload id={id} spool={spool} />
+        <Payload id={id} />
       </Panel>
     </EntryLayout>
   )
 }
 
-function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }) {
+function EntryLayout({ id, children }: Identity & { children: ReactNode }) {
   return (
     <div className="grid grid-cols-1 gap-4">
       <div className="flex flex-wrap items-center gap-3 text-note">
@@ -82,37 +82,26 @@ function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }
           Back to the spool
         </a>
         <SpoolAction
-          spool={spool}
           action="retry"
           selection={{ id }}
           label="Retry this envelope now"
           scope="this envelope"
         />
-        <SpoolAction
-          spool={spool}
-          action="purge"
-          selection={{ id }}
-          label="Purge this envelope"
-          scope="this envelope"
-        />
+        <SpoolAction action="purge" selection={{ id }} label="Purge this envelope" scope="this envelope" />
       </div>
       {children}
     </div>
   )
 }
 
-function Payload({ id, spool }: Identity) {
+function Payload({ id }: Identity) {
   return (
     <details className="mt-4 text-note">
       <summary className="min-h-8">Payload</summary>
       <p className="my-2 text-quiet">
         It contains whatever the page put into its report. Each download is recorded in the tunnel’s log.
       </p>
-      <a
-        href={`${SPOOL}/${id}/envelope?${new URLSearchParams({ spool })}`}
-        download
-        className="link inline-flex min-h-6 items-center"
-      >
+      <a href={`${SPOOL}/${id}/envelope`} download className="link inline-flex min-h-6 items-center">
         Download the envelope
       </a>
     </details>

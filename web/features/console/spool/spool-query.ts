@@ -4,7 +4,7 @@ import type { EntryState, ResendRequest } from 'contract/store'
 import { type Query, withQuery } from '../routes.ts'
 
 /**
- * `state` selects entries that are not pending, and `from` and `to` the times of their end. `after` holds a position for each spool,
+ * `state` selects entries that are not pending, and `from` and `to` the times of their end. `after` is the `next` of the page before,
  * `partitions` the offset in the list of projects.
  */
 export type SpoolQuery = Partial<
@@ -64,13 +64,13 @@ export function selectionOf({ state, project, from, to }: SpoolQuery): EndedSele
   }
 }
 
-/** Returns the query for a page of the entries of one spool. */
-export function entriesQuery(spool: string, query: SpoolQuery): URLSearchParams {
+/** Returns the query for a page of entries. */
+export function entriesQuery(query: SpoolQuery): URLSearchParams {
   const { project, category, order, after } = query
   const state = stateOf(query)
   const [from, to] = [readTime(query.from), readTime(query.to)].map((time) => time?.toString())
   const filter = state === 'pending' ? { category, order } : { from, to }
-  return givenOf({ state, project, ...filter, after: positionOf(spool, after), limit: `${SHOWN}` })
+  return givenOf({ state, project, ...filter, after, limit: `${SHOWN}` })
 }
 
 /** Returns the request that sends all entries of the list again; `undefined` when they are pending, or their content is gone. */
@@ -94,17 +94,11 @@ export function readTime(text: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Returns the path of the next page of one spool. Other spools keep their positions. */
-export function nextPath(spool: string, next: string, query: SpoolQuery): string {
-  const { state, project, category, from, to, order, after, partitions } = query
-  const positions = new URLSearchParams(after)
-  positions.set(spool, next)
+/** Returns the path of the next page. */
+export function nextPath(next: string, query: SpoolQuery): string {
+  const { state, project, category, from, to, order, partitions } = query
   const filter = { state, project, category, from, to, order }
-  return withQuery(SPOOL, { ...filter, after: positions.toString(), partitions })
-}
-
-function positionOf(spool: string, after: string | undefined): string | undefined {
-  return new URLSearchParams(after).get(spool) ?? undefined
+  return withQuery(SPOOL, { ...filter, after: next, partitions })
 }
 
 function givenOf(parameters: Record<string, string | undefined>): URLSearchParams {

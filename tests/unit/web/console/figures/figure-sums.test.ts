@@ -3,47 +3,12 @@
 import { describe, expect, it } from 'vitest'
 import { sumFigures } from '../../../../../contract/figures.ts'
 import {
-  mergeFigures,
   percentilesOf,
   recentCounts,
   spansOf,
   sumByName,
 } from '../../../../../web/features/console/figures/figure-sums.ts'
 import { figuresOf, MINUTE, pointAt } from '../../../../support/web/figures.ts'
-
-describe('mergeFigures', () => {
-  it('returns undefined without any, and the figures of a single store', () => {
-    const figures = figuresOf([pointAt(1, { received: 1 })])
-    expect(mergeFigures([])).toBeUndefined()
-    expect(mergeFigures([figures])).toBe(figures)
-  })
-
-  it('adds up the points of stores by their times', () => {
-    const upstreams = { 'https://s': { delivered: 1, durations: { '+Inf': 1 } } }
-    const a = figuresOf([pointAt(1, { received: 2, outcomes: { delivered: 2 }, upstreams })], {
-      ...{ pending_before: 1, replicas: [{ name: 'a', envelopes: 2, last: 1 }] },
-    })
-    const b = figuresOf([
-      pointAt(1, { received: 3, outcomes: { delivered: 1, rejected: 2 }, unknown: 1, upstreams }),
-      pointAt(3, { received: 4 }),
-    ])
-    const merged = mergeFigures([a, b])
-    expect(merged).toMatchObject({ pending_before: 1, replicas: [{ name: 'a' }] })
-    expect(merged?.points).toMatchObject([
-      {
-        ...{ time: MINUTE, replicas: 2, received: 5, unknown: 1, outcomes: { delivered: 3, rejected: 2 } },
-        upstreams: { 'https://s': { delivered: 2, durations: { '+Inf': 2 } } },
-      },
-      { time: 3 * MINUTE, replicas: 1, received: 4 },
-    ])
-  })
-
-  it('keeps what is pending in a store while its replicas do not count', () => {
-    const a = figuresOf([pointAt(2, { pending: 5 })], { pending_before: 3 })
-    const b = figuresOf([pointAt(1), pointAt(2), pointAt(3, { pending: 1 })])
-    expect(mergeFigures([a, b])?.points.map(({ pending }) => pending)).toEqual([3, 5, 6])
-  })
-})
 
 it('sumByName adds up outcomes over their reasons', () => {
   expect(sumByName({ delivered: 1, 'rejected:spool-full': 2, 'rejected:too-large': 3 })).toEqual({

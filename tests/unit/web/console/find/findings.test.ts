@@ -32,7 +32,7 @@ function answersOf(
 ): EventAnswers {
   return {
     events: replicas.map(({ receipts = [], outcomes = [], entries = [], since = 0 }) => ({
-      ...{ event_id: EVENT, receipts, final_outcomes: outcomes, entries, receipts_since: since, spool: 's' },
+      ...{ event_id: EVENT, receipts, final_outcomes: outcomes, entries, receipts_since: since },
     })),
     silent: 0,
     stoppedAt: 0,

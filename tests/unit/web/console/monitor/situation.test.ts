@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Incident, Situation } from '../../../../../contract/situation/situation.ts'
+import type { SpoolStatus } from '../../../../../contract/spool.ts'
 import { situationOf } from '../../../../../web/features/console/monitor/situation.ts'
 import { quietSituation, quietStatus } from '../../../../support/web/figures.ts'
 
@@ -9,14 +10,19 @@ const incidentAt = (since: number): Incident => ({
   ...{ state: 'outage', since, until: since + 1, kinds: ['upstream'] },
   ...{ delivered_late: 1, lost: 0, is_counting: false },
 })
-const replicaOf = (name: string, situation: Situation | undefined, history_store = 'shared') => ({
+const replicaOf = (name: string, situation: Situation | undefined, store = 'shared') => ({
   ...{ name, origin: `http://${name}`, state: 'responding' as const },
   status: quietStatus(name, {
-    history_store,
+    spool: { ...SPOOL, id: store },
     ...(situation ? { situation } : { situation: undefined as never }),
   }),
 })
+const SPOOL: SpoolStatus = {
+  ...{ id: 'shared', writable: true, since: 0, attempts: [] },
+  ...{ max_bytes: 1, project_max_bytes: 1, max_age_ms: 1 },
+}
 const losses = { expired: 1, evicted: 0, unavailable: 2, vanished: 0 }
+const LOST = { ...losses, full_rate: 0 }
 
 describe('situationOf', () => {
   it('is that of a replica which responds', () => {
@@ -40,18 +46,26 @@ describe('situationOf', () => {
     })
   })
 
-  it('is the worse one of two stores, with the problems, losses and incidents of both', () => {
+  it('is that of the store which most tunnels use, and names those with another one', () => {
     const gap = { kind: 'gap', since: 1, until: 2 } as const
-    const silent = { kind: 'spool-silent' } as const
-    const a = quietSituation({ problems: [gap], week: { losses }, incidents: [incidentAt(5)] })
-    const b = quietSituation({
-      ...{ state: 'degraded', since: 9, problems: [silent], incidents: [incidentAt(8)] },
-      week: { losses, missing: 'Figures are missing.' },
+    const site = quietSituation({ problems: [gap], week: { losses } })
+    const other = quietSituation({ state: 'outage', problems: [{ kind: 'spool-silent' }] })
+    const strangers = [replicaOf('c', other, '1'), replicaOf('d', other, '0')]
+    const differ = { kind: 'stores-differ', name: 'd', others: 1 }
+    expect(situationOf([...strangers, replicaOf('a', site), replicaOf('b', site)], undefined)).toEqual({
+      ...site,
+      ...{ state: 'degraded', problems: [differ, gap] },
     })
-    expect(situationOf([replicaOf('a', a, '1'), replicaOf('b', b, '2')], undefined)).toMatchObject({
-      ...{ state: 'degraded', since: 9, problems: [silent, gap] },
-      week: { losses: { expired: 2, unavailable: 4 }, missing: 'Figures are missing.' },
-      incidents: [{ since: 8 }, { since: 5 }],
+    const away = quietSituation({ state: 'outage', problems: [{ kind: 'losing', losses: LOST }] })
+    expect(situationOf([...strangers, replicaOf('a', away), replicaOf('b', away)], undefined)).toMatchObject({
+      state: 'outage',
+      problems: [{ kind: 'losing' }, differ],
     })
+  })
+
+  it('does not count a tunnel whose store is not open yet as one with another store', () => {
+    const site = quietSituation()
+    const starting = replicaOf('b', quietSituation({ state: 'outage' }), 'none-yet')
+    expect(situationOf([starting, replicaOf('a', site)], undefined)).toEqual(site)
   })
 })

@@ -12,7 +12,7 @@ const PROJECTS = ['bugsink:8000/1', 'sentry.example/2']
 function describe(upstreams: ReplicaStatus['upstreams'], reports: ProjectActivity[] = []) {
   const status = quietStatus('a', { upstreams, projects: PROJECTS })
   const replicas = [{ origin: 'http://a', state: 'responding', status } as const]
-  return describeProjects({ replicas, limits: [], spools: [] }, reports, PROJECTS)
+  return describeProjects({ replicas, limits: [], spool: undefined }, reports, PROJECTS)
 }
 
 it('names the way of CSP reports for the projects of a server that discards them in envelopes', () => {
@@ -80,7 +80,7 @@ it('adds up the envelopes of a mirror over the replicas, and names what it did n
     ...{ project, sdks: [], releases: [], unknown_types: [], final_outcomes: { delivered: 1 } },
     traffic: [{ category: 'error', outcome: 'delivered', envelopes: 12, bytes: 1 }],
   }
-  const [described] = describeProjects({ replicas, limits: [], spools: [spool] }, [report], [project])
+  const [described] = describeProjects({ replicas, limits: [], spool }, [report], [project])
   expect(described?.mirrors).toEqual([
     {
       ...{ name: bugsink, delivered: 13, mirrored: 9, others: [other], pending: 4, isAway: true, refusal },

@@ -15,11 +15,13 @@ const SPOOL = {
 
 it('a site without problems has none, nor has one whose figures are missing', () => {
   const point = pointAt(9, { outcomes: { delivered: 5, filtered: 2 } })
-  const spools = [{ ...SPOOL, envelopes: 0, mirrors: [] }]
-  expect(badgesOf({ situation: quietSituation(), recent: { figures: figuresOf([point]) }, spools })).toEqual(
+  const spool = { ...SPOOL, envelopes: 0, mirrors: [] }
+  expect(badgesOf({ situation: quietSituation(), recent: { figures: figuresOf([point]) }, spool })).toEqual(
     [],
   )
-  expect(badgesOf({ situation: quietSituation(), recent: { missing: 'timeout' }, spools: [] })).toEqual([])
+  expect(badgesOf({ situation: quietSituation(), recent: { missing: 'timeout' }, spool: undefined })).toEqual(
+    [],
+  )
 })
 
 it('problems, rejected and lost envelopes, and pending ones have a badge, each counted once', () => {
@@ -35,7 +37,7 @@ it('problems, rejected and lost envelopes, and pending ones have a badge, each c
       { kind: 'gap', since: 1, until: 2 },
     ],
   })
-  expect(badgesOf({ situation, recent: { figures: figuresOf([point]) }, spools: [SPOOL] })).toEqual([
+  expect(badgesOf({ situation, recent: { figures: figuresOf([point]) }, spool: SPOOL })).toEqual([
     { place: 'overview', count: 1, words: expect.stringMatching(/^1\sproblem$/) },
     { place: 'rejections', count: 9, words: '9 rejected or lost in the last 15 minutes' },
     { place: 'spool', count: 3, words: '3 pending' },

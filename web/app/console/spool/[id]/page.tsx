@@ -14,12 +14,11 @@ type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 export default async function SpoolEntryPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const data = await requireConsoleData(withQuery(`/console/spool/${id}`, query))
-  const spool = String(query.spool ?? '')
-  const entry = await data.spool.entry(spool, id)
+  const entry = await data.spool.entry(id)
   if (!entry) notFound()
   return entry === 'too large' ? (
     <ConsoleShell at="spool" title="Spool entry">
-      <LargeSpoolEntry id={id} spool={spool} />
+      <LargeSpoolEntry id={id} />
     </ConsoleShell>
   ) : (
     <ConsoleShell at="spool" title={titleOf(entry)}>

@@ -5,11 +5,10 @@ import { envelopeFile, notSignedIn, problem } from '../../../../../features/cons
 
 type Context = { params: Promise<{ id: string }> }
 
-export async function GET(request: Request, { params }: Context): Promise<Response> {
+export async function GET(_request: Request, { params }: Context): Promise<Response> {
   const data = await getConsoleData()
   if (!data) return notSignedIn()
   const { id } = await params
-  const spool = new URL(request.url).searchParams.get('spool') ?? ''
-  const envelope = await data.spool.download(spool, id)
+  const envelope = await data.spool.download(id)
   return envelope ? envelopeFile(id, envelope) : problem(404, 'The envelope is no longer pending.')
 }

@@ -12,9 +12,6 @@ export default async function ReceiptPage({ params, searchParams }: Props): Prom
   const [{ receipt }, query] = [await params, await searchParams]
   const data = await requireConsoleData(withQuery(`${SPOOL}/by-receipt/${receipt}`, query))
   const time = /^\d{1,15}$/.test(String(query.time)) ? Number(query.time) : 0
-  for (const { id: spool } of (await data.snapshot()).spools) {
-    const id = await data.spool.findByReceipt(spool, receipt, time)
-    if (id !== undefined) redirect(withQuery(`${SPOOL}/${id}`, { spool }))
-  }
-  redirect(SPOOL)
+  const id = await data.spool.findByReceipt(receipt, time)
+  redirect(id === undefined ? SPOOL : `${SPOOL}/${id}`)
 }

@@ -1,0 +1,46 @@
+/** Requests that any tunnel of a store can answer. */
+
+import { describe, expect, it } from 'vitest'
+import { firstResponse } from '../../../../web/lib/first-response.ts'
+
+/** Answers of the tunnels by name: a status, an error, or none. */
+function requestsTo(answers: Record<string, number | 'fails' | 'hangs'>) {
+  const asked: string[] = []
+  const aborted: string[] = []
+  const ask = (origin: string, signal: AbortSignal) => {
+    asked.push(origin)
+    signal.addEventListener('abort', () => aborted.push(origin))
+    const answer = answers[origin]
+    if (answer === 'hangs') return new Promise<Response>(() => {})
+    return answer === 'fails'
+      ? Promise.reject(new Error('refused'))
+      : Promise.resolve(new Response(origin, { status: answer ?? 200 }))
+  }
+  return { asked, aborted, read: () => firstResponse(Object.keys(answers), ask) }
+}
+
+describe('firstResponse', () => {
+  it('asks one tunnel, and no other one', async () => {
+    const { read, asked, aborted } = requestsTo({ a: 404, b: 200 })
+    expect((await read())?.status).toBe(404)
+    expect([asked, aborted]).toEqual([['a'], []])
+  })
+
+  it.each(['fails', 503] as const)('asks the next one at once after %s', async (answer) => {
+    const before = performance.now()
+    expect(await (await requestsTo({ a: answer, b: 200 }).read())?.text()).toBe('b')
+    expect(performance.now() - before).toBeLessThan(200)
+  })
+
+  it('asks the next one beside a tunnel that hangs, whose request it aborts', async () => {
+    const { read, aborted } = requestsTo({ a: 'hangs', b: 200 })
+    expect(await (await read())?.text()).toBe('b')
+    expect(aborted).toEqual(['a'])
+  })
+
+  it('returns the last failure, and nothing without a response', async () => {
+    expect((await requestsTo({ a: 503, b: 'fails' }).read())?.status).toBe(503)
+    expect(await requestsTo({ a: 'fails' }).read()).toBeUndefined()
+    expect(await requestsTo({}).read()).toBeUndefined()
+  })
+})
