@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { FinalOutcome, Receipt } from '../../../contract/admin-api.ts'
 import { parseDsn } from '../../../contract/dsn.ts'
-import type { FiguresPoint } from '../../../contract/figures.ts'
+import { type FiguresPoint, noCounts } from '../../../contract/figures.ts'
 import { Counters } from '../../../tunnel/src/observe/counters.ts'
 import { History } from '../../../tunnel/src/observe/history.ts'
 import { createProjects } from '../../../tunnel/src/pipeline/projects.ts'
@@ -110,43 +110,15 @@ describe('History', () => {
     clock.at(2)
     await tunnel.history.record()
     const other = open('r-2') // has counted nothing
+    const counts = { ...noCounts(), replicas: 1, received: 1, bytes: 700, unknown: 0 }
     expect(await other.points()).toEqual([
       {
-        ...{ time: START, replicas: 1, received: 1, outcomes: { spooled: 1 } },
-        ...{
-          items: { 'event:spooled': 1 },
-          final_outcomes: {},
-          resent: 0,
-          bytes: 700,
-          vanished: 0,
-          reach: {},
-        },
-        ...{
-          browser_envelopes: 0,
-          browser_errors: 0,
-          sdk_loads: 0,
-          upstreams: {},
-          mirrored: {},
-          pending: 1,
-          unknown: 0,
-        },
+        ...{ ...counts, time: START, outcomes: { spooled: 1 }, items: { 'event:spooled': 1 }, pending: 1 },
         durations: expect.objectContaining({ 0.05: 1, '+Inf': 1 }),
       },
       {
-        ...{ time: START + MINUTE, replicas: 1, received: 1, outcomes: { 'rejected:spool-full': 1 } },
-        ...{ items: { 'event:rejected': 1 }, final_outcomes: { expired: 1 } },
-        ...{
-          resent: 0,
-          bytes: 700,
-          vanished: 0,
-          reach: {},
-          browser_envelopes: 0,
-          browser_errors: 0,
-          sdk_loads: 0,
-          upstreams: {},
-          pending: 0,
-        },
-        ...{ mirrored: {}, unknown: 0 },
+        ...{ ...counts, time: START + MINUTE, outcomes: { 'rejected:spool-full': 1 } },
+        ...{ items: { 'event:rejected': 1 }, final_outcomes: { expired: 1 }, pending: 0 },
         durations: { 5: 1, 10: 1, '+Inf': 1 },
       },
     ])
