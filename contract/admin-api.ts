@@ -206,8 +206,6 @@ export type ReplicaStatus = {
   situation?: Situation
   /** Only in inbox mode; absent when the spool does not respond. */
   simulated_outage?: SimulatedOutageStatus
-  /** ID of the spool that stores the figures. Replicas that share it report the same. */
-  history_store?: string
   /** Load of the process; absent for an earlier release. */
   process?: ProcessFigures
   addresses: number

@@ -81,7 +81,7 @@ export type UpstreamProblem = {
 /** Replica that does not respond, and did not stop in an orderly way. */
 export type AbsentReplica = { name: string; since: number }
 
-/** Figures of all stores. `missing` describes what is not included, and why. */
+/** Figures of all replicas. `missing` describes what is not included, and why. */
 export type FiguresReading = { figures?: Figures; missing?: string }
 
 type ReplicaSet = {

@@ -190,7 +190,6 @@ function createHistory({ replica, log, now }: Base, { spool }: Forwarding, count
   const { store } = spool
   return new History({
     store: store.state.snapshots,
-    storeId: () => store.id,
     counters,
     pending: async () => withoutMirrors(await spool.totals()),
     replica,

@@ -65,7 +65,7 @@ function open(replica = 'r-1') {
   const now = () => clock.time
   const counters = new Counters(projects, now)
   const deps = {
-    ...{ store, storeId: () => 's-1', counters, replica, now },
+    ...{ store, counters, replica, now },
     pending: async () => {
       opened.readings++
       return opened.spool ?? Promise.reject(new Error('no response'))

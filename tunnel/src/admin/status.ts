@@ -51,7 +51,7 @@ type StatusDeps = {
   storms: Storms | undefined
   quotas: Quotas | undefined
   ruleHits: RuleHits
-  history: Pick<History, 'storeId' | 'warning'>
+  history: Pick<History, 'warning'>
   metrics: Pick<Metrics, 'load'>
   situation: { current(): Promise<Situation | undefined> }
   alerts: { warnings(): string[] } | undefined
@@ -78,7 +78,6 @@ export async function describeStatus(deps: StatusDeps): Promise<Omit<ReplicaStat
     ...forwardingStatus,
     ...(situation && { situation }),
     ...(outage && { simulated_outage: outage }),
-    history_store: history.storeId,
     process: await deps.metrics.load(),
     addresses: throttle.addresses(),
     policies: describePolicies(deps),

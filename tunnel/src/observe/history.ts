@@ -17,8 +17,6 @@ import { type FiguresRange, figuresOf, type Snapshot, type SnapshotContent, sumO
 
 export type HistoryDeps = {
   store: SnapshotStore
-  /** ID of the spool, which can change when it is reached. */
-  storeId: () => string
   counters: Pick<Counters, 'figures' | 'revision'>
   /** Totals of the spool. */
   pending: () => Promise<PendingTotals>
@@ -98,11 +96,6 @@ export class History {
     return this.#problem === undefined
       ? undefined
       : `The figures of this replica are not stored now: ${this.#problem}.`
-  }
-
-  /** ID of the store. Replicas that share it have the same. */
-  get storeId(): string {
-    return this.#deps.storeId()
   }
 
   /**

@@ -24,7 +24,6 @@ function startMonitor() {
       const process = { resident_bytes: 1, cpu_seconds: seconds, event_loop_p99_seconds: 0 }
       return quietStatus(name, {
         process,
-        history_store: 'shared',
         actions: actions.get(name) ?? [],
         ...states.get(name),
       })
