@@ -33,6 +33,9 @@ export type SpoolDepth = {
   lost?: number
 }
 
+/** ID that a replica reports until its spool is open. */
+export const NOT_OPEN = 'none-yet'
+
 /** Spool in `/status`. Replicas that share it have the same `id`. The depth is absent when the spool does not respond. */
 export type SpoolStatus = Partial<SpoolDepth> & {
   id: string

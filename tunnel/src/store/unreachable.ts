@@ -1,6 +1,7 @@
 /** Spool whose server or file cannot be used yet. It rejects puts until it is open. */
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { NOT_OPEN } from 'contract/spool'
 import type { Spool } from '../pipeline/spool.ts'
 
 /**
@@ -29,7 +30,7 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
 
   return {
     get id() {
-      return spool?.id ?? 'none-yet'
+      return spool?.id ?? NOT_OPEN
     },
     describe: async () =>
       spool?.describe() ?? { maxBytes: 0, durability: 'unproven: the spool is not open yet' },

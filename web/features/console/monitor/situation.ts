@@ -2,10 +2,8 @@
 
 import type { Situation } from 'contract/situation/situation'
 import { hostOf } from 'contract/situation/upstreams'
+import { NOT_OPEN } from 'contract/spool'
 import type { ReplicaView } from './replicas.ts'
-
-/** ID that a tunnel reports until its store is open. */
-const NOT_OPEN = 'none-yet'
 
 /** Tunnels that respond: those that use the store of the site, and those with another one. */
 type StoreUsers = { members: ReplicaView[]; strangers: ReplicaView[] }
