@@ -12,8 +12,6 @@ import { until } from '../until.ts'
 
 type Member = { name: string; server: string; config: string; running: Program | undefined }
 
-export type NatsCluster = Awaited<ReturnType<typeof startNatsCluster>>
-
 /** Resolves when the servers have elected a leader. `await using` removes the cluster. */
 export async function startNatsCluster() {
   await using starting = new AsyncDisposableStack()

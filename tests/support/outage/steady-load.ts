@@ -7,8 +7,6 @@ import { envelopeAt, type Sent } from './envelope-kinds.ts'
 /** `status` is 0 for a broken request. */
 export type Answered = Sent & { status: number; isSpooled: boolean; sentAt: number; took: number }
 
-export type SteadyLoad = ReturnType<typeof startSteadyLoad>
-
 const ADDRESSES = 250
 const EVERY_MS = 10
 

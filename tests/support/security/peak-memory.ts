@@ -6,8 +6,6 @@ import { join } from 'node:path'
 const SAMPLE_MS = 20
 const MIB = 1024 * 1024
 
-export type PeakMemory = ReturnType<typeof watchMemory>
-
 /**
  * Measures resident memory from now on, without the program's files: a container's limit counts those as page cache, which the kernel drops
  * when memory is short. Resets the kernel's peak where this process may do so; elsewhere it samples. With a cgroup, memory other than page

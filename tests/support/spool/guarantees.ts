@@ -1,4 +1,4 @@
-/** Contract of every spool (`tunnel/src/pipeline/spool.ts`). `sqlite-guarantees.ts` has the guarantees of SQLite alone. */
+/** Contract of every spool (`tunnel/src/pipeline/spool.ts`). `tests/contract/sqlite/guarantees.test.ts` has the guarantees of SQLite alone. */
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
