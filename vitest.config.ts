@@ -55,10 +55,10 @@ const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
 /** Measure memory and response times: other tests at the same time would change the result. */
 const ALONE = [
   'tests/process/security/large-bodies.test.ts',
+  'tests/process/security/single-attacks.test.ts',
   'tests/process/security/slow-bodies.test.ts',
   'tests/process/security/through-nginx.test.ts',
   'tests/process/nginx/unreachable-replicas.test.ts',
-  'tests/stack/attack-cost.test.ts',
 ]
 const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 

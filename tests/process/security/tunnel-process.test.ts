@@ -1,6 +1,6 @@
 /**
  * Attacks on a tunnel process with the heap limit of the shipped container: expensive ones 32 at once, and uploads that stay open. One request
- * of each other kind is in `tests/stack/attack-cost.test.ts`.
+ * of each other kind is in `tests/process/security/single-attacks.test.ts`.
  */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

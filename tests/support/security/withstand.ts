@@ -11,7 +11,6 @@ export type Target = {
   url: string
   /** PID of the tunnel on this machine. */
   pid: number
-  cgroup?: string | undefined
   sentry: CountingSentry
   isAlive: () => Promise<boolean>
 }
@@ -45,11 +44,11 @@ const HONEST_PAUSE_MS = 20
 export async function attackTogether(target: Target, attack: Attack, count: number): Promise<Cost> {
   const { url, sentry } = target
   const before = sentry.bytes
-  const memory = watchMemory(target.pid, target.cgroup)
+  const memory = watchMemory(target.pid)
   const visitor = startVisitor(url, sentry.dsn, { pauseMs: HONEST_PAUSE_MS })
   const outcomes = await sendTogether(url, attack, count, { deadlineMs: deadlineOf(attack) })
   const visit = await visitor.end()
-  const { idle, peak, cgroupPeak } = memory.end()
+  const { idle, peak } = memory.end()
   const bytesUpstream = sentry.bytes - before
   const most = allowedBytes(outcomes) + visit.sentBytes
   const missing = visit.eventIds.filter((id) => !sentry.eventIds.has(id)).length
@@ -65,7 +64,7 @@ export async function attackTogether(target: Target, attack: Attack, count: numb
     faults: [
       ...(await aliveFaults(target)),
       ...new Set(outcomes.flatMap((outcome) => faultOf(attack, outcome) ?? [])),
-      ...fault(Math.max(peak, cgroupPeak), MAX_PEAK, 'MiB of memory at the peak'),
+      ...fault(peak, MAX_PEAK, 'MiB of memory at the peak'),
       ...fault(visit.slowestMs, MAX_HONEST_MS, 'ms for an honest envelope'),
       ...new Set(visit.failures.map((failure) => `an honest envelope got ${failure}`)),
       ...fault(missing, 0, 'honest envelopes lost'),
@@ -81,7 +80,7 @@ export async function attackAlone(
   { maxSeconds = MAX_SECONDS, maxRise = MAX_RISE } = {},
 ): Promise<Cost> {
   const before = target.sentry.bytes
-  const memory = watchMemory(target.pid, target.cgroup)
+  const memory = watchMemory(target.pid)
   const outcome = await send(target.url, attack, { deadlineMs: deadlineOf(attack) })
   const { idle, peak } = memory.end()
   const bytesUpstream = target.sentry.bytes - before
