@@ -83,17 +83,10 @@ describe('For tunnels that share a store, the console', () => {
     expect(text).toContain('10,000 were purged. 2,500 more are pending')
   })
 
-  it('reads an envelope from one tunnel, and from another one at once when it hangs', async () => {
-    const read = async () => {
-      const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
-      expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
-      return tunnels.map(({ asked }) => asked.filter((each) => each === 'GET /inbox/big').length)
-    }
-    expect((await read()).toSorted()).toEqual([0, 1])
+  it('reads an envelope from another tunnel when the first one hangs', async () => {
     isHanging = true
-    const before = performance.now()
-    await read()
-    expect(performance.now() - before).toBeLessThan(2_000) // not the timeout
+    const response = await get(`${web.url}/console/inbox/big/items/0`, cookie)
+    expect((await response.arrayBuffer()).byteLength).toBe(BIG.length)
     expect(await cut.promise).toBe('cut off')
     expect(elsewhere.asked).not.toContain('GET /inbox/big')
   })

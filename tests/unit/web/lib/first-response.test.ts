@@ -29,7 +29,7 @@ describe('firstResponse', () => {
   it.each(['fails', 503] as const)('asks the next one at once after %s', async (answer) => {
     const before = performance.now()
     expect(await (await requestsTo({ a: answer, b: 200 }).read())?.text()).toBe('b')
-    expect(performance.now() - before).toBeLessThan(200)
+    expect(performance.now() - before).toBeLessThan(300) // after which it would ask the next one anyway
   })
 
   it('asks the next one beside a tunnel that hangs, whose request it aborts', async () => {
