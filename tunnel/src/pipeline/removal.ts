@@ -42,7 +42,7 @@ async function endAll(
     const query = { projects: [partition.project], category: partition.category } as const
     try {
       for (let some: SpoolEntry[] | undefined; some?.length !== 0; ended.push(...some)) {
-        if (ended.length >= MAX_REMOVED || performance.now() > deadline) return ended
+        if (ended.length >= MAX_REMOVED || performance.now() > deadline) break
         const found = await spool.list({ ...query, order: 'oldest', limit: BATCH })
         some = await spool.end(
           found.filter((entry) => pendingSince(entry) < before),
