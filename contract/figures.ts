@@ -26,6 +26,8 @@ export type FigureCounts = {
   upstreams: Record<string, UpstreamCounts>
   /** Envelopes for mirrors, which have no outcome, by result, a colon and `host/project` of the mirror: `delivered:sentry.example/7`. */
   mirrored: Record<string, number>
+  /** Values and items that a policy removed, or would have, by its name, a colon and the rule: `scrub:@email:replace`, `quota:error`. */
+  rules: Record<string, number>
   /** Acknowledged entries that the store lost. */
   vanished: number
   /** Reach tests of browsers by result. */
@@ -79,6 +81,7 @@ export function noCounts(): FigureCounts {
       durations: {},
       upstreams: {},
       mirrored: {},
+      rules: {},
       vanished: 0,
       reach: {},
       browser_envelopes: 0,

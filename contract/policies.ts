@@ -39,22 +39,16 @@ export type QuotaStatus = {
 
 export type PolicyName = 'scrub' | 'storm' | 'quota'
 
-/** Rule that an operator has written, or that has removed something. */
-export type RuleStatus = {
-  policy: PolicyName
-  rule: string
-  /** Values or items that it redacted or removed in the last hour, or would have. */
-  last_hour: number
-  /** Last time at which it removed something, or would have; absent for never since the replica started. */
-  last?: number
-}
+/** Rule of a policy. Its hits are `rules` of the figures. */
+export type PolicyRule = { policy: PolicyName; rule: string }
 
 /** Policies of a replica. Absent ones are off. */
 export type PolicyStatus = {
   scrub?: { level: 'default' | 'strict'; mode: PolicyMode }
   storm?: { limit: number; mode: PolicyMode; storms: StormStatus[] }
   quota?: { mode: PolicyMode; quotas: QuotaStatus[] }
-  rules: RuleStatus[]
+  /** Those that the operator has written. */
+  rules: readonly PolicyRule[]
 }
 
 /** Value that scrubbing changes or would change. Texts of at most 300 characters, from an untrusted sender. */

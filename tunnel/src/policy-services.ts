@@ -1,8 +1,8 @@
 /** Creates the policies of a tunnel from its settings. */
 
+import type { PolicyRule } from 'contract/policies'
 import type { Counters } from './observe/counters.ts'
 import type { Log } from './observe/log.ts'
-import { type PolicyRule, RuleHits } from './observe/rule-hits.ts'
 import type { FilterSettings } from './policy/filters/filter-list.ts'
 import { Filters } from './policy/filters/filters.ts'
 import { QuotaSharing, type QuotaSharingDeps } from './policy/quota/quota-sharing.ts'
@@ -23,7 +23,8 @@ export type PolicyServices = {
   quotaSharing: QuotaSharing | undefined
   /** Absent: payloads are forwarded unmodified. */
   scrubbing: Scrubbing | undefined
-  ruleHits: RuleHits
+  /** Rules that the operator has written. */
+  writtenRules: readonly PolicyRule[]
   /** Returns `true` for a type of items whose payloads a policy reads. The parser keeps no other ones. */
   readsPayload: (type: string) => boolean
 }
@@ -47,15 +48,12 @@ type PolicyDeps = {
   clock: () => number
 }
 
-const STORM_RULE = 'identical errors'
-
 export async function openPolicies(deps: PolicyDeps): Promise<PolicyServices> {
   const { config, replica, state, log, now, clock } = deps
-  const ruleHits = new RuleHits(listRules(config), now)
-  const scrubbing = await openScrubbing(deps, ruleHits)
+  const scrubbing = await openScrubbing(deps)
   const filters = new Filters(config.filters)
-  const storms = createStorms(deps, ruleHits, scrubbing)
-  const quotas = createQuotas(deps, ruleHits)
+  const storms = createStorms(deps, scrubbing)
+  const quotas = createQuotas(deps)
   return {
     filters,
     throttle: new Throttle(config.throttle, clock),
@@ -63,7 +61,7 @@ export async function openPolicies(deps: PolicyDeps): Promise<PolicyServices> {
     quotas,
     quotaSharing: quotas && new QuotaSharing({ state, quotas, replica, logger: log.logger, now }),
     scrubbing,
-    ruleHits,
+    writtenRules: listRules(config),
     readsPayload: (type) => [filters, storms, quotas, scrubbing].some((policy) => policy?.reads(type)),
   }
 }
@@ -78,44 +76,28 @@ function listRules({ scrub, quota }: PolicySettings): PolicyRule[] {
   ]
 }
 
-async function openScrubbing(
-  { config: { scrub }, counters }: PolicyDeps,
-  ruleHits: RuleHits,
-): Promise<Scrubbing | undefined> {
+async function openScrubbing({ config: { scrub }, counters }: PolicyDeps): Promise<Scrubbing | undefined> {
   if (!scrub) return undefined
   const { Scrubbing } = await import('./policy/scrub/scrub.ts') // loaded when needed, for a faster start
-  return new Scrubbing(scrub, (rule, mode, count) => {
-    counters.countScrubbed(rule, mode, count)
-    ruleHits.note('scrub', rule, count)
-  })
+  return new Scrubbing(scrub, (...found) => counters.countScrubbed(...found))
 }
 
 function createStorms(
   { config: { storm }, counters, now }: PolicyDeps,
-  ruleHits: RuleHits,
   scrubbing: Scrubbing | undefined,
 ): Storms | undefined {
   if (storm.limit === 0) return undefined
   return new Storms(storm, {
     now,
-    onRemoved(mode, project, count) {
-      counters.countPolicyItems('storm', mode, project, count)
-      ruleHits.note('storm', STORM_RULE, count)
-    },
+    onRemoved: (...removed) => counters.countStorm(...removed),
     scrub: (title) => (scrubbing?.mode === 'enforce' ? scrubbing.scrubPage(title) : title),
   })
 }
 
-function createQuotas(
-  { config: { quota }, counters, now }: PolicyDeps,
-  ruleHits: RuleHits,
-): Quotas | undefined {
+function createQuotas({ config: { quota }, counters, now }: PolicyDeps): Quotas | undefined {
   if (quota.limits.day.length + quota.limits.hour.length === 0) return undefined
   return new Quotas(quota, {
     now,
-    onRemoved(mode, project, category) {
-      counters.countPolicyItems('quota', mode, project, 1)
-      if (category !== undefined) ruleHits.note('quota', category, 1)
-    },
+    onRemoved: (...removed) => counters.countQuota(...removed),
   })
 }

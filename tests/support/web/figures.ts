@@ -25,6 +25,7 @@ export function pointAt(minute: number, parts: Partial<FiguresPoint> = {}): Figu
       durations: {},
       upstreams: {},
       mirrored: {},
+      rules: {},
       vanished: 0,
     },
     ...{ reach: {}, browser_envelopes: 0, browser_errors: 0, sdk_loads: 0, ...parts },

@@ -14,7 +14,6 @@ import { describeSpool } from '../forward/spool-status.ts'
 import type { Counters } from '../observe/counters.ts'
 import type { History } from '../observe/history.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { RuleHits } from '../observe/rule-hits.ts'
 import type { Projects } from '../pipeline/projects.ts'
 import type { ProxyFaults } from '../policy/proxy-detection.ts'
 import type { Quotas } from '../policy/quota/quotas.ts'
@@ -50,7 +49,7 @@ type StatusDeps = {
   outage: Pick<SimulatedOutage, 'status'> | undefined
   storms: Storms | undefined
   quotas: Quotas | undefined
-  ruleHits: RuleHits
+  writtenRules: PolicyStatus['rules']
   history: Pick<History, 'warning'>
   metrics: Pick<Metrics, 'load'>
   situation: { current(): Promise<Situation | undefined> }
@@ -187,7 +186,7 @@ function describePolicies({
   projects,
   storms,
   quotas,
-  ruleHits,
+  writtenRules,
 }: StatusDeps): PolicyStatus {
   const names = projects.all.map(({ name }) => name)
   return {
@@ -197,6 +196,6 @@ function describePolicies({
         storm: { limit: storm.limit, mode: storm.mode, storms: storms.active().slice(0, MAX_STORMS) },
       }),
     ...(quotas && { quota: { mode: quotas.mode, quotas: quotas.describe(names) } }),
-    rules: ruleHits.all(),
+    rules: writtenRules,
   }
 }

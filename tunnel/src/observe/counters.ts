@@ -10,7 +10,7 @@ import type {
   SpoolOutcome,
 } from 'contract/admin-api'
 import { type FigureCounts, noCounts } from 'contract/figures'
-import type { PolicyMode } from 'contract/policies'
+import type { PolicyMode, PolicyName } from 'contract/policies'
 import { categoryOf } from '../envelope/summary.ts'
 import type { Projects } from '../pipeline/projects.ts'
 
@@ -100,6 +100,7 @@ const newEnvelopeCount = () => ({ ...newTimedCount(), bytes: 0, browserEnvelopes
 const newDurations = () => ({ durations: new Durations() })
 const newUpstream = () => ({ delivered: 0, durations: new Durations() })
 
+const STORM_RULE = 'identical errors'
 const ARRIVED: ReadonlySet<string> = new Set(['delivered', 'spooled'])
 /** Outcomes of envelopes that strangers and broken pages send as well. */
 const NOT_ACCEPTED: ReadonlySet<string> = new Set(['rejected', 'aborted'])
@@ -138,6 +139,8 @@ export class Counters {
     ['policy', 'mode', 'project'],
     newCount,
   )
+  /** Values and items by rule of a policy, whatever its mode. */
+  readonly rules = new Table<{ policy: PolicyName; rule: string }, Count>(['policy', 'rule'], newCount)
   /** Requests of pages for `sdk.js`. */
   sdkLoads = 0
   readonly reach = new Table<{ result: ReachResult; project: string }, Count>(['result', 'project'], newCount)
@@ -200,12 +203,23 @@ export class Counters {
 
   /** Counts what a scrubbing rule has found. */
   countScrubbed(rule: string, mode: PolicyMode, count: number): void {
+    this.revision++
     this.scrubbed.at(rule, mode).count += count
+    this.rules.at('scrub', rule).count += count
   }
 
-  /** Counts items that a policy removes, or would. */
-  countPolicyItems(policy: 'storm' | 'quota', mode: PolicyMode, project: string, count: number): void {
-    this.policyItems.at(policy, mode, project).count += count
+  /** Counts errors that storm protection removes, or would. */
+  countStorm(mode: PolicyMode, project: string, count: number): void {
+    this.revision++
+    this.policyItems.at('storm', mode, project).count += count
+    this.rules.at('storm', STORM_RULE).count += count
+  }
+
+  /** Counts an item that the quota of a category removes, or would. The category is absent for one that only depends on others. */
+  countQuota(mode: PolicyMode, project: string, category: string | undefined): void {
+    this.revision++
+    this.policyItems.at('quota', mode, project).count++
+    if (category !== undefined) this.rules.at('quota', category).count++
   }
 
   /** Returns all counts since the start. */
@@ -228,6 +242,8 @@ export class Counters {
       addTo(figures.items, `${labels.type}:${labels.outcome}`, count)
     for (const { labels, count } of this.mirrored.all)
       addTo(figures.mirrored, `${labels.result}:${labels.mirror}`, count)
+    for (const { labels, count } of this.rules.all)
+      addTo(figures.rules, `${labels.policy}:${labels.rule}`, count)
     for (const { durations } of this.durations.all)
       for (const [bound, count] of durations.cumulative()) addTo(figures.durations, bound, count)
     for (const { labels, delivered, durations } of this.upstreams.all)

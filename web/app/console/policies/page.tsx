@@ -3,8 +3,9 @@
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'
 import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
+import { DAY } from '../../../features/console/figures/range.ts'
 import { NoReplica } from '../../../features/console/notices.tsx'
-import { readExample, readPolicies } from '../../../features/console/policies/policies.ts'
+import { countRules, readExample, readPolicies } from '../../../features/console/policies/policies.ts'
 import {
   ExamplePanel,
   PolicyList,
@@ -17,7 +18,8 @@ export const metadata = { title: 'Policies · Console' }
 
 export default async function PoliciesPage() {
   const data = await requireConsoleData('/console/policies')
-  const policies = readPolicies(await data.snapshot())
+  const [snapshot, { figures, missing }] = await Promise.all([data.snapshot(), data.figures(DAY)])
+  const policies = readPolicies(snapshot)
   const examples = policies?.scrub?.mode === 'observe' ? await data.scrubExamples() : []
   return (
     <ConsoleShell at="policies" title="Policies">
@@ -33,7 +35,8 @@ export default async function PoliciesPage() {
           <QuotaBars quota={policies.quota} />
           <StormList storm={policies.storm} />
           <div className="min-w-0 desk:col-span-2">
-            <RuleTable {...policies} />
+            {missing !== undefined && <p className="mb-2 text-note wrap-anywhere">{missing}</p>}
+            <RuleTable scrub={policies.scrub} rules={countRules(policies.rules, figures)} />
           </div>
         </div>
       ) : (

@@ -27,6 +27,10 @@ export const RECENT: Range = {
   ...{ stepMs: MINUTE_MS, step: 'minute' },
 }
 
+export const DAY: Range = {
+  ...{ key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS, step: '10 minutes' },
+}
+
 export const WEEK: Range = {
   ...{ key: '7d', label: '7 d', words: '7 days', ms: 7 * DAY_MS, stepMs: HOUR_MS, step: 'hour' },
 }
@@ -34,7 +38,7 @@ export const WEEK: Range = {
 export const RANGES: readonly Range[] = [
   RECENT,
   { key: '1h', label: '1 h', words: 'hour', ms: HOUR_MS, stepMs: MINUTE_MS, step: 'minute' },
-  { key: '24h', label: '24 h', words: '24 hours', ms: DAY_MS, stepMs: 10 * MINUTE_MS, step: '10 minutes' },
+  DAY,
   WEEK,
 ]
 

@@ -1,7 +1,8 @@
 /** Policies of all replicas together, and an example of what scrubbing would change. */
 
 import { categoryLabel } from 'contract/categories'
-import type { PolicyStatus, QuotaStatus, RuleStatus, ScrubExample, StormStatus } from 'contract/policies'
+import type { Figures } from 'contract/figures'
+import type { PolicyName, PolicyStatus, QuotaStatus, ScrubExample, StormStatus } from 'contract/policies'
 import type { Snapshot } from '../monitor/replica-monitor.ts'
 
 const MAX_STORMS = 20
@@ -27,7 +28,7 @@ export function mergePolicies(all: readonly PolicyStatus[]): PolicyStatus {
     ...(quota && {
       quota: { ...quota, quotas: mergeQuotas(all.flatMap((each) => each.quota?.quotas ?? [])) },
     }),
-    rules: mergeRules(all.map(({ rules }) => rules)),
+    rules: all.flatMap(({ rules }) => rules),
   }
 }
 
@@ -56,18 +57,30 @@ function mergeQuotas(quotas: readonly QuotaStatus[]): QuotaStatus[] {
   return merged.sort((a, b) => b.used / b.limit - a.used / a.limit)
 }
 
-function mergeRules(all: readonly (readonly RuleStatus[])[]): RuleStatus[] {
-  const groups = Map.groupBy(all.flat(), ({ policy, rule }) => `${policy} ${rule}`)
-  return [...groups.values()]
-    .map((group) => {
-      const [{ policy, rule } = { policy: 'scrub' as const, rule: '' }] = group
-      const times = group.flatMap(({ last }) => last ?? [])
-      return {
-        ...{ policy, rule, last_hour: group.reduce((sum, { last_hour: hits }) => sum + hits, 0) },
-        ...(times.length > 0 && { last: Math.max(...times) }),
-      }
-    })
-    .sort((a, b) => b.last_hour - a.last_hour)
+const HOUR_MS = 60 * 60_000
+
+/** Hits of a rule, and the begin of the last span of the figures that has some. */
+export type RuleHits = { policy: PolicyName; rule: string; lastHour: number; last?: number }
+
+/** Lists the written rules, and those with hits in the figures. Those with the most hits in the last hour are first. */
+export function countRules(
+  written: PolicyStatus['rules'],
+  { points = [], to = 0 }: Partial<Pick<Figures, 'points' | 'to'>> = {},
+): RuleHits[] {
+  const names = new Set([
+    ...written.map(({ policy, rule }) => `${policy}:${rule}`),
+    ...points.flatMap(({ rules = {} }: Partial<Figures['points'][number]>) => Object.keys(rules)),
+  ])
+  return Array.from(names, (name) => {
+    const hits = points.flatMap(({ time, rules }) => (rules?.[name] ? { time, count: rules[name] } : []))
+    const [policy = '', ...rule] = name.split(':')
+    const last = hits.at(-1)?.time
+    return {
+      ...{ policy: policy as PolicyName, rule: rule.join(':') },
+      lastHour: hits.reduce((sum, { time, count }) => sum + (time > to - HOUR_MS ? count : 0), 0),
+      ...(last !== undefined && { last }),
+    }
+  }).sort((a, b) => b.lastHour - a.lastHour)
 }
 
 /** Returns the quota as a sentence part: "error, a day". */

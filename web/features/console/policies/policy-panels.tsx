@@ -5,7 +5,6 @@ import type {
   PolicyName,
   PolicyStatus,
   QuotaStatus,
-  RuleStatus,
   ScrubChange,
   StormStatus,
 } from 'contract/policies'
@@ -16,7 +15,7 @@ import { Ago, When } from '../../../ui/relative-time.tsx'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
 import { cutText, TEXT } from '../bounds.ts'
-import { type Example, type Found, quotaName } from './policies.ts'
+import { type Example, type Found, quotaName, type RuleHits } from './policies.ts'
 
 export function PolicyList({ policies: { scrub, storm, quota } }: { policies: PolicyStatus }) {
   return (
@@ -211,14 +210,14 @@ const RULE_COLUMNS = [
 
 const POLICY_NAMES: Record<PolicyName, string> = { scrub: 'Scrubbing', storm: 'Storms', quota: 'Quotas' }
 
-export function RuleTable({ rules, scrub }: Pick<PolicyStatus, 'rules' | 'scrub'>) {
+export function RuleTable({ rules, scrub }: { rules: readonly RuleHits[]; scrub: PolicyStatus['scrub'] }) {
   const shown = rules.slice(0, MAX_RULES)
   return (
     <Panel title="Rules" note="values and items that were removed, or would have been">
       {rules.length === 0 ? (
         <Empty>
           {scrub ? (
-            'No rule has found anything since the tunnels started: there is nothing to do.'
+            'No rule has found anything in the last 24 hours: there is nothing to do.'
           ) : (
             <>
               Rules appear here when <code>SCRUB</code> or a quota is set, or when a storm begins.
@@ -237,15 +236,15 @@ export function RuleTable({ rules, scrub }: Pick<PolicyStatus, 'rules' | 'scrub'
   )
 }
 
-function rowOf({ policy, rule, last_hour: hits, last }: RuleStatus) {
+function rowOf({ policy, rule, lastHour, last }: RuleHits) {
   return {
     key: `${policy} ${rule}`,
     cells: [
       <code key="rule">{cutText(rule, TEXT.name)}</code>,
       POLICY_NAMES[policy],
-      formatCount(hits),
+      formatCount(lastHour),
       <span key="last" className="text-quiet">
-        {last === undefined ? 'none yet' : <Ago time={last} />}
+        {last === undefined ? 'none in 24 hours' : <Ago time={last} />}
       </span>,
     ],
   }

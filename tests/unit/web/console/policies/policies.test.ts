@@ -2,7 +2,12 @@
 
 import { describe, expect, it } from 'vitest'
 import type { PolicyStatus, QuotaStatus, StormStatus } from '../../../../../contract/policies.ts'
-import { mergePolicies, readPolicies } from '../../../../../web/features/console/policies/policies.ts'
+import {
+  countRules,
+  mergePolicies,
+  readPolicies,
+} from '../../../../../web/features/console/policies/policies.ts'
+import { pointAt } from '../../../../support/web/figures.ts'
 
 const storm = (parts: Partial<StormStatus>): StormStatus => ({
   ...{ fingerprint: 'f', project: 'p', title: 'TypeError', since: 10, seen: 100, sent: 10 },
@@ -20,6 +25,8 @@ const withQuotas = (quotas: QuotaStatus[]): PolicyStatus => ({
   quota: { mode: 'observe', quotas },
   rules: [],
 })
+
+const MINUTE = 60_000
 
 describe('mergePolicies', () => {
   it('adds up the storms of replicas, the largest first', () => {
@@ -45,31 +52,27 @@ describe('mergePolicies', () => {
     ])
   })
 
-  it('adds up the hits of rules', () => {
-    const rule = { policy: 'scrub', last_hour: 0 } as const
-    const merged = mergePolicies([
-      {
-        rules: [
-          { ...rule, rule: 'a' },
-          { ...rule, rule: 'b' },
-        ],
-      },
-      {
-        rules: [
-          { ...rule, rule: 'a', last_hour: 3, last: 7 },
-          { ...rule, rule: 'b' },
-        ],
-      },
-      { rules: [{ ...rule, rule: 'a', last_hour: 2, last: 9 }] },
-    ])
-    expect(merged.rules).toEqual([
-      { ...rule, rule: 'a', last_hour: 5, last: 9 },
-      { ...rule, rule: 'b' },
-    ])
-  })
-
   it('leaves out policies that are off', () => {
     expect(mergePolicies([{ rules: [] }])).toEqual({ rules: [] })
+  })
+})
+
+describe('countRules', () => {
+  it('lists written rules without a hit, and adds up the hits of the last hour', () => {
+    const written = [
+      { policy: 'scrub', rule: '@email:mask' },
+      { policy: 'quota', rule: 'error' },
+    ] as const
+    const points = [
+      pointAt(0, { rules: { 'scrub:@email:mask': 9, 'storm:identical errors': 1 } }),
+      pointAt(60, { rules: { 'scrub:@email:mask': 2 } }),
+      pointAt(70, { rules: { 'scrub:@email:mask': 3 } }),
+    ]
+    expect(countRules([...written, ...written], { points, to: 90 * MINUTE })).toEqual([
+      { policy: 'scrub', rule: '@email:mask', lastHour: 5, last: 70 * MINUTE },
+      { policy: 'quota', rule: 'error', lastHour: 0 },
+      { policy: 'storm', rule: 'identical errors', lastHour: 0, last: 0 },
+    ])
   })
 })
 
