@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FileProblem } from '../../../../tunnel/src/policy/scrub/located-json.ts'
 import { builtInRuleSet } from '../../../../tunnel/src/policy/scrub/rules.ts'
-import { readRulesFile } from '../../../../tunnel/src/policy/scrub/rules-file.ts'
+import { FileProblem, readRulesFile } from '../../../../tunnel/src/policy/scrub/rules-file.ts'
 import { metaOf, scrubberOf, scrubText, scrubValue } from './scrub-json.ts'
 
 function scrubberFor(file: object) {

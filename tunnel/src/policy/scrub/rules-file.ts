@@ -1,10 +1,23 @@
 /** Files of rules, in the format of Relay's PII configuration (relay-pii/src/config.rs). */
 
+import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 import { compileNamePattern, compilePattern } from './detectors/patterns.ts'
-import { FileProblem, type Located, type LocatedMembers, parseLocated } from './located-json.ts'
 import type { Method, Rule } from './redaction.ts'
 import { builtInRules, createRules, isRuleType, type RuleSet } from './rules.ts'
 import { parseSelector, type Selector, SelectorError } from './selector.ts'
+
+/** Members by name, with the offset of the name. */
+type Members = Map<string, { nameOffset: number; member: Node }>
+
+/** Problem of a file, with its place. */
+export class FileProblem extends Error {
+  override readonly name = 'FileProblem'
+
+  constructor(file: string, offset: number, message: string) {
+    const lines = file.slice(0, offset).split('\n')
+    super(`line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${message}`)
+  }
+}
 
 /** Lets a rule for names redact a text that contains such a name, as Relay does. */
 function searchTexts(rule: Rule): Rule {
@@ -27,7 +40,7 @@ const MAX_ALIASES = 20
 
 class RulesFile {
   readonly #file: string
-  #rules: LocatedMembers = new Map()
+  #rules: Members = new Map()
   #hashKey = ''
 
   constructor(file: string) {
@@ -35,7 +48,7 @@ class RulesFile {
   }
 
   read(): RuleSet['selected'] {
-    const root = this.#members(parseLocated(this.#file), ['rules', 'vars', 'applications'])
+    const root = this.#members(this.#parse(), ['rules', 'vars', 'applications'])
     const vars = root.get('vars')
     const hashKey = vars && this.#members(vars.member, ['hashKey']).get('hashKey')
     if (hashKey) this.#hashKey = this.#text(hashKey.member)
@@ -48,6 +61,13 @@ class RulesFile {
       selector: this.#selector(text, nameOffset),
       rules: this.#list(member).flatMap((name) => this.#resolve(this.#text(name), name.offset, 0)),
     }))
+  }
+
+  #parse(): Node {
+    const errors: ParseError[] = []
+    const tree = parseTree(this.#file, errors, { disallowComments: true })
+    const [error] = errors
+    return tree && !error ? tree : this.#fail(error?.offset ?? this.#file.length, 'this is not JSON')
   }
 
   #fail(offset: number, message: string): never {
@@ -72,7 +92,7 @@ class RulesFile {
     return rules ?? this.#fail(offset, `there is no rule "${name}"`)
   }
 
-  #ownRules(id: string, spec: Located, aliases: number): Rule[] {
+  #ownRules(id: string, spec: Node, aliases: number): Rule[] {
     if (aliases > MAX_ALIASES) this.#fail(spec.offset, `the rule "${id}" refers to itself`)
     const members = this.#members(spec)
     const typeMember = members.get('type')
@@ -92,13 +112,7 @@ class RulesFile {
   }
 
   /** The redaction of the outer rule takes precedence; with `hideInner`, its name does too. */
-  #references(
-    id: string,
-    spec: Located,
-    members: LocatedMembers,
-    method: Method | undefined,
-    aliases: number,
-  ): Rule[] {
+  #references(id: string, spec: Node, members: Members, method: Method | undefined, aliases: number): Rule[] {
     const target = members.get('rule')?.member
     const targets = target ? [target] : this.#list(this.#required(spec, members, 'rules'))
     const isHidden = members.get('hideInner')?.member.value === true
@@ -107,7 +121,7 @@ class RulesFile {
       .map((rule) => ({ ...rule, id: isHidden ? id : rule.id, method: method ?? rule.method }))
   }
 
-  #patternRule(id: string, spec: Located, members: LocatedMembers, method: Method): Rule {
+  #patternRule(id: string, spec: Node, members: Members, method: Method): Rule {
     const groups = members.get('replaceGroups')
     const numbers =
       groups && groups.member.value !== null
@@ -118,12 +132,12 @@ class RulesFile {
     return { id, method, needs: -1, minLength: 1, minDigits: 0, find }
   }
 
-  #group({ offset, value }: Located): number {
+  #group({ offset, value }: Node): number {
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
     return this.#fail(offset, 'write the number of a group')
   }
 
-  #compile<T>(pattern: Located, compile: (text: string) => T): T {
+  #compile<T>(pattern: Node, compile: (text: string) => T): T {
     try {
       return compile(this.#text(pattern))
     } catch (error) {
@@ -135,7 +149,7 @@ class RulesFile {
   }
 
   /** `undefined` stands for the default method. */
-  #method(members: LocatedMembers): Method | undefined {
+  #method(members: Members): Method | undefined {
     const redaction = members.get('redaction')?.member
     if (!redaction) return undefined
     const parts = this.#members(redaction, ['method', 'text'])
@@ -149,24 +163,29 @@ class RulesFile {
     return this.#fail(method?.offset ?? 0, `the method "${kind}" is not supported`)
   }
 
-  #required(spec: Located, members: LocatedMembers, name: string): Located {
+  #required(spec: Node, members: Members, name: string): Node {
     return members.get(name)?.member ?? this.#fail(spec.offset, `"${name}" is missing`)
   }
 
   /** Returns the members of an object, which may have only the `known` ones. */
-  #members({ offset, value }: Located, known?: readonly string[]): LocatedMembers {
-    if (!(value instanceof Map)) this.#fail(offset, 'write an object')
-    for (const [name, { nameOffset }] of known ? value : [])
-      if (!known?.includes(name))
-        this.#fail(nameOffset, `"${name}" is not known here; write one of ${known?.join(', ')}`)
-    return value
+  #members({ type, offset, children = [] }: Node, known?: readonly string[]): Members {
+    if (type !== 'object') this.#fail(offset, 'write an object')
+    const members: Members = new Map()
+    for (const { children: [name, member] = [] } of children) {
+      if (!name || !member) continue // not in a file without errors
+      if (members.has(name.value)) this.#fail(name.offset, `"${name.value}" stands there twice`)
+      if (known && !known.includes(name.value))
+        this.#fail(name.offset, `"${name.value}" is not known here; write one of ${known.join(', ')}`)
+      members.set(name.value, { nameOffset: name.offset, member })
+    }
+    return members
   }
 
-  #list({ offset, value }: Located): Located[] {
-    return Array.isArray(value) ? value : this.#fail(offset, 'write a list')
+  #list({ type, offset, children = [] }: Node): Node[] {
+    return type === 'array' ? children : this.#fail(offset, 'write a list')
   }
 
-  #text({ offset, value }: Located): string {
+  #text({ offset, value }: Node): string {
     return typeof value === 'string' ? value : this.#fail(offset, 'write a text')
   }
 }
