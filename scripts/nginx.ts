@@ -18,7 +18,7 @@ export type Addresses = {
 /** Finds nginx, or installs it. Throws a `UserError` that says what to install where that is not possible. */
 export async function findNginx({ env }: Config, stopped: AbortSignal): Promise<string> {
   const find = () => findProgram(['nginx'], env.PATH ?? '')
-  if (!find() && canInstall(env)) await install('nginx-light', env, stopped)
+  if (!find() && canInstall(env)) await install(['nginx-light'], env, stopped)
   const nginx = find()
   if (!nginx)
     throw new UserError(

@@ -64,13 +64,14 @@ export function canInstall(env: Environment): boolean {
   )
 }
 
-/** Installs a Debian package without starting its services. Rejects with `StepFailed`. */
-export async function install(name: string, env: Environment, signal?: AbortSignal): Promise<void> {
+/** Installs Debian packages without starting their services. Rejects with `StepFailed`. */
+export async function install(names: string[], env: Environment, signal?: AbortSignal): Promise<void> {
   const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, ...(signal && { signal }) }
-  const command = `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${name}`
+  const list = names.join(' ')
+  const command = `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${list}`
   const allow = forbidServices()
   try {
-    await runStep(`Installing ${name} (apt-get; no service is started)`, ['sh', '-c', command], options)
+    await runStep(`Installing ${list} (apt-get; no service is started)`, ['sh', '-c', command], options)
   } finally {
     allow()
   }

@@ -104,29 +104,38 @@ function takeNumber(words: string[], flag: string): string | undefined {
   return value
 }
 
+/** Debian packages that the tests need, each with the programs of which one is enough. */
+const PACKAGES: Record<string, string[]> = {
+  'nginx-light': ['nginx'],
+  caddy: ['caddy'],
+  haproxy: ['haproxy'],
+  'apache2-bin': ['apache2'],
+  chromium: CHROMIUM,
+  'chromium-headless-shell': HEADLESS_SHELL,
+  'firefox-esr': FIREFOX,
+  'webkit2gtk-driver': WEBKIT_DRIVER,
+  xvfb: XVFB,
+  strace: ['strace'],
+  prometheus: ['promtool'],
+  unzip: ['unzip'],
+}
+
 /** Installs what is missing, as far as it can; tests that lack the rest are skipped with a reason, or fail. */
 async function installRequirements(env: Environment): Promise<void> {
-  await installProgram('nginx-light', ['nginx'], env)
-  await installProgram('caddy', ['caddy'], env)
-  await installProgram('haproxy', ['haproxy'], env)
-  await installProgram('apache2-bin', ['apache2'], env)
-  await installProgram('chromium', CHROMIUM, env)
-  await installProgram('chromium-headless-shell', HEADLESS_SHELL, env)
-  await installProgram('firefox-esr', FIREFOX, env)
-  await installProgram('webkit2gtk-driver', WEBKIT_DRIVER, env)
-  await installProgram('xvfb', XVFB, env)
-  await installProgram('strace', ['strace'], env)
-  await installProgram('prometheus', ['promtool'], env)
-  await installProgram('unzip', ['unzip'], env)
+  await installPackages(env)
   await extractHelm(ROOT, env).catch(printFailure)
   extractNatsServer(ROOT, env.PATH ?? '')
   await buildSdk(ROOT).catch(printFailure)
   await buildWeb(ROOT, env).catch(printFailure)
 }
 
-async function installProgram(debianPackage: string, names: string[], env: Environment): Promise<void> {
-  if (findProgram(names, env.PATH ?? '') || !canInstall(env)) return
-  await install(debianPackage, env).catch(printFailure)
+/** Installs all packages at once, or each alone when that fails: one may not exist for this machine. */
+async function installPackages(env: Environment): Promise<void> {
+  const missing = Object.keys(PACKAGES).filter((name) => !findProgram(PACKAGES[name] ?? [], env.PATH ?? ''))
+  if (missing.length === 0 || !canInstall(env)) return
+  await install(missing, env).catch(async () => {
+    for (const name of missing) await install([name], env).catch(printFailure)
+  })
 }
 
 function printFailure(error: StepFailed): void {
