@@ -207,10 +207,12 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
     )
     await press(site, visitor, 'Send an unfinished trace', 'filtered by this site')
     const token = (await answer).headers()['x-culvert-receipt']
-    const receipt = await (
-      await fetch(`http://127.0.0.1:${site.port}/console/public/receipt.json?token=${token}`)
-    ).json()
+    const told = await fetch(`http://127.0.0.1:${site.port}/console/public/receipt.json?token=${token}`)
+    expect(told.headers.get('cache-control')).toBe('no-store')
+    const receipt = await told.json()
     expect(receipt).toMatchObject({ outcome: 'filtered', items: [{ type: 'transaction' }] })
+    for (const ofOperators of ['id', 'replica', 'project', 'sdk'])
+      expect(receipt).not.toHaveProperty(ofOperators)
     expect(
       sentry.requests.slice(before).flatMap(({ items }) => items.map(({ header }) => header.type)),
     ).not.toContain('transaction')
