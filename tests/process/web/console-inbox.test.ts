@@ -1,4 +1,4 @@
-/** Inbox of the console with hostile envelopes: each can be listed, opened, downloaded and deleted. */
+/** Inbox of the console: an envelope can be listed, opened, downloaded and deleted. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
@@ -10,15 +10,11 @@ import { get, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
 const NO_WORD = { toString: 1, valueOf: 1 }
-const DEEP = 20_000 // levels
 
 const of = (type: unknown, payload: string, more = {}): Part => ({
   header: { type, length: Buffer.byteLength(payload), ...more },
   payload,
 })
-const deep = `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`
-const many = (count: number, each = '{}') => `[${Array(count).fill(each).join()}]`
-const spans = `{"start_timestamp":1,"timestamp":2,"spans":${many(300_000)}}`
 
 describe('The inbox of the console', () => {
   const started = new AsyncDisposableStack()
@@ -34,15 +30,9 @@ describe('The inbox of the console', () => {
 
   afterAll(() => started.disposeAsync())
 
-  it.each<[what: string, parts: Part[]]>([
-    ['an attachment with an invalid name', [of('attachment', 'x', { filename: NO_WORD })]],
-    [
-      'an event that is nested too deeply',
-      [of('event', `{"contexts":{"a":${deep}},"tags":{"a":${deep}},"user":{"a":${deep}}}`)],
-    ],
-    ['hundreds of thousands of spans', [of('transaction', spans)]],
-  ])('opens %s, and closes its request to the tunnel', async (_, parts) => {
-    await opens(envelopeOf({ dsn: INBOX_DSN }, parts), parts[0]?.payload)
+  it('opens an attachment with an invalid name', async () => {
+    const part = of('attachment', 'x', { filename: NO_WORD })
+    await opens(envelopeOf({ dsn: INBOX_DSN }, [part]), part.payload)
   })
 
   it('renders an event: frames in their order, breadcrumbs, tags, user and contexts', async () => {
