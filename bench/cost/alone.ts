@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/start/free-port.ts'
 import { NODE } from '../../tests/support/node.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
 import { type Cores, takeOther } from '../load/cores.ts'
-import { postSteadily } from '../load/load.ts'
+import { type LoadOptions, postSteadily } from '../load/load.ts'
 import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
@@ -21,6 +21,7 @@ import { SUBJECTS } from './subjects.ts'
 
 export const FIXED_RATE = 2_000 // envelopes per second
 const LOW_RATE = 500
+const WAKE_SECONDS = 0.5 // a process that was idle has cold caches, and V8 collects its garbage
 
 /** Subjects that are measured at fixed rates. */
 export const STEADY_SUBJECTS = ['culvert', 'bare', 'behindNginx', 'chain'] as const
@@ -88,8 +89,10 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Stea
   }
 }
 
-function measureAt(target: Target, sink: Sink, rate: number, seconds: number): Promise<Sample> {
-  return measure(target, sink, rate * seconds, (options) => postSteadily(options, rate))
+async function measureAt(target: Target, sink: Sink, rate: number, seconds: number): Promise<Sample> {
+  const post = (options: LoadOptions) => postSteadily(options, rate)
+  await measure(target, sink, rate * WAKE_SECONDS, post)
+  return measure(target, sink, rate * seconds, post)
 }
 
 /** The second replica shares its core with the load. */
