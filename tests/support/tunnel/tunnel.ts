@@ -1,6 +1,7 @@
 /** Tunnel as a process of its own. */
 
 import { resolve } from 'node:path'
+import { TUNNEL_GC } from '../../../scripts/processes.ts'
 import { NODE, ROOT } from '../node.ts'
 import { startProgram } from '../program.ts'
 import { makeMemoryFolder } from '../temporary-folder.ts'
@@ -28,7 +29,7 @@ export async function startTunnel({ env, reroute, timeout = 90_000 }: TunnelOpti
   const program = startProgram(
     'The tunnel',
     NODE,
-    [...(reroute ? ['--import', PRELOAD] : []), 'tunnel/src/main.ts'],
+    [TUNNEL_GC, ...(reroute ? ['--import', PRELOAD] : []), 'tunnel/src/main.ts'],
     {
       ...(reroute && { TEST_REROUTE: JSON.stringify(reroute), NODE_EXTRA_CA_CERTS: CERTIFICATE }),
       ...PATIENT_UPSTREAM,
