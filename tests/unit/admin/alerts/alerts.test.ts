@@ -5,7 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { alertTargets } from '../../../../contract/alerts.ts'
 import type { Problem } from '../../../../contract/situation/problems.ts'
 import { stateOf } from '../../../../contract/situation/situation.ts'
-import { MAX_MESSAGES } from '../../../../tunnel/src/admin/alerts/alert-record.ts'
+import {
+  ALERTS_KEY,
+  MAX_MESSAGES,
+  NO_ALERTS,
+  parseAlerts,
+} from '../../../../tunnel/src/admin/alerts/alert-record.ts'
 import { Alerts } from '../../../../tunnel/src/admin/alerts/alerts.ts'
 import { Senders } from '../../../../tunnel/src/admin/alerts/senders.ts'
 import { openSqliteSpool } from '../../../../tunnel/src/store/sqlite/sqlite-spool.ts'
@@ -83,6 +88,8 @@ async function startSite() {
     respond(code: number) {
       status = code
     },
+    record: async () => parseAlerts((await first.state.get(ALERTS_KEY)).value),
+    write: (record: object) => first.state.put(ALERTS_KEY, JSON.stringify(record), 0),
     lose() {
       isAway = true
     },
@@ -223,14 +230,39 @@ describe('Alerts', () => {
     expect(site.messages()).toHaveLength(MAX_MESSAGES + 2)
   })
 
-  it('tell of an outage also when smaller problems have used up the messages', async () => {
+  it('tell of an outage and its end within 10 minutes, also when smaller problems have used up the messages', async () => {
     await using site = await startSite()
     const a = site.open('a')
     await useUp(site, a)
     site.find(LOSING)
     await site.live(MINUTE, a)
     expect(site.messages().slice(MAX_MESSAGES)).toMatchObject([{ state: 'outage' }])
+    site.find()
+    await site.live(70 * SECOND, a)
+    expect(site.messages().slice(MAX_MESSAGES + 1)).toMatchObject([{ state: 'ok' }])
+    for (const problems of [[LOSING], []]) {
+      const before = site.messages().length
+      site.find(...problems)
+      await site.live(10 * MINUTE, a)
+      expect(site.messages().slice(before)).toMatchObject([{ state: stateOf(problems) }])
+    }
   })
+
+  it.each<['ok' | 'degraded', Problem[]]>([
+    ['ok', []],
+    ['degraded', [PAUSED]],
+  ])(
+    'tell once of the state %s that the previous release recorded without a message',
+    async (state, found) => {
+      await using site = await startSite()
+      const kinds = found.map(({ kind }) => kind)
+      await site.write({ ...NO_ALERTS, state, kinds, changed: START, held: 2 })
+      site.find(...found)
+      await site.live(5 * MINUTE, site.open('a'))
+      expect(site.messages()).toMatchObject([{ state }])
+      expect(await site.record()).toMatchObject({ state, held: 0 })
+    },
+  )
 
   it('tell of a problem that comes and goes within seconds, and not of a limit that holds no errors back', async () => {
     await using site = await startSite()

@@ -17,7 +17,10 @@ export type AlertRecord = {
   changed: number
   /** End of the spacing of all messages so far, one after the other; absent before the first one. */
   spaced?: number
-  /** The previous release does not read a record without them. */
+  /**
+   * For one release, since the previous one does not read a record without them. It moved `state` on without a message, and counted that in
+   * `held`: the recipients still have to be told.
+   */
   sent: number[]
   held: number
   /** Newest message, until every destination has it. */
@@ -40,7 +43,7 @@ const RENEWED_MS = 10 * SECOND_MS
 /** A problem, or its end, has to last for so long before a message is sent. */
 const WORSE_MS = 15 * SECOND_MS
 const BETTER_MS = MINUTE_MS
-/** Messages in a row, further ones that tell of an outage, and the time after which there may be another one. */
+/** Messages in a row, further ones that tell of an outage or its end, and the time after which there may be another one. */
 export const MAX_MESSAGES = 6
 const MORE_OF_OUTAGES = 2
 const SPACING_MS = 10 * MINUTE_MS
@@ -69,11 +72,12 @@ export function isLeader({ leader, until }: AlertRecord, replica: string, now: n
 export type Change = 'worse' | 'better'
 
 export function changeOf(
-  { state, kinds }: AlertRecord,
+  { state, kinds, held }: AlertRecord,
   { state: found, problems }: Pick<Situation, 'state' | 'problems'>,
 ): Change | undefined {
   const severity = SITUATION_STATES.indexOf(found) - SITUATION_STATES.indexOf(state)
   if (severity !== 0) return severity > 0 ? 'worse' : 'better'
+  if (held > 0) return found === 'ok' ? 'better' : 'worse'
   return found !== 'ok' && kindsOf(problems).some((kind) => !kinds.includes(kind)) ? 'worse' : undefined
 }
 
@@ -88,14 +92,16 @@ export function recordChange(
   { state, problems }: Pick<Situation, 'state' | 'problems'>,
   { now, targets, alert }: { now: number; targets: readonly string[]; alert: Alert },
 ): AlertRecord | undefined {
-  const max = MAX_MESSAGES + (state === 'outage' ? MORE_OF_OUTAGES : 0)
+  const isOfOutage = state === 'outage' || record.state === 'outage'
+  const max = MAX_MESSAGES + (isOfOutage ? MORE_OF_OUTAGES : 0)
   const { spaced = 0 } = record
   const isOfWrongClock = spaced - now > (MAX_MESSAGES + MORE_OF_OUTAGES) * SPACING_MS
   const next = (isOfWrongClock ? now : Math.max(spaced, now)) + SPACING_MS
   if (next - now > max * SPACING_MS) return undefined
   const kinds = state === 'ok' ? [] : [...new Set([...record.kinds, ...kindsOf(problems)])]
   const pending = Object.fromEntries(targets.map((target) => [target, { attempts: 0, due: now }]))
-  return { ...record, state, kinds, changed: now, spaced: next, message: { alert, created: now, pending } }
+  const message = { alert, created: now, pending }
+  return { ...record, state, kinds, changed: now, spaced: next, held: 0, message }
 }
 
 /** Returns the record after attempts to send a message; `undefined` when another message has replaced it. `error` is absent for a success. */
