@@ -11,6 +11,7 @@ function isPublicName(host = ''): boolean {
 }
 
 const SPAN_MS = 10 * 60_000
+const MIN_HIDDEN = 10
 
 /** Flags of which one is enough for a warning. From a peer that is not trusted they say nothing: it may be a client. */
 const CREDENTIALS: Partial<Record<RequestFlag, string>> = {
@@ -30,13 +31,14 @@ const OF_MOST: Partial<Record<RequestFlag, string>> = {
 
 type Peer = { flags: readonly RequestFlag[]; isPeerTrusted: boolean; address?: string | undefined }
 
-/** `visible` requests have a public address. `hidden` ones ask for a public name from a private address. */
+/** `visible` requests have a public address. `hidden` ones ask for a public name from a private address, the first one from `hiddenBehind`. */
 type Span = {
   start: number
   requests: number
   counts: Map<RequestFlag, number>
   visible: number
   hidden: number
+  hiddenBehind?: string
 }
 
 /** Faults of the proxy in front, from the requests of the last ten to twenty minutes: a repaired proxy is soon forgotten. */
@@ -44,7 +46,6 @@ export class ProxyFaults {
   readonly #clock: () => number
   #present: Span
   #past: Span
-  #hiddenBehind = ''
 
   /** `clock` is in milliseconds. */
   constructor(clock: () => number) {
@@ -68,15 +69,17 @@ export class ProxyFaults {
     const spans = [this.#present, this.#past]
     const requests = sum(spans.map((span) => span.requests))
     const count = (flag: RequestFlag) => sum(spans.map(({ counts }) => counts.get(flag) ?? 0))
+    const hidden = sum(spans.map((span) => span.hidden))
+    const visible = sum(spans.map((span) => span.visible))
     return [
       ...textsOf(CREDENTIALS, (flag) => count(flag) > 0).map(
         (header) =>
           `The proxy in front of Culvert passes the header ${header} of visitors on. The tunnel does not forward it. Remove it in the proxy.`,
       ),
       ...textsOf(OF_MOST, (flag) => count(flag) * 2 > requests),
-      ...(sum(spans.map(({ hidden }) => hidden)) > sum(spans.map(({ visible }) => visible))
+      ...(hidden >= MIN_HIDDEN && hidden > visible
         ? [
-            `All visitors have the private address ${this.#hiddenBehind}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
+            `All visitors have the private address ${this.#past.hiddenBehind ?? this.#present.hiddenBehind}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
           ]
         : []),
     ]
@@ -84,13 +87,13 @@ export class ProxyFaults {
 
   /**
    * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
-   * and a request from the site's own machine now and then is no sign either.
+   * and fewer than ten requests in ten to twenty minutes are no sign either: the site's own machine may have sent them.
    */
   #noteAddress(address: string, host: string | undefined): void {
     if (networkOf(address) !== '') this.#present.visible++
     else if (isPublicName(host)) {
       this.#present.hidden++
-      this.#hiddenBehind = address
+      this.#present.hiddenBehind ??= address
     }
   }
 
