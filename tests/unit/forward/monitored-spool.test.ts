@@ -86,29 +86,48 @@ describe('secondsUntilFull', () => {
 })
 
 describe('totals', () => {
-  it('rejects after 1 s, and queries the store again only when the late response has arrived', async () => {
-    const store = createMemorySpool(Date.now)
-    const told = await store.totals()
+  /** A spool whose store responds when the test says so. */
+  function startSlow() {
     const asked: PromiseWithResolvers<SpoolTotals>[] = []
-    const decrease: Spool = {
-      ...store,
-      totals() {
-        const answer = Promise.withResolvers<SpoolTotals>()
-        asked.push(answer)
-        return answer.promise
-      },
+    const totals = () => {
+      const answer = Promise.withResolvers<SpoolTotals>()
+      asked.push(answer)
+      return answer.promise
     }
-    const spool = monitor(decrease)
-    const looks = await Promise.allSettled([spool.totals(), spool.totals()])
-    expect(looks.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    await expect(spool.totals()).rejects.toThrow('no response within 1 s')
-    const late = spool.totals()
-    expect(asked).toHaveLength(1)
-    asked[0]?.resolve(told)
-    expect(await late).toEqual(told)
-    const again = spool.totals()
-    asked[1]?.resolve(told)
-    expect(await again).toEqual(told)
+    return { asked, spool: monitor({ ...createMemorySpool(Date.now), totals }) }
+  }
+
+  it('rejects after 1 s, then at once, and queries the store again only when the late response has arrived', async () => {
+    vi.useFakeTimers()
+    try {
+      const told = await createMemorySpool(Date.now).totals()
+      const { asked, spool } = startSlow()
+      const first = spool.totals().catch(String)
+      await vi.advanceTimersByTimeAsync(900)
+      const second = spool.totals().catch(String)
+      await vi.advanceTimersByTimeAsync(100)
+      const late = 'Error: no response within 1 s'
+      expect([await first, await second, await spool.totals().catch(String)]).toEqual([late, late, late])
+      expect(asked).toHaveLength(1)
+      asked[0]?.resolve(told)
+      await asked[0]?.promise
+      const again = spool.totals()
+      asked[1]?.resolve(told)
+      expect(await again).toEqual(told)
+      await spool.close()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('do not keep a process running', async () => {
+    const { asked, spool } = startSlow()
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const pending = spool.totals().catch(String)
+    expect(timers.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    timers.mockRestore()
+    asked[0]?.reject(new Error('closed'))
+    expect(await pending).toBe('Error: closed')
     await spool.close()
   })
 })

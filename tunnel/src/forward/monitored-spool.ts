@@ -1,7 +1,6 @@
 /** Spool with a memory budget for puts, health, growth, and a time limit for totals. */
 
 import type { MemoryBudget } from '../envelope/body/memory-budget.ts'
-import { once } from '../pipeline/once.ts'
 import type { Entries, Spool, SpoolDescription, SpoolTotals } from '../pipeline/spool.ts'
 import { within } from '../pipeline/within.ts'
 
@@ -39,7 +38,7 @@ export class MonitoredSpool {
   readonly store: Spool
   readonly #deps: MonitorDeps
   readonly #timer: NodeJS.Timeout
-  readonly #totals = once(() => this.store.totals())
+  #totals: Promise<SpoolTotals> | undefined
   #health: SpoolHealth
   #samples: Sample[] = []
   #faultAt = -Infinity
@@ -94,9 +93,10 @@ export class MonitoredSpool {
     return Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** Rejects after 1 s. Asks a slow store only once: later calls wait for the same response. */
+  /** Rejects after 1 s. Until the store has responded, later calls get the same result: once it is late, they are rejected at once. */
   totals(): Promise<SpoolTotals> {
-    return within(TOTALS_MS, this.#totals())
+    this.#totals ??= this.#readTotals()
+    return this.#totals
   }
 
   close(): Promise<void> {
@@ -111,6 +111,15 @@ export class MonitoredSpool {
 
   #probe(): void {
     this.#watch(this.store.probe()).catch(() => undefined) // the health has the error
+  }
+
+  #readTotals(): Promise<SpoolTotals> {
+    const response = this.store.totals()
+    const forget = () => {
+      this.#totals = undefined
+    }
+    void response.then(forget, forget)
+    return within(TOTALS_MS, response)
   }
 
   /** Notes the result of a write as the health. */
