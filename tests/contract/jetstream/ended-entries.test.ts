@@ -8,7 +8,6 @@ import { jetstream, jetstreamManager, type StreamConfig } from '@nats-io/jetstre
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
-import { expire, purge } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import { startNats } from '../../support/nats/nats.ts'
@@ -196,7 +195,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     const cut = await Promise.all(Array.from({ length: 2 }, () => putCut(spool)))
     const [lease] = await takeAll(spool, 1)
     expect(lease && (await spool.finish(lease, DECLINED))).toBe(true)
-    expect(await expire(spool, Infinity)).toHaveLength(1)
+    expect(await spool.expire(Infinity)).toHaveLength(1)
     const dead = await spool.entries.list({}, PAGE)
     expect(keysOf(dead).sort()).toEqual(cut.sort())
     expect(dead).toMatchObject([
@@ -214,7 +213,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     for (let n = 0; n < 2; n++) await store(spool, { bytes: 600_000 })
     const [lost, settled] = await takeAll(spool, 2)
     if (!lost || !settled) throw new Error('they are not leased')
-    expect(await purge(other, { entry: settled })).toHaveLength(1)
+    expect(await other.purge({ entry: settled })).toHaveLength(1)
     const nc = await connect({ servers: nats.server })
     await (await jetstreamManager(nc)).streams.purge('OBJ_CULVERT_SPOOL_ERRORS')
     await nc.close()

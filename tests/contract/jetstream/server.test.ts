@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect, nanos } from '@nats-io/transport-node'
 import { describe, expect } from 'vitest'
-import { expire } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import type { Nats } from '../../support/nats/nats.ts'
@@ -154,7 +153,7 @@ describe('The spool on a NATS server', requires('nats'), () => {
     expect((await takeAll(spool, 1)).map((lease) => lease.key)).toEqual([key])
     expect((await spool.list({ order: 'newest', limit: 5 })).map((entry) => entry.key)).toEqual([key])
     expect((await spool.totals()).partitions).toHaveLength(2)
-    expect((await expire(spool, Date.now() + LONG_MS)).map((entry) => entry.key)).toEqual([key])
+    expect((await spool.expire(Date.now() + LONG_MS)).map((entry) => entry.key)).toEqual([key])
   })
 
   it('deletes a large body with its entry', async () => {

@@ -1,7 +1,6 @@
 /** Replica whose clock is wrong: the times in the streams are those of the server. */
 
 import { describe, expect } from 'vitest'
-import { expire } from '../../../tunnel/src/pipeline/removal.ts'
 import { it } from '../../support/nats/fixtures.ts'
 import { requires } from '../../support/requirements.ts'
 import { ALL, PLENTY } from '../../support/spool/entries.ts'
@@ -21,8 +20,8 @@ describe('Beside replicas on NATS with the right time', requires('nats'), () => 
       const wrong = await openSpoolOn(nats, PLENTY, wrongNow)
       const keys = keysOf([await store(right), await store(right)])
       const { entry } = await putOne(wrong, { received: wrongNow() })
-      expect(await expire(wrong, wrongNow() - DAY_MS)).toEqual([])
-      expect(await expire(right, Date.now() - DAY_MS)).toEqual([])
+      expect(await wrong.expire(wrongNow() - DAY_MS)).toEqual([])
+      expect(await right.expire(Date.now() - DAY_MS)).toEqual([])
       const listed = await right.list({ order: 'oldest', limit: 10 })
       expect(keysOf(listed).sort()).toEqual([...keys, entry.key].sort())
       for (const { received } of listed) expect(Math.abs(received - Date.now())).toBeLessThan(TOLERANCE_MS)

@@ -4,7 +4,6 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { expire, purge } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { inOne, LARGE_BYTES, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
@@ -85,11 +84,11 @@ describe('The files of the SQLite spool', () => {
     other.exec(
       `CREATE TRIGGER full BEFORE DELETE ON envelopes WHEN old.receipt = '${last}' BEGIN SELECT RAISE(ABORT, 'no room'); END`,
     )
-    const purged = await purge(spool, {})
+    const purged = await spool.purge({})
     const { envelopes } = await spool.totals()
     expect(envelopes).toBeGreaterThan(0)
     expect(purged.length + envelopes).toBe(600)
-    await expect(purge(spool, {})).rejects.toThrow('no room')
+    await expect(spool.purge({})).rejects.toThrow('no room')
   })
 
   it('contain the other entries of a group commit completely when one insert fails', async () => {
@@ -143,7 +142,7 @@ describe('The files of the SQLite spool', () => {
     expect(bodies()).toHaveLength(2)
     expect((await putOne(small, { bytes: LARGE_BYTES })).result).toMatchObject({ kind: 'full' })
     expect(bodies()).toHaveLength(2)
-    await expire(spool, Date.now() + 1)
+    await spool.expire(Date.now() + 1)
     expect(bodies()).toEqual([])
   })
 

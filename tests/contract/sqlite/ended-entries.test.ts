@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { expire, purge } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Ending, Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
 import { divideSpace } from '../../../tunnel/src/store/sqlite/space.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
@@ -127,10 +126,10 @@ describe('Ended entries in a SQLite file', () => {
     await decline(spool, LARGE_BYTES)
     await decline(spool, 100)
     change(`UPDATE entries SET ended = ended - ${6 * DAY_MS}`)
-    await expire(spool, 0)
+    await spool.expire(0)
     expect(await spool.entries.list({}, PAGE)).toHaveLength(2)
     change(`UPDATE entries SET ended = ended - ${DAY_MS + 1} WHERE file IS NOT NULL`)
-    await expire(spool, 0)
+    await spool.expire(0)
     expect(await spool.entries.list({}, PAGE)).toMatchObject([{ bytes: 100 }])
     expect(endedFiles()).toEqual([])
   })
@@ -150,10 +149,10 @@ describe('Ended entries in a SQLite file', () => {
     expect(endedFiles()).toEqual([])
     const later = await open() // the other replica still keeps its entries
     change(`UPDATE entries SET ended = ended - ${HOUR_MS + 1}`)
-    await expire(later, 0)
+    await later.expire(0)
     expect(await later.entries.list({}, PAGE)).toHaveLength(1)
     change(`UPDATE entries SET ended = ended - ${30 * DAY_MS}`)
-    await expire(later, 0)
+    await later.expire(0)
     expect(await later.entries.list({}, PAGE)).toEqual([])
     expect(query('SELECT * FROM totals')).toEqual([])
   })
@@ -202,7 +201,7 @@ describe('Ended entries in a SQLite file', () => {
     const { after, ...step } = await spool.entries.resend({}, 10)
     expect(step).toEqual({ entries: [], isOver: false })
     expect(await spool.entries.resend({}, 10, after)).toMatchObject({ entries: [], isOver: true })
-    await purge(spool, {})
+    await spool.purge({})
     expect((await spool.entries.resend({}, 10)).entries).toHaveLength(1)
   })
 

@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { expire, purge } from '../../../tunnel/src/pipeline/removal.ts'
 import type {
   EndedEntry,
   EndedFilter,
@@ -68,7 +67,7 @@ export function entryPromises(name: string, open: OpenStore): void {
       it('stay after they expired, with their bodies', async () => {
         const old = await store(spool, { received: Date.now() - 60_000 })
         await store(spool, { received: Date.now() })
-        expect(keysOf(await expire(spool, Date.now() - 30_000))).toEqual([old.key])
+        expect(keysOf(await spool.expire(Date.now() - 30_000))).toEqual([old.key])
         expect(await spool.entries.list({}, PAGE)).toMatchObject([
           { key: old.key, state: 'expired', isStored: true },
         ])
@@ -80,7 +79,7 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(lease && (await spool.finish(lease))).toBe(true)
         expect(lease && (await spool.finish(lease, DECLINED))).toBe(false)
         await store(spool)
-        expect(await purge(spool, {})).toHaveLength(1)
+        expect(await spool.purge({})).toHaveLength(1)
         expect(await spool.entries.list({}, PAGE)).toEqual([])
       })
 
@@ -162,7 +161,7 @@ export function entryPromises(name: string, open: OpenStore): void {
         }
         await keepLines('198.51.100.9', 10)
         await keepLines('203.0.113.1', 450) // more than the share of one network
-        await expire(here, 0)
+        await here.expire(0)
         const found = await here.entries.list({}, { limit: 1_000 })
         expect(found.filter(({ network }) => network === '198.51.100.9')).toHaveLength(10)
         expect(found.length).toBeLessThan(120)
@@ -236,7 +235,7 @@ export function entryPromises(name: string, open: OpenStore): void {
         const time = Date.now()
         await expect.poll(() => Date.now()).toBeGreaterThan(time)
         const expired = await store(spool, { received: Date.now() - 60_000 })
-        await expire(spool, Date.now() - 30_000)
+        await spool.expire(Date.now() - 30_000)
         const { entry: kept } = await keepOne(spool)
         const [first, second] = keysOf(declined)
         const keys = async (filter: EndedFilter) => keysOf(await everyPage(spool, filter))
@@ -273,7 +272,7 @@ export function entryPromises(name: string, open: OpenStore): void {
         expect(keysOf(await ofEvent({ after }))).toEqual([first.key])
         expect(keysOf(await ofEvent({ order: 'oldest' }))).toEqual([first.key])
         expect(keysOf(await ofEvent({ category: 'session', limit: 9 }))).toEqual([third.key])
-        await purge(spool, { category: 'session' })
+        await spool.purge({ category: 'session' })
         expect(keysOf(await spool.list({ order, limit: 9, from: Date.now() - 30_000 }))).toEqual([second.key])
         expect(keysOf(await spool.list({ order, limit: 9, to: Date.now() - 30_000 }))).toEqual([first.key])
       })
@@ -292,7 +291,7 @@ export function entryPromises(name: string, open: OpenStore): void {
           expect(entries).toMatchObject([{ key: entry.key, bytes, project: entry.project }])
           expect(await other.entries.resend({}, 10)).toEqual({ entries: [], isOver: true })
           expect(await spool.entries.list({}, PAGE)).toEqual([])
-          expect(await expire(spool, Date.now() - 30_000)).toEqual([])
+          expect(await spool.expire(Date.now() - 30_000)).toEqual([])
           const [lease] = await takeAll(other, 1)
           expect(lease && plain(lease)).toEqual(plain(entry))
           expect(lease).toMatchObject({ eventId: EVENT })

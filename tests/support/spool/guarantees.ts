@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { networkOf } from '../../../contract/networks.ts'
-import { expire } from '../../../tunnel/src/pipeline/removal.ts'
 import type { Lease, Spool, SpoolBounds, SpoolEntry } from '../../../tunnel/src/pipeline/spool.ts'
 import { EVENT_ID, errorOf } from '../envelopes.ts'
 import { bundlePromises } from './bundle-guarantees.ts'
@@ -259,8 +258,8 @@ export function spoolPromises(name: string, open: OpenStore): void {
       it('entries received before a time, and returns each once', async () => {
         const old = [await store(spool), await store(spool, { category: 'replay', bytes: 2 * MIB })]
         const young = await store(spool)
-        expect((await expire(spool, young.received)).map(plain).sort(byAge)).toEqual(old)
-        expect(await expire(await opened.spool(), young.received)).toEqual([])
+        expect((await spool.expire(young.received)).map(plain).sort(byAge)).toEqual(old)
+        expect(await (await opened.spool()).expire(young.received)).toEqual([])
         expect(keysOf(await takeAll(spool, 1))).toEqual([young.key])
         await expectNothing(spool)
       })
@@ -273,7 +272,7 @@ export function spoolPromises(name: string, open: OpenStore): void {
         const young = await store(spool)
         const told: SpoolEntry[] = []
         for (let some = [young]; some.length > 0; told.push(...some))
-          some = (await Promise.all([spool, other].map((each) => expire(each, young.received)))).flat()
+          some = (await Promise.all([spool, other].map((each) => each.expire(young.received)))).flat()
         expect(keysOf(told).sort()).toEqual(keysOf(old).sort())
         expect(await spool.totals()).toMatchObject({ envelopes: 1 })
       })

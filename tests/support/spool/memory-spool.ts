@@ -69,8 +69,10 @@ export function createMemorySpool(now: () => number): MemorySpool {
       const row = rows.get(id)
       if (row?.due === until) row.due = at
     },
-    async end(entries) {
-      return entries.filter(({ id }) => rows.delete(id))
+    async expire(before) {
+      const old = [...rows.values()].filter(({ entry }) => entry.received < before)
+      for (const { id } of old) rows.delete(id)
+      return old.map(({ entry }) => entry)
     },
     async totals() {
       const byPartition = Map.groupBy(rows.values(), ({ entry }) => `${entry.project}\n${entry.category}`)
@@ -81,20 +83,18 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { envelopes: rows.size, bytes: 0, partitions, paused: [] }
     },
     async list(query) {
-      const isWanted = ({ id, entry: { key, project, category } }: Row) =>
-        'entry' in query
-          ? query.entry.id === id && query.entry.key === key
-          : query.projects?.includes(project) && query.category === category
-      const listed = [...rows.values()].filter(isWanted)
-      return listed.map(({ entry, id, attempts, due }) => ({
-        ...{ ...entry, id, place: id, attempts, leased: due > now() },
-      }))
+      if (!('entry' in query)) return notHere()
+      const { id, key } = query.entry
+      const row = rows.get(id)
+      if (row?.entry.key !== key) return []
+      return [{ ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }]
     },
     async retry({ projects }) {
       const found = [...rows.values()].filter(({ entry }) => projects?.includes(entry.project) ?? true)
       for (const row of found) row.due = Math.min(row.due, now())
       return found.length
     },
+    purge: notHere,
     pause: notHere,
     resume: notHere,
     entries: {
@@ -104,7 +104,6 @@ export function createMemorySpool(now: () => number): MemorySpool {
       read: notHere,
       resend: notHere,
       purge: notHere,
-      async prune() {},
     },
     state: {
       ...{ get: notHere, put: notHere, clockOffsetMs: () => 0 },

@@ -2,7 +2,6 @@
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import * as removal from '../../../tunnel/src/pipeline/removal.ts'
 import type {
   Lease,
   ProjectDemand,
@@ -195,7 +194,7 @@ async function expire(spool: Spool, model: Map<string, Kept>, nth: number): Prom
   const kept = [...model.values()]
   const before = kept[nth % Math.max(1, kept.length)]?.entry.received ?? Date.now()
   const old = kept.filter(({ entry }) => entry.received < before)
-  const told = keysOf(await removal.expire(spool, before))
+  const told = keysOf(await spool.expire(before))
   expect(keysOf(old.map(({ entry }) => entry))).toEqual(expect.arrayContaining(told))
   const mustGo = old.filter(({ state }) => state !== 'leased')
   expect(told).toEqual(expect.arrayContaining(keysOf(mustGo.map(({ entry }) => entry))))
@@ -208,7 +207,7 @@ async function purge(spool: Spool, model: Map<string, Kept>, nth: number): Promi
   const [first] = same
   if (!first) return
   const { project, category } = first.entry
-  const told = keysOf(await removal.purge(spool, { projects: [project], category }))
+  const told = keysOf(await spool.purge({ projects: [project], category }))
   expect(told.sort()).toEqual(keysOf(same.map(({ entry }) => entry)).sort())
   for (const key of told) model.delete(key)
 }

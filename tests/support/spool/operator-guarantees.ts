@@ -1,9 +1,7 @@
 /** Guarantees of every spool for the actions of an operator. */
 
 import { describe, expect, it } from 'vitest'
-import { purge } from '../../../tunnel/src/pipeline/removal.ts'
 import type {
-  EntryFilter,
   EntryRef,
   ListedEntry,
   PageQuery,
@@ -129,7 +127,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
         expect(found && body.equals(await bytesOf(await other.read(found)))).toBe(true)
         expect(body.equals(await bytesOf(await other.read({ ...entry, ...ref })))).toBe(true)
       }
-      expect(keysOf(await purge(other, { entry: ref }))).toEqual([entry.key])
+      expect(keysOf(await other.purge({ entry: ref }))).toEqual([entry.key])
       expect(await other.list({ entry: ref })).toEqual([])
     })
 
@@ -153,15 +151,15 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
         )
       const other = await another()
       const keys = (...numbers: number[]) => keysOf(numbers.flatMap((n) => put[n] ?? [])).sort()
-      const purgeAll = async (which: EntryFilter) => keysOf(await purge(other, which)).sort()
+      const purge = async (which: Parameters<Spool['purge']>[0]) => keysOf(await other.purge(which)).sort()
 
       const one = await refOf(spool(), put[0])
-      expect((await purge(other, { entry: one })).map(plain)).toEqual([put[0]])
-      expect(await purge(spool(), { entry: one })).toEqual([])
-      expect(await purgeAll({ category: 'session', projects: [OTHER_PROJECT] })).toEqual(keys(5))
-      expect(await purgeAll({ projects: [OTHER_PROJECT] })).toEqual(keys(1, 3))
+      expect((await other.purge({ entry: one })).map(plain)).toEqual([put[0]])
+      expect(await spool().purge({ entry: one })).toEqual([])
+      expect(await purge({ category: 'session', projects: [OTHER_PROJECT] })).toEqual(keys(5))
+      expect(await purge({ projects: [OTHER_PROJECT] })).toEqual(keys(1, 3))
       expect((await spool().totals()).envelopes).toBe(2)
-      expect(await purgeAll({})).toEqual(keys(2, 4))
+      expect(await purge({})).toEqual(keys(2, 4))
       expect(await spool().totals()).toMatchObject({ envelopes: 0, partitions: [] })
       await expectNothing(spool())
       await store(spool())
@@ -171,7 +169,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
       await store(spool())
       const [lease] = await takeAll(spool(), 1)
       const other = await another()
-      expect(keysOf(await purge(other, {}))).toEqual([lease?.key])
+      expect(keysOf(await other.purge({}))).toEqual([lease?.key])
       expect(lease && (await spool().finish(lease))).toBe(false)
       if (lease) await spool().postpone(lease, Date.now() - 1)
       await expectNothing(spool())
@@ -180,7 +178,7 @@ export function operatorPromises(current: () => { store: Store; spool: Spool }):
     it('purge at the same time as another replica, with each entry returned once', async () => {
       const put = await Promise.all(Array.from({ length: 600 }, () => store(spool())))
       const other = await another()
-      const told = (await Promise.all([spool(), other].map((each) => purge(each, {})))).flat()
+      const told = (await Promise.all([spool(), other].map((each) => each.purge({})))).flat()
       expect(keysOf(told).sort()).toEqual(keysOf(put).sort())
     })
 

@@ -34,7 +34,7 @@ async function openAdmin(parts: Partial<Spool>) {
 
 describe('Recent changes', () => {
   it('list no retry and no purge of an entry that a replica takes at the same moment', async () => {
-    const { ask, actions } = await openAdmin({ retry: async () => 0, end: async () => [] })
+    const { ask, actions } = await openAdmin({ retry: async () => 0, purge: async () => [] })
     expect(await ask('POST', '/retry')).toBe(409)
     expect(await ask('DELETE', '')).toBe(404)
     expect(actions()).toEqual([])

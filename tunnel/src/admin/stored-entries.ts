@@ -2,7 +2,6 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Envelope, EnvelopeReader, type ReaderLimits } from '../envelope/reader.ts'
-import { purge } from '../pipeline/removal.ts'
 import type { EndedEntry, EntryFilter, OnFinalOutcome, Spool, StoredBody } from '../pipeline/spool.ts'
 
 /** Parses an envelope of the store. */
@@ -47,7 +46,7 @@ export async function purgePending(
   { spool, onFinalOutcome }: { spool: Spool; onFinalOutcome: OnFinalOutcome },
   filter: EntryFilter,
 ): Promise<number> {
-  const purged = await purge(spool, filter)
+  const purged = await spool.purge(filter)
   for (const [i, entry] of purged.entries()) {
     if (i % PURGE_BATCH === 0) await nextTurn()
     onFinalOutcome(entry, 'purged', undefined)

@@ -178,8 +178,6 @@ export type Entries = {
   resend(filter: EndedFilter, limit: number, after?: EndedPlace): Promise<Resent>
   /** Removes entries. Returns their number, at most some thousands. */
   purge(filter: EndedFilter): Promise<number>
-  /** Removes entries that are too old, unless a server does so. */
-  prune(): Promise<void>
 }
 
 /** Selection of kept entries; absent members select all. */
@@ -298,16 +296,15 @@ export type Spool = {
   finish(lease: Lease, ending?: Ending): Promise<boolean>
   /** Releases a lease. The entry is due at `at`, for every replica, and two minutes from now at the latest. */
   postpone(lease: Lease, at: number): Promise<void>
-  /**
-   * Ends the delivery of listed entries, leased ones too. Returns those that no other replica has ended, perhaps only the first of them.
-   * `expired` ones stay among `entries`.
-   */
-  end(entries: readonly ListedEntry[], state?: 'expired'): Promise<SpoolEntry[]>
+  /** Ends the delivery of the entries that became pending before `before`, and returns them. They stay among `entries`, `expired`. */
+  expire(before: number): Promise<SpoolEntry[]>
   totals(): Promise<SpoolTotals>
   /** Lists entries; fewer than the limit only on the last page. */
   list(query: PageQuery | EntryQuery): Promise<ListedEntry[]>
   /** Makes postponed entries due, except leased ones. Returns their number, at most some thousands. */
   retry(which: EntryFilter): Promise<number>
+  /** Removes entries, leased ones too, and returns them, at most some thousands. */
+  purge(which: EntryFilter): Promise<SpoolEntry[]>
   /** Stops delivery of a project, or of all, on every replica. Pending attempts and puts go on. */
   pause(project?: string): Promise<void>
   /** Ends the pause of a project, or the pause of all, which leaves those of projects. */

@@ -37,6 +37,7 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     put: async (...args) => opened().put(...args),
     probe: async () => opened().probe(),
     take: async (...args) => spool?.take(...args) ?? [],
+    expire: async (...args) => spool?.expire(...args) ?? [],
     read: async (...args) => opened().read(...args),
     extend: async (...args) => opened().extend(...args),
     finish: async (...args) => opened().finish(...args),
@@ -44,7 +45,7 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
     totals: async () => opened().totals(),
     list: async (...args) => opened().list(...args),
     retry: async (...args) => opened().retry(...args),
-    end: async (...args) => opened().end(...args),
+    purge: async (...args) => opened().purge(...args),
     pause: async (...args) => opened().pause(...args),
     resume: async (...args) => opened().resume(...args),
     entries: {
@@ -54,7 +55,6 @@ export function openUnreachable({ open, problem, onNotice }: UnreachableSpoolDep
       read: async (...args) => opened().entries.read(...args),
       resend: async (...args) => opened().entries.resend(...args),
       purge: async (...args) => opened().entries.purge(...args),
-      prune: async () => opened().entries.prune(),
     },
     get summaries() {
       return spool?.summaries

@@ -362,10 +362,10 @@ describe('Deliverer', () => {
   })
 
   it('delivers while a slow store ends expired entries', async () => {
-    const end = spool.end.bind(spool)
-    spool.end = async (...args) => {
+    const expire = spool.expire.bind(spool)
+    spool.expire = async (before) => {
       await new Promise((resolve) => setTimeout(resolve, MINUTE))
-      return end(...args)
+      return expire(before)
     }
     start()
     await pass(10.5 * MINUTE)
@@ -413,8 +413,7 @@ describe('Deliverer', () => {
 
   it('reports that entries cannot be taken or expired as a fault of the spool', async () => {
     const failure = new Error('malformed')
-    await spool.add(undefined, { project: 'https://a@sentry.example/9' })
-    spool.list = () => Promise.reject(failure)
+    spool.expire = () => Promise.reject(failure)
     start()
     await pass(11 * MINUTE)
     expect(new Set(spoolFaults)).toEqual(new Set([failure]))

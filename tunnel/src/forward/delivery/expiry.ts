@@ -1,10 +1,9 @@
 /** Expiry of spool entries by the wall clock, which may be set while the tunnel runs. */
 
-import { expire } from '../../pipeline/removal.ts'
 import type { Spool, SpoolEntry } from '../../pipeline/spool.ts'
 
 type ExpiryDeps = {
-  spool: Pick<Spool, 'totals' | 'list' | 'end' | 'entries'>
+  spool: Pick<Spool, 'expire'>
   /** Age in milliseconds at which an entry expires. */
   maxAgeMs: number
   /** Milliseconds since 1970, and a monotonic clock in milliseconds. */
@@ -45,7 +44,7 @@ export class Expiry {
     try {
       const aheadMs = this.#aheadMs()
       if (clock() < this.#startedAt + FIRST_EXPIRY_MS) return []
-      return await expire(spool, now() - aheadMs - maxAgeMs)
+      return await spool.expire(now() - aheadMs - maxAgeMs)
     } finally {
       this.#due = clock() + EXPIRY_MS
     }

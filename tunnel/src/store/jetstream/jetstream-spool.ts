@@ -45,6 +45,7 @@ const NOTE_MS = 10_000
 const CLOSE_MS = 500
 const STALL_MS = 300
 const REPLICAS_MS = 2_000
+const REMOVED = 5_000 // purged, or expired of a class, in one call
 const REMOVED_AT_A_TIME = 250
 const COPIED_AT_A_TIME = 50
 const COPY_ATTEMPTS = 10
@@ -193,6 +194,10 @@ class JetStreamSpool implements Spool {
     this.#server.nc.publish(RETRIES, JSON.stringify(retry))
   }
 
+  expire(before: number): Promise<SpoolEntry[]> {
+    return this.#removeMany({}, before, { state: 'expired' })
+  }
+
   async totals(): Promise<SpoolTotals> {
     await this.#state.look(0)
     const { failure } = this.#server
@@ -226,16 +231,14 @@ class JetStreamSpool implements Spool {
     return retried
   }
 
-  /** Ends so many of them as may be in memory. Throws only if it has ended none: each that it has ended has its final outcome now. */
-  async end(entries: readonly ListedEntry[], state?: 'expired'): Promise<SpoolEntry[]> {
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
-    const some = entries.slice(0, state ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME)
-    const ends = some.map((entry) => this.#end(entry, entry, state && { state }, signal))
-    const results = await Promise.allSettled(ends)
-    const ended = some.filter((_, i) => results[i]?.status === 'fulfilled' && results[i].value)
-    const failed = results.find((each) => each.status === 'rejected')
-    if (failed && ended.length === 0) throw failed.reason
-    return ended
+  async purge(which: EntryFilter): Promise<SpoolEntry[]> {
+    if (which.entry) {
+      const { id, key } = which.entry
+      const stored = await this.#messages.get(id)
+      const isOurs = stored?.entry.key === key && (await this.#remove(id, stored.entry, this.#timeLimit()))
+      return stored && isOurs ? [toSpoolEntry(stored.entry)] : []
+    }
+    return this.#removeMany(which)
   }
 
   pause(project = ALL): Promise<void> {
@@ -327,7 +330,38 @@ class JetStreamSpool implements Spool {
     return stored?.entry.key === key ? stored : undefined
   }
 
+  /**
+   * Ends the first entries that became pending before a time, and returns those that no other replica ended. After a failure it returns
+   * those before it: each has its final outcome only now.
+   */
+  async #removeMany(which: EntryFilter, before = Infinity, ending?: End): Promise<SpoolEntry[]> {
+    const removed: SpoolEntry[] = []
+    const atATime = ending ? COPIED_AT_A_TIME : REMOVED_AT_A_TIME
+    try {
+      for (const priority of CLASSES.keys()) {
+        const signal = this.#timeLimit()
+        const found = await this.#messages.oldest(priority, which, before, REMOVED - removed.length)
+        while (found.length > 0) {
+          const some = found.splice(0, atATime)
+          const ended = some.map(({ id, entry }) => this.#end({ id, key: entry.key }, entry, ending, signal))
+          const results = await Promise.allSettled(ended)
+          const isOurs = results.map((each) => each.status === 'fulfilled' && each.value)
+          removed.push(...some.filter((_, i) => isOurs[i]).map(({ entry }) => toSpoolEntry(entry)))
+          const failed = results.find((each) => each.status === 'rejected')
+          if (failed) throw failed.reason
+        }
+      }
+    } catch (error) {
+      if (removed.length === 0) throw error
+    }
+    return removed
+  }
+
   #countLost(ageMs: number): Promise<void> {
     return this.#state.countLost(ageMs).catch(() => undefined) // a later call counts it
+  }
+
+  #timeLimit(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REMOVAL_MS)])
   }
 }

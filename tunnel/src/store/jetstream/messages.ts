@@ -7,7 +7,13 @@ import type { JsMsg, NextMsgRequest, SeqMsgRequest, StoredMsg } from '@nats-io/j
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { BoundedMap } from '../../pipeline/bounded-map.ts'
-import { type PageQuery, pendingSince, type SpoolBody, type StoredBody } from '../../pipeline/spool.ts'
+import {
+  type EntryFilter,
+  type PageQuery,
+  pendingSince,
+  type SpoolBody,
+  type StoredBody,
+} from '../../pipeline/spool.ts'
 import { BodyGone, UnreadableBody, WrongSize } from '../body-errors.ts'
 import {
   classOf,
@@ -21,6 +27,7 @@ import {
   type Partition,
   storedBytes,
   subjectOf,
+  subjectsOf,
   subjectsWithin,
   timeOfPlace,
 } from './codec.ts'
@@ -168,6 +175,18 @@ export class Messages {
       } catch (error) {
         await pauseAfter(error, signal)
       }
+  }
+
+  /** Returns the first entries of a class that became pending before a time. */
+  async oldest(priority: number, which: EntryFilter, before: number, limit: number): Promise<Walked[]> {
+    const found: Walked[] = []
+    const first = before < Infinity ? await this.since(priority, subjectsOf(priority)) : undefined
+    if (before < Infinity && (first === undefined || first >= before)) return found
+    for await (const walked of this.#walk(priority, subjectsWithin(priority, which))) {
+      if (pendingSince(walked.entry) >= before || found.length >= limit) break
+      found.push(walked)
+    }
+    return found
   }
 
   /** Lists entries of one class, in the order in which they were stored or the reverse. */

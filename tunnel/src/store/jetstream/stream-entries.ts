@@ -148,9 +148,6 @@ export class StreamEntries implements Entries {
     return removals.length
   }
 
-  /** The server removes them. */
-  async prune(): Promise<void> {}
-
   async #add(
     entry: SpoolEntry,
     body: SpoolBody | undefined,

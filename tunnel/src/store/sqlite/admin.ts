@@ -10,7 +10,7 @@ import {
   pendingSince,
 } from '../../pipeline/spool.ts'
 import type { Partition } from '../turns.ts'
-import { type Row, readEntry, SELECTED } from './entry-row.ts'
+import { type Row, readEntry, SELECTED, type StoredEntry } from './entry-row.ts'
 import type { Usage } from './usage.ts'
 
 const BATCH = 500 // entries in one transaction
@@ -21,10 +21,12 @@ const ALL = '' // project of the pause of everything
 export class EntryAdmin {
   readonly #statements: ReturnType<typeof prepare>
   readonly #usage: Usage
+  readonly #remove: (id: number) => void
 
-  constructor(db: DatabaseSync, usage: Usage) {
+  constructor(db: DatabaseSync, usage: Usage, remove: (id: number) => void) {
     this.#statements = prepare(db)
     this.#usage = usage
+    this.#remove = remove
   }
 
   list(query: PageQuery | EntryQuery): ListedEntry[] {
@@ -65,6 +67,17 @@ export class EntryAdmin {
       left -= Number(retrySome.run(now, project, category, now, left).changes)
     }
     return BATCH - left
+  }
+
+  /** Removes up to 500 entries, and returns them. */
+  purge(filter: EntryFilter): StoredEntry[] {
+    const { one, oldestOf } = this.#statements
+    const rows = filter.entry
+      ? one.all(filter.entry.id, filter.entry.key)
+      : this.#partitions(filter).flatMap(({ project, category }) => oldestOf.all(project, category, BATCH))
+    const purged = rows.slice(0, BATCH).map(readEntry)
+    for (const { id } of purged) this.#remove(id)
+    return purged
   }
 
   pause(project = ALL): void {
@@ -120,6 +133,7 @@ function prepare(db: DatabaseSync) {
        WHERE id > ? ORDER BY id LIMIT ?`,
     ),
     byIds: db.prepare(`${entries} WHERE id IN (SELECT value FROM json_each(?))`),
+    oldestOf: db.prepare(`${entries} ${ofPartition} ORDER BY received LIMIT ?`),
     one: db.prepare(`${entries} WHERE id = ? AND key = ?`),
     retryOne: db.prepare(`UPDATE envelopes SET due = ? WHERE id = ? AND key = ? AND ${isPostponed}`),
     retrySome: db.prepare(

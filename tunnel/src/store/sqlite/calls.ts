@@ -24,15 +24,15 @@ type Effect = 'reads' | 'changes' | 'grows'
 const OPERATIONS = {
   pending: {
     ...{ put: 'grows', take: 'changes', read: 'reads', extend: 'changes', postpone: 'changes' },
-    ...{ finish: 'changes', end: 'changes', totals: 'reads', probe: 'grows', resend: 'grows' },
+    ...{ finish: 'changes', expire: 'changes', totals: 'reads', probe: 'grows', resend: 'grows' },
   },
   admin: {
-    ...{ list: 'reads', findEvent: 'reads', retry: 'changes' },
+    ...{ list: 'reads', findEvent: 'reads', retry: 'changes', purge: 'changes' },
     ...{ pause: 'changes', resume: 'changes' },
   },
   entries: {
     ...{ keep: 'grows', list: 'reads', count: 'reads', read: 'reads', findKept: 'reads' },
-    ...{ purge: 'changes', prune: 'changes', release: 'changes' },
+    ...{ purge: 'changes', release: 'changes' },
   },
   summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
   state: {

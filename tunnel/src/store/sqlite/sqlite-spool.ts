@@ -37,7 +37,7 @@ import { type SpoolFileCaller, SpoolWorker } from './threads/worker-client.ts'
 import { walFileOf } from './write-ahead-log.ts'
 
 const PROBE_BYTES = 64 * 1024
-const MAX_CHANGED = 10_000 // ended entries removed, or pending ones made due, by one call
+const MAX_CHANGED = 10_000 // entries purged or made due by one call
 
 export type OpenSpoolFile = (options: SpoolFileOptions) => SpoolFileCaller
 
@@ -103,7 +103,6 @@ class SqliteSpool implements Spool {
         : openBody(join(this.#endedFolder, file), bytes),
     resend: (...args) => this.#worker.call('pending', 'resend', ...args),
     purge: (filter) => this.#repeat(() => this.#worker.call('entries', 'purge', filter)),
-    prune: () => this.#worker.call('entries', 'prune'),
   }
   readonly summaries: Summaries | undefined
   readonly state: SharedState = {
@@ -195,10 +194,8 @@ class SqliteSpool implements Spool {
     return this.#worker.call('pending', 'finish', id, until, end)
   }
 
-  async end(entries: readonly ListedEntry[], state?: 'expired'): Promise<SpoolEntry[]> {
-    const refs = entries.map(({ id, key, file, bytes }) => ({ id, key, bytes: file ? 0 : bytes }))
-    const ended = new Set(await this.#worker.call('pending', 'end', refs, state))
-    return entries.filter(({ id }) => ended.has(id))
+  expire(before: number): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('pending', 'expire', before), Infinity)
   }
 
   async #disk(): Promise<SpoolDisk> {
@@ -216,6 +213,10 @@ class SqliteSpool implements Spool {
 
   retry(filter: EntryFilter): Promise<number> {
     return this.#repeat(() => this.#worker.call('admin', 'retry', filter))
+  }
+
+  purge(filter: EntryFilter): Promise<SpoolEntry[]> {
+    return this.#removeAll(() => this.#worker.call('admin', 'purge', filter), MAX_CHANGED)
   }
 
   close(): Promise<void> {
@@ -277,6 +278,23 @@ class SqliteSpool implements Spool {
       changed += batch
     }
     return changed
+  }
+
+  /**
+   * Removes entries in batches, so that other calls get their turn, until none or `limit` are removed. Returns those that are removed also
+   * when a later batch fails: only the caller can report their final outcome.
+   */
+  async #removeAll(removeBatch: () => Promise<SpoolEntry[]>, limit: number): Promise<SpoolEntry[]> {
+    const removed: SpoolEntry[] = []
+    while (removed.length < limit) {
+      const batch = await removeBatch().catch((error) => {
+        if (removed.length === 0) throw error
+        return []
+      })
+      if (batch.length === 0) break
+      removed.push(...batch)
+    }
+    return removed
   }
 }
 

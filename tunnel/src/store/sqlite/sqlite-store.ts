@@ -9,7 +9,6 @@ import {
   type EndedFilter,
   type EndedPlace,
   type Ending,
-  type EntryRef,
   type Lease,
   LONGEST_DELAY_MS,
   LONGEST_LEASE_MS,
@@ -64,7 +63,7 @@ export class SqliteStore {
   readonly state: SharedTables
   /** Set once a call has met damage. From then on nothing is pruned. */
   isDamaged = false
-  /** Partitions whose entries could not be read or leased. */
+  /** Partitions and priorities whose entries could not be read or leased. */
   readonly #damaged = new Set<string>()
   /** Entries whose delivery has ended, but whose rows could not be removed. */
   readonly #unremovable = new BoundedMap<number, true>(MAX_UNREMOVABLE)
@@ -78,7 +77,7 @@ export class SqliteStore {
     this.#db = openDatabase(file, newId)
     this.id = String(this.#db.prepare('SELECT id FROM spool').get()?.id)
     this.#usage = new Usage(this.#db)
-    this.admin = new EntryAdmin(this.#db, this.#usage)
+    this.admin = new EntryAdmin(this.#db, this.#usage, (id) => this.#remove(id))
     this.files = new BodyFiles(file)
     this.summaries = new Summaries(this.#db)
     this.entries = new EndedEntries(this.#db, this.#usage, this.files, this.summaries, bounds)
@@ -264,19 +263,23 @@ export class SqliteStore {
     }
   }
 
-  /** Ends entries, leased ones too, and returns their numbers. Fewer if they stay and have large `bytes`, which are copied through the log. */
-  end(refs: readonly (EntryRef & { bytes: number })[], state?: 'expired'): number[] {
-    const ended: number[] = []
+  /** Ends up to 500 entries of each priority, and returns them. Fewer large ones: their bodies are copied through the log. */
+  expire(before: number): StoredEntry[] {
+    const expired: StoredEntry[] = []
     let room = this.#bounds.walBytes / 2
-    for (const { id, key, bytes } of refs) {
-      if (this.#statements.known.get(key)?.id !== id) continue
-      if (state) room -= bytes
-      if (room < 0 && ended.length > 0) break
-      if (state) this.entries.add(id, { state })
-      this.#remove(id)
-      ended.push(id)
-    }
-    return ended
+    if (!this.isDamaged) this.entries.prune()
+    for (const priority of PRIORITIES_DOWN)
+      this.#passByDamage(String(priority), () => {
+        for (const row of this.#statements.older.all(priority, before)) {
+          const entry = readEntry(row)
+          if (entry.file === undefined) room -= entry.bytes
+          if (room < 0 && expired.length > 0) break
+          this.entries.add(entry.id, { state: 'expired' })
+          this.#remove(entry.id)
+          expired.push(entry)
+        }
+      })
+    return expired
   }
 
   totals(): SpoolTotals {
@@ -392,7 +395,7 @@ function chooseVictims(
 function prepare(db: DatabaseSync) {
   const entries = `SELECT ${SELECTED} FROM envelopes`
   return {
-    known: db.prepare('SELECT id FROM envelopes WHERE key = ?'),
+    known: db.prepare('SELECT 1 FROM envelopes WHERE key = ?'),
     insert: db.prepare(
       `INSERT INTO envelopes (${COLUMNS}, due, put_off, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
@@ -408,6 +411,7 @@ function prepare(db: DatabaseSync) {
     remove: db.prepare(`DELETE FROM envelopes WHERE id = ? RETURNING ${COUNTED}`),
     body: db.prepare('SELECT body FROM envelopes WHERE id = ?'),
     withFile: db.prepare('SELECT 1 FROM envelopes WHERE key = ? AND file = ?'),
+    older: db.prepare(`${entries} WHERE priority = ? AND received < ? ORDER BY received LIMIT 500`),
     oldestOfPriority: db.prepare(`${entries} WHERE priority = ? ORDER BY received LIMIT 10000`),
     ofPartition: db.prepare(`${entries} WHERE project = ? AND category = ? ORDER BY due LIMIT 10000`),
   }

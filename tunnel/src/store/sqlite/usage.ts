@@ -5,7 +5,6 @@ import { networksAround } from 'contract/networks'
 import { isMirrorKey } from '../../pipeline/projects.ts'
 import type { PartitionTotals, SpoolEntry } from '../../pipeline/spool.ts'
 import type { Partition } from '../turns.ts'
-import { isDamage } from './damaged-files.ts'
 
 /** Part of an entry that is counted. `bytes` is the size on disk. */
 export type Counted = Pick<SpoolEntry, 'project' | 'category' | 'network' | 'bytes'>
@@ -99,15 +98,9 @@ export class Usage {
     }))
   }
 
-  /** Leaves out what is damaged, so that others still expire. */
   #oldestOf(project: string, category: string): { oldest?: number } {
-    try {
-      const received = this.#statements.oldest.get(project, category)?.received
-      return typeof received === 'number' ? { oldest: received } : {}
-    } catch (error) {
-      if (!isDamage(error)) throw error
-      return {}
-    }
+    const received = this.#statements.oldest.get(project, category)?.received
+    return typeof received === 'number' ? { oldest: received } : {}
   }
 
   #change(key: Change['key'], envelopes: number, bytes: number): void {
