@@ -79,7 +79,7 @@ describe('The spool on three NATS servers', { ...requires('nats-server'), timeou
     const [first, ...others] = await takeAll(spool, put.length)
     if (first) await spool.finish(first, { state: 'declined' })
     const ended = others.map((lease) => spool.finish(lease, { state: 'declined' }))
-    const restart = await cluster.killLeader('CULVERT_ENDED')
+    const restart = await cluster.killLeader('CULVERT_DEAD_LETTERS')
     expect(await Promise.all(ended)).toEqual(others.map(() => true))
     restart()
     const listed = async () => keysOf(await spool.entries.list({}, { limit: 1_000 })).sort()

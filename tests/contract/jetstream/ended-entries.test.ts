@@ -76,7 +76,9 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     expect(await spool.entries.list({}, PAGE)).toEqual([])
     expect((await spool.totals()).envelopes).toBe(0)
     expect(notices).toEqual([
-      expect.stringMatching(/no room for the stream CULVERT_ENDED of .*; lower SPOOL_BYTES, or raise/),
+      expect.stringMatching(
+        /no room for the stream CULVERT_DEAD_LETTER\w+ of .*; lower SPOOL_BYTES, or raise/,
+      ),
     ])
     const { entry, body, result } = await putOne(spool)
     expect(result.kind).toBe('stored')
@@ -89,13 +91,13 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
   it('stay also while the entries of their network cannot be counted', async ({ nats }) => {
     const nc = await connect({ servers: nats.server })
     const { streams, consumers } = await jetstreamManager(nc)
-    const name = 'CULVERT_ENDED'
-    await streams.add({ name, subjects: ['culvert.ended.>'], storage: 'file', max_consumers: 1 })
+    const name = 'CULVERT_DEAD_LETTERS'
+    await streams.add({ name, subjects: ['culvert.dead.entry.>'], storage: 'file', max_consumers: 1 })
     await consumers.add(name, { durable_name: 'taken' }) // no other one can be created to read the lines
     const spool = await openSpoolOn(nats)
     await store(spool)
     for (const lease of await takeAll(spool, 1)) expect(await spool.finish(lease, DECLINED)).toBe(true)
-    expect((await streams.info(name)).state.messages).toBe(2) // a line, and a body
+    expect((await streams.info(name)).state.messages).toBe(1)
     await spool.close()
     await nc.close()
   })
@@ -119,7 +121,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
   })
 
   it.for([
-    ['declined', 'CULVERT_ENDED'],
+    ['declined', 'CULVERT_DEAD_LETTER_BODIES'],
     ['kept', 'CULVERT_KEPT'],
   ] as const)(
     'that are %s are told as pending although %s cannot be changed',
@@ -147,7 +149,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
       }
       const [third, cut, first] = await spool.entries.list({}, PAGE)
       const nc = await connect({ servers: nats.server })
-      await jetstream(nc).publish(`culvert.ended.body.${cut?.key}.${bytes > 100 ? 1 : 0}`, 'cut')
+      await jetstream(nc).publish(`culvert.dead.body.${cut?.key}.${bytes > 100 ? 1 : 0}`, 'cut')
       await nc.close()
       const { entries, after } = await spool.entries.resend({}, 3)
       expect(keysOf(entries)).toEqual([first?.key, third?.key])
@@ -231,7 +233,7 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
       expect(await spool.entries.list({}, PAGE)).toMatchObject([{ key, isStored: true }])
       const nc = await connect({ servers: nats.server })
       const { streams } = await jetstreamManager(nc)
-      await streams.delete('CULVERT_ENDED')
+      for (const name of ['CULVERT_DEAD_LETTERS', 'CULVERT_DEAD_LETTER_BODIES']) await streams.delete(name)
       await nc.close()
       expect(await spool.entries.list({}, PAGE)).toEqual([])
     }

@@ -1,4 +1,4 @@
-/** Stream of entries that are not pending, and of their bodies. The server drops the oldest messages. */
+/** Stream of entries that are not pending, and that of their bodies. The server drops the oldest messages of both. */
 
 import { DiscardPolicy, type JsMsg, type StoredMsg } from '@nats-io/jetstream'
 import { nanos, headers as newHeaders, type Payload } from '@nats-io/transport-node'
@@ -43,24 +43,27 @@ type StoredNote = Note & { seq: number }
 type Query = { seq: number } | { last_by_subj: string }
 type Named = Pick<SpoolEntry, 'key' | 'project' | 'eventId'>
 
-/** Stream of entries in some states. */
+/** Streams of entries in some states. Of a dead letter the line stays when its body is dropped; a kept entry goes as a whole. */
 export type Kind = {
   index: number
   subject: string
   stream: string
+  bodies: string
   states: readonly EndedState[]
 }
 
 export const DEAD: Kind = {
   index: 0,
-  subject: 'ended',
-  stream: 'CULVERT_ENDED',
+  subject: 'dead',
+  stream: 'CULVERT_DEAD_LETTERS',
+  bodies: 'CULVERT_DEAD_LETTER_BODIES',
   states: ['declined', 'expired', 'evicted'],
 }
 export const KEPT: Kind = {
   index: 1,
   subject: 'kept',
   stream: KEPT_STREAM,
+  bodies: KEPT_STREAM,
   states: ['kept'],
 }
 const KINDS = [DEAD, KEPT]
@@ -71,6 +74,7 @@ type EndedDeps = {
   kind: Kind
   /** Share of the limits that one client address may fill. */
   addressShare: number
+  /** Number of entries, and bytes of their bodies. */
   limits: () => Limits
   /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
   ageMs: number | undefined
@@ -79,6 +83,7 @@ type EndedDeps = {
 }
 
 const CHUNK_BYTES = 512 * 1024
+const LINE_BYTES = 4 * 1024 // of a long line
 const PUBLISH_MS = 1_000
 const MAX_NOTES = 100_000
 const LAST_TIME = Date.UTC(9999)
@@ -112,7 +117,7 @@ export class EndedStream {
   }
 
   /**
-   * Stores an entry, and before it the body. Replaces a dead letter with the same key. Of one whose body is larger than a share, only a line
+   * Stores an entry, and before it the body. Replaces a dead letter with the same key. Of one whose body is larger than a share, only the line
    * stays.
    */
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
@@ -145,7 +150,8 @@ export class EndedStream {
 
   /** Returns a number that is not above that of any entry. */
   async firstId(): Promise<number> {
-    return this.#idOf(await this.#firstSeq())
+    const ask = () => this.#server.jsm.streams.info(this.kind.stream)
+    return this.#idOf((await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0)
   }
 
   /** Yields the entries that match, the oldest first, or only those behind the entry `after`. */
@@ -167,7 +173,7 @@ export class EndedStream {
   async *body({ key, chunks = 0, bytes }: Found): AsyncGenerator<Buffer> {
     let found = 0
     for (let chunk = 0; chunk < chunks; chunk++) {
-      const message = await this.#read(this.kind.stream, { last_by_subj: this.#bodyOf(key, chunk) })
+      const message = await this.#read(this.kind.bodies, { last_by_subj: this.#bodyOf(key, chunk) })
       if (!message) throw new BodyGone()
       const { buffer, byteOffset, byteLength } = message.data
       found += byteLength
@@ -184,13 +190,19 @@ export class EndedStream {
   /** Removes the body first: afterwards, another replica may store the same entry again. */
   async remove({ id, key }: EntryRef): Promise<void> {
     this.#usage.forget(key)
-    const { streams } = this.#server.jsm
-    await this.#ask(() => streams.purge(this.kind.stream, { filter: this.#bodyOf(key, '*') }))
+    await this.#removeBody(key)
     if (id === NOT_STORED) return
+    const { streams } = this.#server.jsm
     await this.#ask(() => streams.deleteMessage(this.kind.stream, seqOf(id), false)).catch((error) => {
       if (!isGone(error)) throw error
     })
     this.onRemoved(id)
+  }
+
+  #removeBody(key: string): Promise<unknown> {
+    this.#usage.forgetBody(key)
+    const filter = this.#bodyOf(key, '*')
+    return this.#ask(() => this.#server.jsm.streams.purge(this.kind.bodies, { filter }))
   }
 
   async #putBody(key: string, body: SpoolBody): Promise<BodyPlace> {
@@ -226,15 +238,15 @@ export class EndedStream {
         if (found && matches(found, filter)) yield found
         return
       }
-      const firstSeq = await this.#firstSeq()
+      const isStored = await this.#readBodies()
       await this.#readNotes()
       const range = { subjects: this.#subjectsOf(filter), ...start }
       for await (const { headers, seq, time } of read(this.#server, this.kind.stream, range)) {
-        const found = this.#parse(headers, seq, time, firstSeq)
+        const found = this.#parse(headers, seq, time, isStored)
         if (!found) continue
         if (isBeyond(found)) return
         const noted = this.#withNote(found, this.#notes.get(found.key))
-        if (matches(noted, filter) && (noted.body === undefined || noted.isStored)) yield noted
+        if (matches(noted, filter) && (this.kind === DEAD || noted.isStored)) yield noted
       }
     } catch (error) {
       if (codeOf(error) !== NO_STREAM) throw error // it is created when an entry is added
@@ -250,10 +262,21 @@ export class EndedStream {
     }
   }
 
-  /** Returns the sequence of the first message. The body of an entry is there if it does not come before that. */
-  async #firstSeq(): Promise<number> {
-    const ask = () => this.#server.jsm.streams.info(this.kind.stream)
-    return (await this.#server.insist(0, () => ask().catch(noStream)))?.state.first_seq ?? 0
+  /** Returns a function that tells whether the body of a line is there. Bodies of dead letters are also removed between others. */
+  async #readBodies(): Promise<(line: Line) => boolean> {
+    const { kind } = this
+    const filter = kind === DEAD ? { subjects_filter: this.#bodyOf('*', '*') } : undefined
+    const ask = () => this.#server.jsm.streams.info(kind.bodies, filter)
+    const info = await this.#server.insist(0, () => ask().catch(noStream))
+    if (!info) return () => false
+    const { first_seq, subjects = {} } = info.state
+    return ({ key, body, chunks = 0 }) => {
+      if (body === undefined || body < first_seq) return false
+      return (
+        kind === KEPT ||
+        Array.from({ length: chunks }, (_, n) => this.#bodyOf(key, n)).every((each) => each in subjects)
+      )
+    }
   }
 
   async #countAll(): Promise<void> {
@@ -269,7 +292,8 @@ export class EndedStream {
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
     const removals: Promise<unknown>[] = []
-    for (const counted of this.#usage.beyond(added)) removals.push(this.remove(counted))
+    for (const { counted, isWhole } of this.#usage.beyond(added))
+      removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
     await Promise.all(removals)
   }
 
@@ -309,19 +333,24 @@ export class EndedStream {
   async #readOne(query: Query): Promise<Found | undefined> {
     const { stream } = this.kind
     const message = await this.#read(stream, query)
-    const found = message && this.#parse(message.header, message.seq, message.time, await this.#firstSeq())
+    const found = message && this.#parse(message.header, message.seq, message.time, await this.#readBodies())
     if (!found || this.kind === DEAD) return found ?? undefined
     const note = await this.#read(stream, { last_by_subj: this.#noteOf(found.key) })
     return this.#withNote(found, note ? parseNote(note.header, note.seq) : undefined)
   }
 
-  #parse(headers: JsMsg['headers'], seq: number, time: Date, firstSeq: number): Found | undefined {
+  #parse(
+    headers: JsMsg['headers'],
+    seq: number,
+    time: Date,
+    isStored: (line: Line) => boolean,
+  ): Found | undefined {
     const text = headers?.get(HEADER)
     if (!text) return undefined
     const line: Line = JSON.parse(text)
     const { clock } = this.#deps
     const place = { id: this.#idOf(seq), ended: clock.toLocal(time.getTime()) }
-    return { ...clock.withLocalTimes(line), ...place, isStored: (line.body ?? 0) >= firstSeq }
+    return { ...clock.withLocalTimes(line), ...place, isStored: isStored(line) }
   }
 
   /** Applies the last note of the key, unless it is that of an earlier entry. A note has all values, and JSON leaves out absent ones. */
@@ -331,11 +360,11 @@ export class EndedStream {
     return { ...found, resent: undefined, status: undefined, answer: undefined, ...changes }
   }
 
-  /** Creates the stream first, and again when it was deleted. */
+  /** Creates the streams first, and again when they were deleted. */
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     return this.#server.insist(0, async () => {
       try {
-        this.#opening ??= this.#openStream()
+        this.#opening ??= this.#openStreams()
         await this.#opening
         return await ask()
       } catch (error) {
@@ -345,25 +374,27 @@ export class EndedStream {
     })
   }
 
-  /** Creates the stream, or changes its bounds. */
-  async #openStream(): Promise<void> {
+  /** Creates the streams, or changes their bounds. */
+  async #openStreams(): Promise<void> {
     const { limits, ageMs, replicas } = this.#deps
+    const { subject, stream, bodies } = this.kind
     if (ageMs === undefined) return
-    const { bytes, entries } = limits()
-    const bounds = {
-      max_bytes: Math.floor(bytes),
-      max_msgs: entries < Infinity ? 2 * entries : -1, // each is a line, and a body
-      max_age: nanos(ageMs),
-      num_replicas: replicas,
+    const { bytes, lines } = limits()
+    const open = (name: string, subjects: string, max_bytes: number, max_msgs: number) => {
+      const bounds = {
+        max_bytes: Math.floor(max_bytes),
+        max_msgs,
+        max_age: nanos(ageMs),
+        num_replicas: replicas,
+      }
+      const first_seq = Date.now() // a stream that is created again numbers no message like one that it lost
+      const options = { discard: DiscardPolicy.Old, max_msgs_per_subject: 1, first_seq }
+      const wanted = { name, subjects: [`culvert.${subject}.${subjects}`], ...options, ...bounds }
+      return ensureStream(this.#server.jsm, wanted, () => bounds)
     }
-    const first_seq = Date.now() // a stream that is created again numbers no message like one that it lost
-    const options = { discard: DiscardPolicy.Old, max_msgs_per_subject: 1, first_seq }
-    const subjects = [`culvert.${this.kind.subject}.>`]
-    await ensureStream(
-      this.#server.jsm,
-      { name: this.kind.stream, subjects, ...options, ...bounds },
-      () => bounds,
-    )
+    if (stream === bodies) return open(stream, '>', bytes, -1)
+    await open(bodies, 'body.>', bytes, -1)
+    await open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines)
   }
 }
 

@@ -9,10 +9,9 @@ export type Counted = Owner & EntryRef & { bytes: number }
 type Owner = { network: string }
 
 /** Entries of a network by key, the oldest first. */
-type Usage = { bytes: number; entries: Map<string, Counted> }
+type Usage = { bytes: number; lines: Map<string, Counted> }
 
-/** Bytes of bodies, and number of entries. Each may take a part of both, and together they are not more than one of them. */
-export type Limits = { bytes: number; entries: number }
+export type Limits = { bytes: number; lines: number }
 
 export class NetworkUsage {
   readonly #limits: () => Limits
@@ -35,20 +34,28 @@ export class NetworkUsage {
     this.forget(key)
     this.#counted.set(key, counted)
     for (const { name } of this.#networksOf(counted)) {
-      const usage = this.#usages.get(name) ?? { bytes: 0, entries: new Map() }
+      const usage = this.#usages.get(name) ?? { bytes: 0, lines: new Map() }
       usage.bytes += bytes
-      usage.entries.set(key, counted)
+      usage.lines.set(key, counted)
       this.#usages.set(name, usage)
     }
   }
 
   forget(key: string): void {
+    this.forgetBody(key)
     const counted = this.#counted.get(key)
     this.#counted.delete(key)
     for (const { name, usage } of counted ? this.#networksOf(counted) : []) {
-      if (usage?.entries.delete(key)) usage.bytes -= counted?.bytes ?? 0
-      if (usage?.entries.size === 0) this.#usages.delete(name)
+      usage?.lines.delete(key)
+      if (usage?.lines.size === 0) this.#usages.delete(name)
     }
+  }
+
+  forgetBody(key: string): void {
+    const counted = this.#counted.get(key)
+    if (!counted) return
+    for (const { usage } of this.#networksOf(counted)) if (usage) usage.bytes -= counted.bytes
+    counted.bytes = 0
   }
 
   /** Returns the bytes that one entry may have. */
@@ -57,14 +64,17 @@ export class NetworkUsage {
     return Math.min(bytes, ...this.#networksOf(owner).map(({ share }) => share * bytes))
   }
 
-  /** Yields the oldest other entries while a network of an entry exceeds its share. The caller forgets each. */
-  *beyond(added: Counted): Generator<Counted> {
-    const limits = this.#limits()
-    for (const { usage, share } of this.#networksOf(added))
-      for (const counted of usage?.entries.values() ?? []) {
-        const { bytes = 0, entries } = usage ?? {}
-        if (counted === added || bytes / limits.bytes + (entries?.size ?? 0) / limits.entries <= share) break
-        yield counted
+  /**
+   * Yields the oldest entries while their network exceeds its share: whole ones beyond that of the lines, and those with a body
+   * beyond that of the bytes. The caller forgets each, or its body.
+   */
+  *beyond(owner: Owner): Generator<{ counted: Counted; isWhole: boolean }> {
+    const { bytes, lines } = this.#limits()
+    for (const { usage, share } of this.#networksOf(owner))
+      for (const counted of usage?.lines.values() ?? []) {
+        const isWhole = usage !== undefined && usage.lines.size > Math.max(1, share * lines)
+        if (!isWhole && (usage?.bytes ?? 0) <= share * bytes) break
+        if (isWhole || counted.bytes > 0) yield { counted, isWhole }
       }
   }
 

@@ -44,8 +44,8 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 /** Subject of the numbers of kept entries that are removed. */
 export const REMOVED = 'culvert.removed-kept'
 const MAX_RESENT = 100 // in one call
-const DEAD_LETTERS = 10_000 // each replica has a line of each in memory
-const LEAST_BYTES = 4 * 1024 // of a dead letter on average
+const DEAD_LETTER_LINES = 10_000 // most of them perhaps without a body
+const BYTES_OF_LINE = 4 * 1024 // of the bound of bodies, for each line
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
@@ -66,7 +66,7 @@ export class StreamEntries implements Entries {
     })
     this.kept = new EndedStream({
       ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
-      limits: () => ({ bytes: kept?.bytes ?? 0, entries: Infinity }),
+      limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
     })
     this.kept.onRemoved = (id) => {
       this.onRemoved(id)
@@ -199,8 +199,8 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
   return { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers }
 }
 
-/** Returns the limits of dead letters beside so many bytes of pending entries. */
+/** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
 function deadLetterLimits(pendingBytes: number): Limits {
   const bytes = pendingBytes * DEAD_LETTER_SHARE
-  return { bytes, entries: Math.min(DEAD_LETTERS, Math.ceil(bytes / LEAST_BYTES)) }
+  return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BYTES_OF_LINE)) }
 }
