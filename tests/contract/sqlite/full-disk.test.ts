@@ -1,24 +1,26 @@
 /** SQLite spool whose disk is full: pending entries are delivered without an operator, and the log stays short. */
 
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, assert, beforeEach, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
-import type { Spool } from '../../../tunnel/src/pipeline/spool.ts'
+import type { Spool, SpoolBounds } from '../../../tunnel/src/pipeline/spool.ts'
 import { endedFolderOf, pendingFolderOf } from '../../../tunnel/src/store/sqlite/body-files.ts'
 import { defaultBound, divideSpace } from '../../../tunnel/src/store/sqlite/space.ts'
 import { SpoolFile } from '../../../tunnel/src/store/sqlite/spool-file.ts'
 import { openSqliteSpool } from '../../../tunnel/src/store/sqlite/sqlite-spool.ts'
 import { requires } from '../../support/requirements.ts'
 import { mountSmallDisk } from '../../support/small-disk.ts'
-import { ALL, LARGE_BYTES, LONG_MS, PLENTY } from '../../support/spool/entries.ts'
+import { ALL, inOne, LARGE_BYTES, LONG_MS, PLENTY, spoolEntryOf } from '../../support/spool/entries.ts'
 import { putOne, store } from '../../support/spool/operations.ts'
 import { snapshotRow } from '../../support/spool/snapshot-guarantees.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
 
 const MIB = 1024 * 1024
+const HOUR_MS = 60 * 60 * 1000
 const AT_A_TIME = 32
 
 describe('A SQLite spool on a full disk', requires('mount'), () => {
@@ -27,8 +29,8 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
   let file: string
   let spool: Spool
 
-  const open = async (bytes: number) => {
-    const opened = await openSqliteSpool(file, { ...PLENTY, bytes })
+  const open = async (bytes: number, kept?: SpoolBounds['kept']) => {
+    const opened = await openSqliteSpool(file, { ...PLENTY, bytes, ...(kept && { kept }) })
     scope.defer(() => opened.close())
     return opened
   }
@@ -73,6 +75,29 @@ describe('A SQLite spool on a full disk', requires('mount'), () => {
     assert(lease)
     await expect(spool.finish(lease, { state: 'kept', status: 200 })).rejects.toThrow('stays pending')
     expect(await spool.list({ entry: lease })).toHaveLength(1)
+  })
+
+  it('removes kept entries for pending ones, but not for bundles, values and history', async () => {
+    const keeping = await open(25 * MIB, { bytes: 16 * MIB, ageMs: HOUR_MS })
+    const keepOne = async () => {
+      const body = randomBytes(3_000)
+      await keeping.entries.keep(await spoolEntryOf(body), inOne(body), { state: 'kept', status: 200 })
+    }
+    for (let n = 0; n < 1_000; n += AT_A_TIME) await Promise.all(Array.from({ length: AT_A_TIME }, keepOne))
+    const count = async () => (await keeping.entries.count({ states: ['kept'] })).entries
+    const before = await count()
+    await expect.poll(() => statSync(`${file}-wal`).size).toBe(0)
+    disk.fill()
+    const { bundles, snapshots } = keeping.state
+    const text = 'x'.repeat(200_000)
+    for (const write of [
+      () => bundles.write(new Map([['errors-0123456789abcdef.js', Buffer.from(text)]])),
+      () => keeping.state.put('a', text, 0),
+      () => snapshots.add([{ ...snapshotRow(), data: text }]),
+    ])
+      await expect(write()).rejects.toThrow('full')
+    expect(await count()).toBe(before)
+    while ((await count()) === before) await store(keeping, { bytes: 100_000 })
   })
 
   it('opens again, and leases and removes all entries', async () => {

@@ -18,20 +18,20 @@ export type Subjects = {
   state: SharedTables
 }
 
-/** Effect on the file: it stays, changes, or takes new data and becomes longer. */
-type Effect = 'reads' | 'changes' | 'grows'
+/** Effect on the file: it stays, changes, or takes new data. On a full disk, the data of `grows` is rejected; ended entries give way to that of `displaces`. */
+type Effect = 'reads' | 'changes' | 'grows' | 'displaces'
 
 const OPERATIONS = {
   pending: {
-    ...{ put: 'grows', take: 'changes', read: 'reads', extend: 'changes', postpone: 'changes' },
-    ...{ finish: 'changes', expire: 'changes', totals: 'reads', probe: 'grows', resend: 'grows' },
+    ...{ put: 'displaces', take: 'changes', read: 'reads', extend: 'changes', postpone: 'changes' },
+    ...{ finish: 'changes', expire: 'changes', totals: 'reads', probe: 'displaces', resend: 'displaces' },
   },
   admin: {
     ...{ list: 'reads', findEvent: 'reads', retry: 'changes', purge: 'changes' },
     ...{ pause: 'changes', resume: 'changes' },
   },
   entries: {
-    ...{ keep: 'grows', list: 'reads', count: 'reads', read: 'reads', findKept: 'reads' },
+    ...{ keep: 'displaces', list: 'reads', count: 'reads', read: 'reads', findKept: 'reads' },
     ...{ purge: 'changes', release: 'changes' },
   },
   summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
@@ -101,7 +101,7 @@ export class CallRunner {
 
   #runTogether(calls: readonly Call[]): Result[] {
     if (!this.#shortenLog()) return calls.map((call) => failure(call, logFull()))
-    const rejection = calls.some(isGrowing) ? this.#rejection() : undefined
+    const rejection = calls.some(isGrowing) ? this.#rejection(calls) : undefined
     if (!rejection) return this.#commitTogether(calls)
     const { growing = [], others = [] } = Object.groupBy(calls, (call) =>
       isGrowing(call) ? 'growing' : 'others',
@@ -132,10 +132,10 @@ export class CallRunner {
   }
 
   /** Returns why no data is accepted, so that the disk keeps the room that delivery needs. */
-  #rejection(): Error | undefined {
+  #rejection(calls: readonly Call[]): Error | undefined {
     if (this.fault) return this.fault
     const hasRoom = () => this.#reserve.fill() || this.#hasRoomInFile()
-    if (!hasRoom() && !(this.#releaseEnded() && hasRoom())) return diskFull()
+    if (!hasRoom() && !(calls.some(isDisplacing) && this.#releaseEnded() && hasRoom())) return diskFull()
     return this.#store.log.isTooLong() ? logFull() : undefined
   }
 
@@ -158,15 +158,16 @@ export class CallRunner {
     })
   }
 
-  /** Moving the log into the file makes room in it. Without more, calls that accept data get the room of ended entries, and others the reserve. */
+  /** Moving the log into the file makes room in it. Without more, entries get the room of ended ones, and calls that do not grow the file the reserve. */
   #commitWithMoreRoom(call: Call): unknown {
     try {
       this.#store.log.checkpoint(this.#checkpointMode())
       return this.#commit([call])[0]
     } catch (error) {
-      if (!isDiskFull(error) || (isGrowing(call) && !this.#releaseEnded())) throw error
+      if (!isDiskFull(error)) throw error
+      if (isGrowing(call) && !(isDisplacing(call) && this.#releaseEnded())) throw error
     }
-    const rejection = isGrowing(call) ? this.#rejection() : this.#useReserve()
+    const rejection = isGrowing(call) ? this.#rejection([call]) : this.#useReserve()
     if (rejection) throw rejection
     return this.#commit([call])[0]
   }
@@ -218,7 +219,11 @@ function effectOf({ subject, name }: Call): Effect {
 }
 
 function isGrowing(call: Call): boolean {
-  return effectOf(call) === 'grows'
+  return effectOf(call) === 'grows' || isDisplacing(call)
+}
+
+function isDisplacing(call: Call): boolean {
+  return effectOf(call) === 'displaces'
 }
 
 export function isDiskFull(error: unknown): boolean {
