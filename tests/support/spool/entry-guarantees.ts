@@ -228,6 +228,28 @@ export function entryPromises(name: string, open: OpenStore): void {
       })
     })
 
+    describe('that are kept, from many addresses,', () => {
+      it.each([
+        { many: 400, of: 'tiny entries', headers: [] },
+        { many: 40, of: 'entries with long headers', headers: ['user-agent', 'x'.repeat(30_000)] },
+      ])('are not pushed out by $many $of from one address', async ({ many, headers }) => {
+        const kept = { bytes: MIB / 4, ageMs: HOUR_MS }
+        await using small = await open({ ...SMALL, addressShare: 0.2, kept })
+        const here = await small.spool()
+        const others = []
+        for (let n = 0; n < 20; n++)
+          others.push((await keepOne(here, { bytes: 42, network: `203.0.113.${n}` })).entry)
+        for (let n = 0; n < many; n++) {
+          const network = '198.51.100.1'
+          expect((await keepOne(here, { bytes: 42, network, headers })).kept).toBe('stored')
+        }
+        const found = keysOf(await here.entries.list({}, { limit: 1_000 }))
+        expect(found).toEqual(expect.arrayContaining(keysOf(others)))
+        expect(found.length).toBeGreaterThan(others.length)
+        expect(found.length).toBeLessThan(others.length + 60) // a fifth of the space
+      })
+    })
+
     describe('are listed and purged', () => {
       it('by state, project, event, ID and time, in pages, the last one first', async () => {
         const declined = [await store(spool), await store(spool, { project: OTHER_PROJECT, eventId: EVENT })]

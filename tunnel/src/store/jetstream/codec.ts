@@ -88,7 +88,7 @@ export function toSpoolEntry({ mark: _mark, due: _due, ...entry }: Entry): Spool
   return entry
 }
 
-/** Bytes that an entry takes of its class, within a few per cent. */
+/** Bytes that an entry takes of its streams, pending or not, within a few per cent. */
 export function storedBytes(entry: SpoolEntry): number {
   return entry.bytes + toAscii(entry).length + subjectOf(entry).length + FRAMING_BYTES
 }

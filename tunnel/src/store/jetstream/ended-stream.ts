@@ -14,7 +14,7 @@ import type {
 } from '../../pipeline/spool.ts'
 import { BodyGone, WrongSize } from '../body-errors.ts'
 import type { Summary } from '../entry-summary.ts'
-import { encodeToken, HEADER, NONE, toAscii } from './codec.ts'
+import { encodeToken, HEADER, NONE, storedBytes, toAscii } from './codec.ts'
 import { isGone, type Server } from './nats-server.ts'
 import { type Counted, type Limits, NetworkUsage } from './network-usage.ts'
 import type { ServerClock } from './server-clock.ts'
@@ -74,7 +74,7 @@ type EndedDeps = {
   kind: Kind
   /** Share of the limits that one client address may fill. */
   addressShare: number
-  /** Number of entries, and bytes of their bodies. */
+  /** Number of entries, and bytes that they take. */
   limits: () => Limits
   /** Absent on a replica that keeps no entries: it leaves the stream with the bounds of others. */
   ageMs: number | undefined
@@ -86,6 +86,7 @@ const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
 const PUBLISH_MS = 1_000
 const MAX_NOTES = 100_000
+const REMOVED_AT_A_TIME = 100
 const LAST_TIME = Date.UTC(9999)
 const NOT_STORED = -1
 const READ_AGAIN = 100 // times the duration of the last reading
@@ -122,10 +123,11 @@ export class EndedStream {
    */
   async add(line: Line, body: SpoolBody | undefined): Promise<'stored' | 'known' | 'too-large'> {
     if (performance.now() >= this.#countDue) await this.#count().catch(() => undefined) // a later call counts them
-    const hasRoom = body !== undefined && line.bytes <= this.#usage.maxBytes(line)
+    const bytes = storedBytes(line)
+    const hasRoom = body !== undefined && bytes <= this.#usage.maxBytes(line)
     if (!hasRoom && this.kind === KEPT) return 'too-large'
     const { key, network } = line
-    const counted = { key, network, bytes: hasRoom ? line.bytes : 0, id: NOT_STORED }
+    const counted = { key, network, bytes: hasRoom ? bytes : 0, id: NOT_STORED }
     await this.#makeRoom(counted)
     const stored = hasRoom ? { ...line, ...(await this.#putBody(key, body)) } : { ...line, headers: [] }
     try {
@@ -281,20 +283,28 @@ export class EndedStream {
 
   async #countAll(): Promise<void> {
     const began = performance.now()
-    const found = await Array.fromAsync(this.oldest({}))
+    const all: Counted[] = [] // without their summaries, which are most of their size
+    for await (const found of this.oldest({})) {
+      const { id, key, network, isStored } = found
+      all.push({ id, key, network, bytes: isStored ? storedBytes(found) : 0 })
+    }
     this.#usage.clear()
-    for (const { key, network, bytes, isStored, id } of found)
-      this.#usage.add({ id, key, network, bytes: isStored ? bytes : 0 })
+    for (const counted of all) this.#usage.add(counted)
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
   /** Counts a new entry, and removes the oldest ones of its networks beyond their shares. */
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
-    const removals: Promise<unknown>[] = []
-    for (const { counted, isWhole } of this.#usage.beyond(added))
-      removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
-    await Promise.all(removals)
+    let removals: Promise<unknown>[]
+    do {
+      removals = []
+      for (const { counted, isWhole } of this.#usage.beyond(added)) {
+        removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
+        if (removals.length === REMOVED_AT_A_TIME) break
+      }
+      await Promise.all(removals)
+    } while (removals.length === REMOVED_AT_A_TIME)
   }
 
   #subjectOf({ key, project, eventId }: Named): string {

@@ -3,7 +3,7 @@
 import type { EntryRef } from '../../pipeline/spool.ts'
 import { networkShares } from '../bounds.ts'
 
-/** Entry, and the bytes of its body if it is there. */
+/** Entry, and the bytes that it takes; 0 without its body. */
 export type Counted = Owner & EntryRef & { bytes: number }
 
 type Owner = { network: string }

@@ -45,7 +45,7 @@ export type End = Omit<Ending, 'state'> & { state: EndedState }
 export const REMOVED = 'culvert.removed-kept'
 const MAX_RESENT = 100 // in one call
 const DEAD_LETTER_LINES = 10_000 // most of them perhaps without a body
-const BYTES_OF_LINE = 4 * 1024 // of the bound of bodies, for each line
+const BYTES_OF_LINE = 4 * 1024 // of the bound of bytes, for each line
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
@@ -66,7 +66,7 @@ export class StreamEntries implements Entries {
     })
     this.kept = new EndedStream({
       ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
-      limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
+      limits: () => limitsOf(kept?.bytes ?? 0),
     })
     this.kept.onRemoved = (id) => {
       this.onRemoved(id)
@@ -201,6 +201,11 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
 
 /** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
 function deadLetterLimits(pendingBytes: number): Limits {
-  const bytes = pendingBytes * DEAD_LETTER_SHARE
-  return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BYTES_OF_LINE)) }
+  const { bytes, lines } = limitsOf(pendingBytes * DEAD_LETTER_SHARE)
+  return { bytes, lines: Math.min(DEAD_LETTER_LINES, lines) }
+}
+
+/** Returns the limits of entries that may take so many bytes. */
+function limitsOf(bytes: number): Limits {
+  return { bytes, lines: Math.ceil(bytes / BYTES_OF_LINE) }
 }
