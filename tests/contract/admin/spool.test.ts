@@ -102,6 +102,8 @@ for (const [name, requirement] of STORE_NAMES) {
       expect(await list(`&project=${nameOf('1')}`)).toHaveLength(3)
       expect(await list('&category=session')).toHaveLength(2)
       expect(await list(`&project=${nameOf('1')}&category=session`)).toHaveLength(1)
+      expect(await list('&state=other')).toHaveLength(6) // /spool has no state
+      expect(first).toMatchObject({ envelopes: first.entries })
     })
 
     it('show an envelope without its payload, return the payload at another path, and log that access', async () => {

@@ -59,7 +59,7 @@ export function createStoreAdmin(deps: StoreAdminDeps): Hono {
   const admin = new StoreAdmin(deps)
   const app = new Hono()
   addRoute(app, '/spool', {
-    GET: { run: (c) => admin.list(c, 'pending') },
+    GET: { run: async (c) => withFormerName(await admin.list(c, 'pending')) },
     DELETE: { query: [...SELECTION, 'all'], run: (c) => admin.purgeSelection(c) },
   })
   addRoute(app, '/spool/retry', {
@@ -102,15 +102,15 @@ class StoreAdmin {
   /** Lists entries: pending ones in the order in which they became pending, others in the one in which they ended. */
   async list(c: Context, state: EntryState | undefined): Promise<StorePage> {
     const { spool, auditLog } = this.#deps
-    const given = c.req.query()
-    const { category, order = 'newest' } = given
+    const given: Given = { ...c.req.query(), state }
+    const { category, order = 'newest', after: cursor } = c.req.query()
     if (order !== 'newest' && order !== 'oldest')
       throw new RequestError(400, 'order is "newest" or "oldest".')
     if (state !== 'pending' && (category ?? given.order) !== undefined)
       throw new RequestError(400, 'category and order are for pending entries: add state=pending.')
     const filter = await this.#readFilter(given)
     const limit = readNumber(given, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT
-    const after = readCursor(given.after)
+    const after = readCursor(cursor)
     const found =
       state === 'pending'
         ? await spool.list({
@@ -364,11 +364,16 @@ class StoreAdmin {
     const { project, event_id: eventId } = given
     return {
       ...(ended.length > 0 && { states: ended }),
-      ...(project !== undefined && { projects: await this.#queries.storedKeysOf(String(project)) }),
+      ...(project !== undefined && { projects: await this.#keysOf(String(project), state) }),
       ...(eventId !== undefined && { eventId: readEventId(String(eventId)) }),
       ...(from !== undefined && { from }),
       ...(to !== undefined && { to }),
     }
+  }
+
+  /** A DSN selects the ended entries of its mirror too, and no pending ones, as where they are purged. */
+  #keysOf(project: string, state: EntryState | undefined): Promise<string[]> {
+    return state === 'pending' ? this.#queries.keysOf(project) : this.#queries.storedKeysOf(project)
   }
 
   #projectOf({ project }: Given): { project?: string } {
@@ -397,6 +402,11 @@ class StoreAdmin {
     const { id, receipt, project, category } = this.#describe(entry)
     return { id, receipt, project, category }
   }
+}
+
+/** Web of the release before, which runs during a deploy, reads `envelopes`. */
+function withFormerName(page: StorePage): StorePage & { envelopes: StoreEntry[] } {
+  return { ...page, envelopes: page.entries }
 }
 
 function notPending(): RequestError {
