@@ -1,22 +1,28 @@
 /** Requests that any tunnel of a store can answer. */
 
+import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { firstResponse } from '../../../../web/lib/first-response.ts'
+import { listen } from '../../../support/listen.ts'
 
 /** Answers of the tunnels by name: a status, an error, or none. */
-function requestsTo(answers: Record<string, number | 'fails' | 'hangs'>) {
+function requestsTo(answers: Record<string, number | 'fails' | 'hangs'>, hangsMs?: number) {
   const asked: string[] = []
   const aborted: string[] = []
   const ask = (origin: string, signal: AbortSignal) => {
     asked.push(origin)
     signal.addEventListener('abort', () => aborted.push(origin))
     const answer = answers[origin]
-    if (answer === 'hangs') return new Promise<Response>(() => {})
+    if (answer === 'hangs')
+      return new Promise<Response>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
     return answer === 'fails'
       ? Promise.reject(new Error('refused'))
       : Promise.resolve(new Response(origin, { status: answer ?? 200 }))
   }
-  return { asked, aborted, read: () => firstResponse(Object.keys(answers), ask) }
+  return { asked, aborted, read: () => firstResponse(Object.keys(answers), ask, hangsMs) }
 }
 
 describe('firstResponse', () => {
@@ -33,14 +39,35 @@ describe('firstResponse', () => {
   })
 
   it('asks the next one beside a tunnel that hangs, whose request it aborts', async () => {
-    const { read, aborted } = requestsTo({ a: 'hangs', b: 200 })
+    const { read, asked, aborted } = requestsTo({ a: 'hangs', b: 200, c: 200 })
     expect(await (await read())?.text()).toBe('b')
-    expect(aborted).toEqual(['a'])
+    await sleep(0) // the aborted request ends
+    expect([asked, aborted]).toEqual([['a', 'b'], ['a']])
+  })
+
+  it('asks two tunnels at a time, and a third one when one of them fails', async () => {
+    const hung = requestsTo({ a: 'hangs', b: 'hangs', c: 200 }, 1)
+    void hung.read()
+    await sleep(100)
+    expect(hung.asked).toEqual(['a', 'b'])
+    const failing = requestsTo({ a: 'hangs', b: 'fails', c: 200 }, 1)
+    expect(await (await failing.read())?.text()).toBe('c')
   })
 
   it('returns the last failure, and nothing without a response', async () => {
     expect((await requestsTo({ a: 503, b: 'fails' }).read())?.status).toBe(503)
     expect(await requestsTo({ a: 'fails' }).read()).toBeUndefined()
     expect(await requestsTo({}).read()).toBeUndefined()
+  })
+
+  it('lets the body of the last failure be read, which has the reason', async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(503).write('The store ')
+      setTimeout(() => response.end('does not answer'), 50)
+    })
+    await using listening = await listen(server)
+    const origins = [`http://127.0.0.1:${listening.port}`]
+    const response = await firstResponse(origins, (origin, signal) => fetch(origin, { signal }))
+    expect(await response?.text()).toBe('The store does not answer')
   })
 })

@@ -12,6 +12,7 @@ import { sharedMonitor } from '../shared-monitor.ts'
 
 const MAX_AGE_MS = 1_500
 const TIMEOUT_MS = 10_000
+const LOGGED_HANGS_MS = 2_000 // longer than a busy store takes
 
 /** `download`: the timeout ends with the response headers, since a download takes as long as its reader. */
 export type Duration = 'page' | 'download'
@@ -63,7 +64,10 @@ export class AdminRequests {
     return response
   }
 
-  /** Asks one tunnel of the store. One that hangs or fails is replaced by another one at once, so that the request may run twice. */
+  /**
+   * Asks one tunnel of the store. One that hangs or fails is replaced by another one, so that the request may run twice. The audit log has each
+   * download and change, and a count of entries reads all of them: those are repeated only after a failure or some time.
+   */
   async one(
     path: string,
     init: RequestInit = {},
@@ -71,10 +75,12 @@ export class AdminRequests {
   ): Promise<Response | undefined> {
     const timeout = new Timeout()
     const asOperator = await operatorHeaders()
-    const response = await firstResponse(await this.origins(), (origin, signal) => {
+    const ask = (origin: string, signal: AbortSignal) => {
       const options = { ...init, headers: asOperator, signal: AbortSignal.any([signal, timeout.signal]) }
       return fetchAdmin(this.#settings, origin + path, options)
-    })
+    }
+    const isLogged = duration === 'download' || init.method !== undefined
+    const response = await firstResponse(await this.origins(), ask, isLogged ? LOGGED_HANGS_MS : undefined)
     if (duration === 'download') timeout.clear()
     return response
   }
