@@ -37,12 +37,13 @@ export function situationOf(replicas: readonly ReplicaView[], last: Situation | 
 function addStrangers(situation: Situation, [first, ...others]: readonly ReplicaView[]): Situation {
   if (!first) return situation
   const { state, problems } = situation
+  const { since: _, ...begun } = situation
   const differ = {
     ...{ kind: 'stores-differ' as const, name: first.name ?? hostOf(first.origin), others: others.length },
   }
   return state === 'outage'
     ? { ...situation, problems: [...problems, differ] }
-    : { ...situation, state: 'degraded', problems: [differ, ...problems] }
+    : { ...(state === 'ok' ? begun : situation), state: 'degraded', problems: [differ, ...problems] }
 }
 
 /** Situation while no replica has told one: it has just started, or is of an earlier release. */

@@ -53,8 +53,13 @@ describe('situationOf', () => {
     const strangers = [replicaOf('c', other, '1'), replicaOf('d', other, '0')]
     const differ = { kind: 'stores-differ', name: 'd', others: 1 }
     expect(situationOf([...strangers, replicaOf('a', site), replicaOf('b', site)], undefined)).toEqual({
-      ...site,
-      ...{ state: 'degraded', problems: [differ, gap] },
+      ...{ ...site, state: 'degraded', since: undefined, problems: [differ, gap] },
+    })
+    const limited = quietSituation({ state: 'degraded', since: 3, problems: [gap] })
+    expect(
+      situationOf([...strangers, replicaOf('a', limited), replicaOf('b', limited)], undefined),
+    ).toMatchObject({
+      ...{ state: 'degraded', since: 3, problems: [differ, gap] },
     })
     const away = quietSituation({ state: 'outage', problems: [{ kind: 'losing', losses: LOST }] })
     expect(situationOf([...strangers, replicaOf('a', away), replicaOf('b', away)], undefined)).toMatchObject({
