@@ -12,19 +12,31 @@ const OFF: Answer = (_, response) => response.writeHead(404).end()
 const FAILS: Answer = (_, response) => response.writeHead(503).end()
 const CLOSES: Answer = ({ socket }) => socket.destroy()
 const HANGS: Answer = () => {}
+const SLOW_MS = 700 // longer than another tunnel takes to be asked for a page
 const EMPTY: InboxGroups = { inbox: 'one', groups: [], releases: [], environments: [] }
 const HAS_INBOX: Answer = (_, response) => response.end(JSON.stringify(EMPTY))
 
 describe('The inbox of the console, for two replicas', () => {
   const started = new AsyncDisposableStack()
   let [first, second] = [OFF, OFF]
+  const deleted: string[] = []
   let web: Web
   let cookie: string | undefined
 
   beforeAll(async () => {
     const tunnels = [
-      started.use(await startFakeTunnel('first', { 'GET /inbox/groups': (...asked) => first(...asked) })),
-      started.use(await startFakeTunnel('second', { 'GET /inbox/groups': (...asked) => second(...asked) })),
+      started.use(
+        await startFakeTunnel(
+          'first',
+          answersOf((...asked) => first(...asked)),
+        ),
+      ),
+      started.use(
+        await startFakeTunnel(
+          'second',
+          answersOf((...asked) => second(...asked)),
+        ),
+      ),
     ]
     web = started.use(await startWebOver(...tunnels))
     cookie = (await signIn(web.url)).cookie
@@ -36,6 +48,23 @@ describe('The inbox of the console, for two replicas', () => {
     first = OFF
     second = OFF
   })
+
+  /** Answers of a tunnel to all requests for the inbox. */
+  function answersOf(answer: Answer): Answers {
+    const remove: Answer = (request, response) => {
+      deleted.push(request.url ?? '')
+      answer(request, response)
+    }
+    return { 'GET /inbox/groups': answer, 'DELETE /inbox/7': remove }
+  }
+
+  /** Posts the form that deletes an envelope, and returns the result that the page shows. */
+  async function deleteOne(): Promise<string | null> {
+    const { headers } = await fetch(`${web.url}/console/inbox/7/delete`, {
+      ...{ method: 'POST', redirect: 'manual', headers: { cookie: cookie ?? '', origin: web.url } },
+    })
+    return new URL(headers.get('location') ?? '', web.url).searchParams.get('did')
+  }
 
   /** Returns the text of the page. On a busy machine a replica may respond too late: load it again then. */
   async function page(query = ''): Promise<string> {
@@ -66,5 +95,24 @@ describe('The inbox of the console, for two replicas', () => {
     first = FAILS
     second = CLOSES
     await expect.poll(() => page()).toContain('No tunnel has responded with the inbox. Load the page again')
+  })
+
+  it('says whether an envelope was deleted, and that it was not when both tunnels fail', async () => {
+    expect(await deleteOne()).toBe('gone')
+    first = HAS_INBOX
+    expect(await deleteOne()).toBe('delete')
+    first = FAILS
+    second = CLOSES
+    expect(await deleteOne()).toBe('not-deleted')
+    const page = await get(`${web.url}/console/inbox?did=not-deleted`, cookie)
+    expect(await page.text()).toContain('No tunnel has said that the envelope was deleted.')
+  })
+
+  it('asks one tunnel to delete an envelope, although its store is slow', async () => {
+    first = (request, response) => setTimeout(() => HAS_INBOX(request, response), SLOW_MS)
+    second = first
+    deleted.length = 0
+    expect(await deleteOne()).toBe('delete')
+    expect(deleted).toEqual(['/inbox/7'])
   })
 })

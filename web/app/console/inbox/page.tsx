@@ -12,11 +12,18 @@ export const metadata = { title: 'Inbox · Console' }
 
 type Props = { searchParams: Promise<Query> }
 
+const RESULTS = new Map<unknown, string>([
+  ['delete', 'The envelope was deleted.'],
+  ['gone', 'The inbox does not have the envelope any more.'],
+  ['not-deleted', 'No tunnel has said that the envelope was deleted. Check the list, and delete it again.'],
+])
+
 export default async function InboxPage({ searchParams }: Props) {
   const given = await searchParams
   const data = await requireConsoleData(withQuery(INBOX, given))
   const after = typeof given.after === 'string' ? given.after : undefined
   const query = readInboxQuery(given)
+  const result = RESULTS.get(given.did)
   const isOneGroup = query.group !== undefined
   const [groups, entries] = await Promise.all([
     data.inbox.groups(query, isOneGroup ? undefined : after, stepsUntil(Date.now(), DAY)),
@@ -25,7 +32,7 @@ export default async function InboxPage({ searchParams }: Props) {
   return (
     <ConsoleShell at="inbox" title="Inbox">
       <AutoRefresh />
-      {given.did === 'delete' && <ActionToast text="The envelope was deleted." parameters={['did']} />}
+      {result && <ActionToast text={result} parameters={['did']} />}
       {groups.groups && (entries || !isOneGroup) ? (
         <InboxList {...{ query, groups, entries, after }} isLabOn={data.settings.lab} />
       ) : (

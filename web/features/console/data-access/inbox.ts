@@ -82,8 +82,11 @@ export class InboxData {
     return (response?.ok && response.body) || undefined
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#requests.one(pathOf(id), { method: 'DELETE' })
+  /** Deletes an envelope. `gone`: the inbox does not have it; `not-deleted`: no tunnel has said that it did. */
+  async delete(id: string): Promise<'delete' | 'gone' | 'not-deleted'> {
+    const response = await this.#requests.one(pathOf(id), { method: 'DELETE' })
+    if (response?.status === 404) return 'gone'
+    return response?.ok ? 'delete' : 'not-deleted'
   }
 
   /** Returns `off` when the tunnel has no inbox, and `undefined` when none responds with a page. */

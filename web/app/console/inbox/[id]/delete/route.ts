@@ -1,7 +1,9 @@
 /** Deletes one envelope from the inbox. */
 
 import { getConsoleData } from '../../../../../features/console/data-access/data-access.ts'
+import { INBOX } from '../../../../../features/console/inbox/inbox-query.ts'
 import { notSignedIn, notThisSite, seeOther } from '../../../../../features/console/responses.ts'
+import { withQuery } from '../../../../../features/console/routes.ts'
 import { isSameSite } from '../../../../../features/console/session/session.ts'
 
 type Context = { params: Promise<{ id: string }> }
@@ -10,6 +12,5 @@ export async function POST(request: Request, { params }: Context): Promise<Respo
   const data = await getConsoleData()
   if (!data) return notSignedIn()
   if (!isSameSite(request)) return notThisSite()
-  await data.inbox.delete((await params).id)
-  return seeOther('/console/inbox?did=delete')
+  return seeOther(withQuery(INBOX, { did: await data.inbox.delete((await params).id) }))
 }
