@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SpoolPurged, SpoolStatus } from '../../../contract/spool.ts'
+import type { StoreEvent } from '../../../contract/store.ts'
 import { type Answers, type FakeTunnel, startFakeTunnel } from '../../support/tunnel/fake-admin-port.ts'
 import { get, lookUntil, pageWith, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
@@ -12,6 +13,8 @@ const SPOOL: SpoolStatus = {
   ...{ paused: [], max_bytes: 1_000, project_max_bytes: 1_000, max_age_ms: 1_000 },
 }
 const BIG = Buffer.alloc(30_000_000, 'x') // bytes, more than the kernel buffers of a response that is not read
+const EVENT = 'f'.repeat(32)
+const SLOW_MS = 700 // longer than another tunnel takes to be asked for a page
 const json = (value: unknown) => (_: unknown, response: ServerResponse) => response.end(JSON.stringify(value))
 const envelopeOf = (type: string, payload: Buffer) =>
   Buffer.concat([Buffer.from(`{}\n{"type":"${type}","length":${payload.length}}\n`), payload])
@@ -26,7 +29,11 @@ describe('For tunnels that share a store, the console', () => {
   let isHanging = false
   const cut = Promise.withResolvers<'sent' | 'cut off'>()
 
+  const shared = { spool: SPOOL }
+
   const answers: Answers = {
+    'GET /spool/slow/envelope': (_, response) => setTimeout(() => response.end('{}'), SLOW_MS),
+    [`GET /store/events/${EVENT}`]: json(eventWith('7')),
     'DELETE /spool': ({ url, socket }, response) =>
       url?.includes('project=')
         ? json({ purged: 10_000, left: 2_500 } satisfies SpoolPurged)(undefined, response)
@@ -40,11 +47,12 @@ describe('For tunnels that share a store, the console', () => {
 
   beforeAll(async () => {
     tunnels = [
-      await startFakeTunnel('first', answers, { status: { spool: SPOOL } }),
-      await startFakeTunnel('second', answers, { status: { spool: SPOOL } }),
+      await startFakeTunnel('first', answers, { status: shared }),
+      await startFakeTunnel('second', answers, { status: shared }),
     ]
     const hung = started.use(await startFakeTunnel('hung', { 'GET /status': () => {} }))
-    elsewhere = await startFakeTunnel('elsewhere', answers, { status: { spool: { ...SPOOL, id: 'other' } } })
+    const others = { ...answers, [`GET /store/events/${EVENT}`]: json(eventWith('8')) }
+    elsewhere = await startFakeTunnel('elsewhere', others, { status: { spool: { ...SPOOL, id: 'other' } } })
     for (const tunnel of [...tunnels, elsewhere]) started.use(tunnel)
     web = started.use(await startWebOver(...tunnels, hung, elsewhere))
     cookie = (await signIn(web.url)).cookie ?? ''
@@ -55,12 +63,12 @@ describe('For tunnels that share a store, the console', () => {
 
   afterAll(() => started.disposeAsync())
 
-  async function act(form: Record<string, string>): Promise<URL> {
+  async function act(form: Record<string, string>, spool = SPOOL.id): Promise<URL> {
     const response = await fetch(`${web.url}/console/spool/act`, {
       method: 'POST',
       redirect: 'manual',
       headers: { cookie, origin: web.url },
-      body: new URLSearchParams(form),
+      body: new URLSearchParams({ spool, ...form }),
     })
     expect(response.status).toBe(303)
     return new URL(response.headers.get('location') ?? '', web.url)
@@ -91,8 +99,42 @@ describe('For tunnels that share a store, the console', () => {
     expect(elsewhere.asked).not.toContain('GET /inbox/big')
   })
 
+  it('downloads an envelope once from a store that is slow', async () => {
+    const response = await get(`${web.url}/console/spool/slow/envelope`, cookie)
+    expect(await response.text()).toBe('{}')
+    const downloads = tunnels.flatMap(({ asked }) => asked.filter((each) => each.endsWith('/envelope')))
+    expect(downloads).toEqual(['GET /spool/slow/envelope'])
+  })
+
+  it('finds an entry of another store, without a link to it', async () => {
+    const page = await pageWith(`${web.url}/console/find?id=${EVENT}`, cookie, '2 envelopes of this event')
+    expect(page).toContain('"/console/spool/7"')
+    expect(page).not.toContain('"/console/spool/8"')
+  })
+
   it('names the tunnel that uses another store, with the remedy', async () => {
     const page = await pageWith(`${web.url}/console`, cookie, 'elsewhere uses another store')
     expect(page).toContain('SPOOL_URL')
   })
+
+  it('does nothing to another store than the page showed, to which most tunnels have changed', async () => {
+    const before = purges()
+    expect(await (await get(`${web.url}/console/spool`, cookie)).text()).toContain(SPOOL.id) // in its forms
+    shared.spool = { ...SPOOL, id: 'new' }
+    await lookUntil(web.url, cookie, ({ spool }) => spool?.id === 'new')
+    const page = await act({ action: 'purge', project: 'p/1' })
+    expect(page.searchParams.get('did')).toBe('other-store')
+    expect(purges()).toEqual(before)
+    expect(await (await get(page.href, cookie)).text()).toContain('Nothing was done: most tunnels use')
+    expect((await act({ action: 'purge', project: 'p/1' }, 'new')).searchParams.get('did')).toBe('purge')
+  })
 })
+
+/** Answer of a tunnel whose store has one pending entry of the event. */
+function eventWith(id: string): StoreEvent {
+  const entry = { id, state: 'pending', receipt: `r-${id}`, project: 'p/1', category: 'error' } as const
+  return {
+    ...{ event_id: EVENT, receipts: [], final_outcomes: [], receipts_since: 0 },
+    entries: [{ ...entry, bytes: 1, received: 1, attempts: 0, leased: false, stored: true }],
+  }
+}

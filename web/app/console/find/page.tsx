@@ -60,6 +60,7 @@ async function Answer({ id, data }: AnswerProps) {
         deployment={snapshot.situation.deployment}
         hasInbox={hasInbox(snapshot)}
         sentryHost={data.settings.sentryHost}
+        store={snapshot.spool?.id}
         paused={snapshot.spool?.paused}
         upstreams={snapshot.upstreams}
       />

@@ -95,7 +95,7 @@ function View({ spool, view: { list, job }, query, ...context }: ViewProps) {
   const isShown = job && (!isPending || isResending(job))
   return (
     <div className="grid grid-cols-1 gap-4">
-      {isShown && <ResendPanel job={job} query={query} />}
+      {isShown && <ResendPanel spool={spool.id} job={job} query={query} />}
       {isPending && <SpoolPanel spool={spool} />}
       {isPending && <ProjectsPanel spool={spool} query={query} />}
       <EntryList {...{ spool, list, query }} {...context} />

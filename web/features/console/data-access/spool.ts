@@ -19,6 +19,8 @@ const MAX_SEARCHED = 200 // entries
 
 /** Action on one entry, on those of a project, category or state, or on all. */
 export type SpoolAction = {
+  /** ID of the store that the page showed. */
+  spool: string
   action: SpoolActionName
   id?: string
   project?: string
@@ -58,10 +60,13 @@ export class SpoolData {
 
   /** Asks all replicas for an event. */
   async findEvent(eventId: string): Promise<EventAnswers> {
-    const { replicas } = await this.#requests.snapshot()
+    const { replicas, origins } = await this.#requests.snapshot()
     const answers = await this.#requests.each(
       `/store/events/${encodeURIComponent(eventId)}`,
-      async (response) => (await jsonWithin(response, READ_BYTES.storePage)) as StoreEvent,
+      async (response) => ({
+        ...((await jsonWithin(response, READ_BYTES.storePage)) as StoreEvent),
+        isElsewhere: !origins.some((origin) => response.url.startsWith(`${origin}/`)),
+      }),
       { signal: AbortSignal.timeout(EVENT_TIMEOUT_MS) },
     )
     const stopped = replicas.filter(({ state }) => state === 'stopped')
@@ -98,8 +103,10 @@ export class SpoolData {
 
   /** Sends the action once, to one replica: repeated after a lost response, it would affect newer entries too. */
   async act(action: SpoolAction): Promise<SpoolActionResult> {
-    const [origin] = await this.#requests.origins()
+    const { origins, spool } = await this.#requests.snapshot()
+    const [origin] = origins
     if (origin === undefined) return { did: 'failed' }
+    if (spool?.id !== action.spool) return { did: 'other-store' }
     const { path, ...init } = requestFor(action)
     const response = await this.#requests.send(origin + path, init)
     if (!response) return { did: 'unanswered' }

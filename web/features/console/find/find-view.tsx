@@ -32,6 +32,8 @@ type Context = {
   hasInbox: boolean
   /** Host of Sentry; absent in inbox mode. */
   sentryHost: string | undefined
+  /** ID of the store that the console shows. */
+  store: string | undefined
   /** Pauses and circuit breakers, which may hold pending envelopes back. */
   paused: readonly SpoolPause[] | undefined
   upstreams: readonly UpstreamView[]
@@ -98,8 +100,8 @@ const STATES: Record<Extract<FindingState, 'pending' | 'kept' | 'lost-track'>, S
 }
 
 function FindingCard({ finding, ...context }: Context & { finding: Finding }) {
-  const { settings, deployment, hasInbox, sentryHost, ...held } = context
-  const { id, state, project, received, receipt, entry, kept } = finding
+  const { settings, deployment, hasInbox, sentryHost, store, ...held } = context
+  const { id, state, project, received, receipt, entry, kept, isElsewhere } = finding
   const remedy = entry && remedyOf(entry, settings)
   const stored = [entry, kept].find((each) => each?.stored && each.state !== 'pending')
   const bytes = receipt?.bytes ?? (entry ?? kept)?.bytes
@@ -133,7 +135,9 @@ function FindingCard({ finding, ...context }: Context & { finding: Finding }) {
         </div>
       )}
       <div className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-2">
-        {stored && sentryHost !== undefined && <SendAgain entry={stored} />}
+        {stored && sentryHost !== undefined && store !== undefined && !isElsewhere && (
+          <SendAgain spool={store} entry={stored} />
+        )}
         <Links finding={finding} id={id} hasInbox={hasInbox} />
       </div>
     </li>
@@ -144,20 +148,28 @@ function isOutcome(state: FindingState): state is Exclude<FindingState, keyof ty
   return Object.hasOwn(OUTCOME_STATES, state)
 }
 
-function SendAgain({ entry: { id, state } }: { entry: StoreEntry }) {
-  return <SpoolAction action="resend" selection={{ id, state }} label="Send again" scope="this envelope" />
+function SendAgain({ spool, entry: { id, state } }: { spool: string; entry: StoreEntry }) {
+  return (
+    <SpoolAction
+      spool={spool}
+      action="resend"
+      selection={{ id, state }}
+      label="Send again"
+      scope="this envelope"
+    />
+  )
 }
 
 function Links({ finding, id, hasInbox }: { finding: Finding; id: string; hasInbox: boolean }) {
-  const { receipt, entry, kept } = finding
+  const { receipt, entry, kept, isElsewhere } = finding
   return (
     <>
-      {entry?.state === 'pending' && (
+      {entry?.state === 'pending' && !isElsewhere && (
         <a href={`${SPOOL}/${entry.id}`} className="link-block">
           Open in the spool
         </a>
       )}
-      {kept && hasInbox && (
+      {kept && hasInbox && !isElsewhere && (
         <a href={`${INBOX}/${id}`} className="link-block">
           Open in the inbox
         </a>

@@ -5,7 +5,8 @@ import type { StoreEntry, StoreEvent } from 'contract/store'
 
 /** Answers of the replicas. */
 export type EventAnswers = {
-  events: StoreEvent[]
+  /** `isElsewhere`: its replica uses another store than the console shows. */
+  events: (StoreEvent & { isElsewhere: boolean })[]
   /** Replicas that have not answered. */
   silent: number
   /** Last response of the replicas that have stopped, in milliseconds since 1970; 0 without one. Their receipts are gone. */
@@ -27,6 +28,8 @@ export type Finding = {
   finalOutcome?: SpoolOutcome
   entry?: StoreEntry
   kept?: StoreEntry
+  /** The entries are in a store that the console does not show. */
+  isElsewhere?: true
 }
 
 export type Findings = {
@@ -47,7 +50,7 @@ export function readFindings({ events, silent, stoppedAt }: EventAnswers): Findi
     byEnvelope.set(key, parts)
     return parts
   }
-  for (const { receipts, final_outcomes: finalOutcomes, entries } of events) {
+  for (const { receipts, final_outcomes: finalOutcomes, entries, isElsewhere } of events) {
     for (const receipt of receipts) partsOf(receipt.id, receipt.project).receipt = receipt
     for (const outcome of finalOutcomes) {
       const parts = partsOf(outcome.receipt, outcome.project)
@@ -55,6 +58,7 @@ export function readFindings({ events, silent, stoppedAt }: EventAnswers): Findi
     }
     for (const entry of entries) {
       const parts = partsOf(entry.receipt, entry.project)
+      if (isElsewhere) parts.isElsewhere = true
       if (entry.state === 'kept') parts.kept = entry
       else if (parts.entry?.state !== 'pending') parts.entry = entry
     }

@@ -73,7 +73,7 @@ export function EntryList({ spool, list, query, upstreams, settings, deployment,
         <>
           {!isPending && <p className="mb-3 max-w-prose text-note text-quiet">{MEANINGS[state]}</p>}
           <Remedies entries={page.entries} {...{ settings, deployment }} />
-          {resend && <ResendAll {...{ resend, query }} />}
+          {resend && <ResendAll {...{ resend, query }} spool={spool.id} />}
           <Entries
             {...{ spool, state, query, upstreams }}
             entries={page.entries}
@@ -188,10 +188,10 @@ function Remedies({
   )
 }
 
-type ResendProps = Pick<Props, 'query'> & { resend: ResendStarted | 'unknown' }
+type ResendProps = Pick<Props, 'query'> & { spool: string; resend: ResendStarted | 'unknown' }
 
 /** Button that sends all entries of the list again, those of later pages too. */
-function ResendAll({ resend, query }: ResendProps) {
+function ResendAll({ spool, resend, query }: ResendProps) {
   if (resend === 'unknown')
     return <p className="mb-3 text-note">The store did not say how many of them can be sent again.</p>
   if (resend.entries === 0)
@@ -204,6 +204,7 @@ function ResendAll({ resend, query }: ResendProps) {
   return (
     <div className="mb-3 text-note">
       <SpoolAction
+        spool={spool}
         action="resend"
         selection={selectionOf(query)}
         label={resend.entries === 1 ? 'Send it again' : `Send all ${formatCount(resend.entries)} again`}
@@ -257,7 +258,7 @@ function columnsOf({ spool, state, query, upstreams, canResend }: EntriesProps):
     ]
   const resend: Column = {
     ...{ name: 'Action', className: 'wide:whitespace-nowrap' },
-    cell: (entry) => <Resend {...{ entry, query }} />,
+    cell: (entry) => <Resend {...{ entry, query }} spool={spool.id} />,
   }
   return [
     { name: 'Ended', className: 'wide:whitespace-nowrap', cell: (entry) => <Ended entry={entry} /> },
@@ -317,12 +318,13 @@ function Reason({ entry }: { entry: StoreEntry }) {
   )
 }
 
-function Resend({ entry, query }: { entry: StoreEntry; query: SpoolQuery }) {
+function Resend({ spool, entry, query }: { spool: string; entry: StoreEntry; query: SpoolQuery }) {
   const { id, state, stored, resent } = entry
   if (!stored) return <span className="inline-flex min-h-8 items-center text-quiet">content gone</span>
   return (
     <span className="-mx-4 -my-1 flex flex-wrap items-center">
       <SpoolAction
+        spool={spool}
         action="resend"
         selection={{ ...selectionOf(query), id, state }}
         label="Send again"
@@ -342,9 +344,9 @@ export function isResending(job: ResendJob | undefined): boolean {
   return job !== undefined && job.finished === undefined && job.stopped === undefined
 }
 
-type PanelProps = { job: ResendJob; query: SpoolQuery }
+type PanelProps = { spool: string; job: ResendJob; query: SpoolQuery }
 
-export function ResendPanel({ job, query }: PanelProps) {
+export function ResendPanel({ spool, job, query }: PanelProps) {
   const { entries, bytes, sent, bytes_sent: bytesSent } = job
   const isRunning = isResending(job)
   return (
@@ -368,7 +370,7 @@ export function ResendPanel({ job, query }: PanelProps) {
       </p>
       {isRunning && (
         <form method="post" action="/console/spool/act" className="mt-3 text-note">
-          {Object.entries({ action: 'stop', ...selectionOf(query) }).map(([name, value]) => (
+          {Object.entries({ spool, action: 'stop', ...selectionOf(query) }).map(([name, value]) => (
             <input key={name} type="hidden" name={name} value={value} />
           ))}
           <Button type="submit" weight="quiet">

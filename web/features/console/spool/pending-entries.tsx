@@ -15,17 +15,18 @@ import { SPOOL, type SpoolQuery } from './spool-query.ts'
 import { SpoolSummary } from './spool-summary.tsx'
 
 export function SpoolPanel({ spool }: { spool: SpoolStatus }) {
-  const { paused = [] } = spool
+  const { id, paused = [] } = spool
   const { envelopes: ofProjects = 0, mirrored } = summariseSpool(spool)
   const envelopes = ofProjects + mirrored
   const isPaused = paused.some(({ project }) => project === undefined)
   const scope = `${envelopes === 1 ? '' : 'all '}${formatQuantity(envelopes, 'pending envelope')}`
-  const pending = { selection: { all: '1' }, scope }
+  const pending = { spool: id, selection: { all: '1' }, scope }
   return (
     <Panel title={isPaused ? 'Paused' : 'Pending'}>
       <SpoolSummary spool={summariseSpool(spool)} />
       <div className="mt-4 flex flex-wrap gap-3 text-note">
         <SpoolAction
+          spool={id}
           action={isPaused ? 'resume' : 'pause'}
           label={isPaused ? 'Resume all' : 'Pause all'}
           scope={`all projects (${formatCount(envelopes)} pending)`}
@@ -53,7 +54,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
     <Panel title="By project">
       <ul className="grid grid-cols-1 gap-y-3 wide:grid-cols-[auto_auto_auto_1fr] wide:gap-x-6">
         {projects.map((each) => (
-          <Project key={each.name} project={each} />
+          <Project key={each.name} spool={spool.id} project={each} />
         ))}
       </ul>
       <Pages
@@ -66,7 +67,7 @@ export function ProjectsPanel({ spool, query }: { spool: SpoolStatus; query: Spo
   )
 }
 
-function Project({ project }: { project: SpoolProject }) {
+function Project({ spool, project }: { spool: string; project: SpoolProject }) {
   const { name, pending, isMirror, isPaused, categories, partitions } = project
   return (
     <li className="text-note tabular-nums wide:col-span-4 wide:grid wide:grid-cols-subgrid">
@@ -82,7 +83,7 @@ function Project({ project }: { project: SpoolProject }) {
         {pending === 0 && <span className="text-quiet">none pending</span>}
         <div className="-mx-4">
           <SpoolAction
-            {...{ selection: { project: name }, weight: 'light' }}
+            {...{ spool, selection: { project: name }, weight: 'light' }}
             action={isPaused ? 'resume' : 'pause'}
             label={isPaused ? 'Resume project' : 'Pause project'}
             scope={`project ${name} (${formatCount(categories)} ${categories === 1 ? 'category' : 'categories'}, ${formatCount(pending)} pending)`}
@@ -92,7 +93,7 @@ function Project({ project }: { project: SpoolProject }) {
       {partitions.length > 0 && (
         <ul aria-label={`Categories of ${name}`} className="wide:col-span-4 wide:grid wide:grid-cols-subgrid">
           {partitions.map((partition) => (
-            <Category key={partition.category} partition={partition} />
+            <Category key={partition.category} spool={spool} partition={partition} />
           ))}
         </ul>
       )}
@@ -100,11 +101,11 @@ function Project({ project }: { project: SpoolProject }) {
   )
 }
 
-function Category({ partition }: { partition: SpoolPartition }) {
+function Category({ spool, partition }: { spool: string; partition: SpoolPartition }) {
   const { project, category, envelopes, bytes, oldest } = partition
   const count = formatQuantity(envelopes, 'envelope')
   const scope = `${count} of project ${project}, category ${categoryLabel(category)}`
-  const common = { selection: { project, category }, scope, weight: 'light' } as const
+  const common = { spool, selection: { project, category }, scope, weight: 'light' } as const
   return (
     <li className="flex flex-wrap items-center gap-x-4 border-t border-line wide:col-span-4 wide:grid wide:grid-cols-subgrid">
       <a
@@ -142,6 +143,8 @@ const RESULTS: Record<string, (count: string, left: number) => string> = {
   'not-resent': () =>
     'Nothing was sent again: the entry is gone or pending already, its project is not configured, a share of the spool is used up, or another resend is running.',
   'not-stopped': () => 'There was nothing to stop: no envelopes are being sent again.',
+  'other-store': () =>
+    'Nothing was done: most tunnels use another store now than the one that the page showed. Check the list, and repeat the action.',
   unanswered: () =>
     'No response: the action may be complete or still running. Check the list before you repeat it.',
 }

@@ -7,14 +7,16 @@ export const SPOOL_ACTIONS = ['retry', 'pause', 'resume', 'purge', 'resend', 'st
 export type SpoolActionName = (typeof SPOOL_ACTIONS)[number]
 
 /**
- * Result of an action; `unanswered`: it may or may not have been done; `not-resent` and `not-stopped`: the store has
- * refused it. `left`: entries that it did not reach.
+ * Result of an action; `unanswered`: it may or may not have been done; `other-store`: not done, since the tunnels use another store than the
+ * page showed; `not-resent` and `not-stopped`: the store has refused it. `left`: entries that it did not reach.
  */
 export type SpoolActionResult =
   | { did: SpoolActionName; count: number; left: number }
-  | { did: 'failed' | 'unanswered' | 'not-resent' | 'not-stopped' }
+  | { did: 'failed' | 'unanswered' | 'other-store' | 'not-resent' | 'not-stopped' }
 
 type Props = {
+  /** ID of the store that the page shows. */
+  spool: string
   action: ConfirmedAction
   /** Default: the whole spool. */
   selection?: Partial<Record<'id' | 'project' | 'category' | 'state' | 'from' | 'to' | 'all', string>>
@@ -35,11 +37,11 @@ const QUESTIONS: Record<ConfirmedAction, (scope: string) => string> = {
   purge: (scope) => `Purge ${scope}? Purged envelopes are deleted and never reach Sentry.`,
 }
 
-export function SpoolAction({ action, selection = {}, scope, ...button }: Props) {
+export function SpoolAction({ spool, action, selection = {}, scope, ...button }: Props) {
   return (
     <ConfirmButton
       action="/console/spool/act"
-      fields={{ action, ...selection }}
+      fields={{ spool, action, ...selection }}
       question={QUESTIONS[action](scope)}
       isFinal={action === 'purge'}
       {...button}

@@ -12,15 +12,15 @@ import { withQuery } from '../routes.ts'
 import { SpoolAction } from './spool-action.tsx'
 import { SPOOL } from './spool-query.ts'
 
-type Identity = { id: string }
+type Identity = { id: string; spool: string }
 
 type Props = { id: string; entry: SpoolEntryDetails }
 
 export function SpoolEntry({ id, entry }: Props) {
-  const { bytes, received, attempts, receipt, header, items, item_count: total } = entry
+  const { spool, bytes, received, attempts, receipt, header, items, item_count: total } = entry
   const shown = items.slice(0, ROWS.spoolItems)
   return (
-    <EntryLayout id={id}>
+    <EntryLayout id={id} spool={spool}>
       <Panel title="Details">
         <Facts>
           <Fact name="Arrived">
@@ -63,9 +63,9 @@ export function SpoolEntry({ id, entry }: Props) {
 }
 
 /** Shown for an entry whose headers exceed what a page can show. */
-export function LargeSpoolEntry({ id }: Identity) {
+export function LargeSpoolEntry({ id, spool }: Identity) {
   return (
-    <EntryLayout id={id}>
+    <EntryLayout id={id} spool={spool}>
       <Panel title="Headers">
         <p className="text-note">The item headers are too large to show here.</p>
         <Payload id={id} />
@@ -74,7 +74,7 @@ export function LargeSpoolEntry({ id }: Identity) {
   )
 }
 
-function EntryLayout({ id, children }: Identity & { children: ReactNode }) {
+function EntryLayout({ id, spool, children }: Identity & { children: ReactNode }) {
   return (
     <div className="grid grid-cols-1 gap-4">
       <div className="flex flex-wrap items-center gap-3 text-note">
@@ -82,19 +82,26 @@ function EntryLayout({ id, children }: Identity & { children: ReactNode }) {
           Back to the spool
         </a>
         <SpoolAction
+          spool={spool}
           action="retry"
           selection={{ id }}
           label="Retry this envelope now"
           scope="this envelope"
         />
-        <SpoolAction action="purge" selection={{ id }} label="Purge this envelope" scope="this envelope" />
+        <SpoolAction
+          spool={spool}
+          action="purge"
+          selection={{ id }}
+          label="Purge this envelope"
+          scope="this envelope"
+        />
       </div>
       {children}
     </div>
   )
 }
 
-function Payload({ id }: Identity) {
+function Payload({ id }: Pick<Identity, 'id'>) {
   return (
     <details className="mt-4 text-note">
       <summary className="min-h-8">Payload</summary>

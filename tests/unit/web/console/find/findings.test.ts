@@ -28,12 +28,27 @@ function entryOf(state: EntryState, about: Partial<StoreEntry> = {}): StoreEntry
 
 /** Returns the answers of replicas, each of which has some parts. */
 function answersOf(
-  ...replicas: { receipts?: Receipt[]; outcomes?: SpoolOutcome[]; entries?: StoreEntry[]; since?: number }[]
+  ...replicas: {
+    receipts?: Receipt[]
+    outcomes?: SpoolOutcome[]
+    entries?: StoreEntry[]
+    since?: number
+    isElsewhere?: boolean
+  }[]
 ): EventAnswers {
   return {
-    events: replicas.map(({ receipts = [], outcomes = [], entries = [], since = 0 }) => ({
-      ...{ event_id: EVENT, receipts, final_outcomes: outcomes, entries, receipts_since: since },
-    })),
+    events: replicas.map(
+      ({ receipts = [], outcomes = [], entries = [], since = 0, isElsewhere = false }) => ({
+        ...{
+          event_id: EVENT,
+          receipts,
+          final_outcomes: outcomes,
+          entries,
+          receipts_since: since,
+          isElsewhere,
+        },
+      }),
+    ),
     silent: 0,
     stoppedAt: 0,
   }
@@ -95,6 +110,13 @@ describe('Findings about an event', () => {
       entries: [entryOf('declined', { project: 'b/1' })],
     })
     expect(statesOf(answers)).toEqual(['filtered', 'delivered', 'declined'])
+  })
+
+  it('say which entries are in another store', () => {
+    const shared = { receipts: [receiptOf('spooled')], entries: [entryOf('declined')] }
+    const other = { entries: [entryOf('kept', { receipt: 'r-2', received: 0 })], isElsewhere: true }
+    const { findings } = readFindings(answersOf(shared, other))
+    expect(findings.map(({ isElsewhere = false }) => isElsewhere)).toEqual([false, true])
   })
 
   it('are certain of an event that never arrived only if every replica has answered, since the last of them knows it', () => {

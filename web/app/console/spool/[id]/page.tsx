@@ -14,11 +14,11 @@ type Props = { params: Promise<{ id: string }>; searchParams: Promise<Query> }
 export default async function SpoolEntryPage({ params, searchParams }: Props) {
   const [{ id }, query] = [await params, await searchParams]
   const data = await requireConsoleData(withQuery(`/console/spool/${id}`, query))
-  const entry = await data.spool.entry(id)
+  const [entry, { spool }] = await Promise.all([data.spool.entry(id), data.snapshot()])
   if (!entry) notFound()
   return entry === 'too large' ? (
     <ConsoleShell at="spool" title="Spool entry">
-      <LargeSpoolEntry id={id} />
+      <LargeSpoolEntry id={id} spool={spool?.id ?? ''} />
     </ConsoleShell>
   ) : (
     <ConsoleShell at="spool" title={titleOf(entry)}>

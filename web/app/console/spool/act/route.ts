@@ -25,7 +25,7 @@ export async function POST(request: Request): Promise<Response> {
     ),
   )
   const action = readAction(form, fields)
-  if (!action) return problem(400, 'The action is missing or unknown.')
+  if (!action) return problem(400, 'The action or the spool is missing or unknown.')
   const result = await data.spool.act(action)
   const list = fields.state === undefined ? {} : selectionOf(fields) // other actions lead to all pending entries
   const counts = 'count' in result ? { count: `${result.count}`, left: `${result.left}` } : {}
@@ -38,12 +38,12 @@ function readAction(form: FormData, fields: SpoolQuery): SpoolAction | undefined
     return typeof value === 'string' && value !== '' ? value : undefined
   }
   const action = SPOOL_ACTIONS.find((name) => name === textOf('action'))
-  const id = textOf('id')
+  const [spool, id] = ['spool', 'id'].map(textOf)
   const { project, category } = fields
   const resend = id === undefined ? resendRequest(fields) : { id }
-  if (!action || (action === 'resend' && !resend)) return undefined
+  if (!action || !spool || (action === 'resend' && !resend)) return undefined
   return {
-    ...{ action, all: textOf('all') !== undefined },
+    ...{ action, spool, all: textOf('all') !== undefined },
     ...(id && { id }),
     ...(project && { project }),
     ...(category && { category }),
