@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { ROOT } from '../node.ts'
 import { startTunnel } from '../tunnel/tunnel.ts'
 
-const HEAP = '--max-old-space-size=128 --max-semi-space-size=8'
+const HEAP = '--max-old-space-size=128 --max-semi-space-size=4'
 const SHIPPED_SPOOL_BYTES = String(5 * 1024 ** 3) // 5 GiB
 
 /** Settings of the C library in the image: without them its malloc holds several times the memory in use. */
