@@ -91,7 +91,7 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Stea
 
 async function measureAt(target: Target, sink: Sink, rate: number, seconds: number): Promise<Sample> {
   const post = (options: LoadOptions) => postSteadily(options, rate)
-  await measure(target, sink, rate * WAKE_SECONDS, post)
+  await measure(target, sink, Math.round(rate * WAKE_SECONDS), post)
   return measure(target, sink, rate * seconds, post)
 }
 
