@@ -51,7 +51,6 @@ export type Services = PolicyServices & {
   bodies: Bodies
   limits: UpstreamLimits
   forwarding: Forwarding
-  /** Returns `undefined` while no kept envelopes can be read. */
   /** Absent with a Sentry: only the inbox simulates an outage. */
   outage: SimulatedOutage | undefined
   reports: ClientReports

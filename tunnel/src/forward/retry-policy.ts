@@ -20,7 +20,7 @@ export type Consequences = {
    */
   first: 'none' | 'lease' | 'due'
   /**
-   * Time of the next attempt from the spool. `backoff`: after up to 1 s, doubled up to 10 s (`backoffMs`), or a longer `Retry-After`.
+   * Time of the next attempt from the spool. `backoff`: after up to 1 s following a live attempt, then 2 s, doubled up to 10 s (`backoffMs`), or a longer `Retry-After`.
    * `own-backoff`: after up to 2 min (`ownBackoffMs`) if the entry fails alone, else as `backoff`. `after-limit`: when the rate limit ends.
    */
   next: 'never' | 'after-limit' | 'backoff' | 'own-backoff'

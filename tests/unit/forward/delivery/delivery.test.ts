@@ -177,7 +177,7 @@ describe('Deliverer', () => {
   it.each([
     ['at most', 1, [2, 4, 8, 10]],
     ['at least half of that', 0, [1, 2, 4, 5]],
-  ])('retries after %s 1 s, doubled each time up to 10 s', async (_, at, seconds) => {
+  ])('retries after %s 2 s, doubled each time up to 10 s', async (_, at, seconds) => {
     random = at
     answer = () => undecided(503)
     await spool.add()
