@@ -11,7 +11,7 @@ function isPublicName(host = ''): boolean {
 }
 
 const SPAN_MS = 10 * 60_000
-const MIN_HIDDEN = 10
+const MIN_HIDDEN = 5
 
 /** Flags of which one is enough for a warning. From a peer that is not trusted they say nothing: it may be a client. */
 const CREDENTIALS: Partial<Record<RequestFlag, string>> = {
@@ -87,7 +87,7 @@ export class ProxyFaults {
 
   /**
    * A site with a public name is visited from the internet. Tests on one's own machine or network ask for `localhost` or a private address,
-   * and fewer than ten requests in ten to twenty minutes are no sign either: the site's own machine may have sent them.
+   * and fewer than five requests in ten to twenty minutes are no sign either: the site's own machine may have sent them.
    */
   #noteAddress(address: string, host: string | undefined): void {
     if (networkOf(address) !== '') this.#present.visible++
