@@ -31,7 +31,7 @@ const DEFAULT: Plan = {
   subjects: SUBJECT_NAMES,
   bodies: BODY_KINDS,
   rounds: 7,
-  warmUp: { seconds: 5, secondsForBody: 0.5 }, // V8 optimizes until about 60,000 envelopes
+  warmUp: { seconds: 5, secondsForBody: 1 }, // V8 optimizes until about 60,000 envelopes
   measured: { cpuSeconds: 0.3, seconds: 1, least: 2 },
   projects: [1, 1_000],
   replicas: [1, 2],
