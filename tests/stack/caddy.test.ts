@@ -43,10 +43,14 @@ describe('Caddy in front, with deploy/caddy.yml', requires('docker'), () => {
     expect(await ask(posting, envelope)).toMatchObject({ status: 200 })
     const [entry] = await stack.inbox()
     expect(entry?.event_id).toBe('c'.repeat(32))
-    const log = await stack.compose('logs', '--no-color', 'nginx')
-    const clients = [...log.matchAll(/"client":"([^"]*)".*"path":"\/monitoring"/g)].map(
-      ([, client]) => client,
-    )
+    const clients = await vi.waitFor(async () => {
+      const log = await stack.compose('logs', '--no-color', 'nginx')
+      const found = [...log.matchAll(/"client":"([^"]*)".*"path":"\/monitoring"/g)].map(
+        ([, client]) => client,
+      )
+      expect(found).not.toEqual([])
+      return found
+    }, 30_000)
     expect(clients).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+\.\d+$/)])
     expect(clients).not.toContain(STRANGER)
     expect(clients[0]).not.toMatch(/^10\.203\.114\./) // not Caddy's own

@@ -79,7 +79,7 @@ export class ProxyFaults {
       ...textsOf(OF_MOST, (flag) => count(flag) * 2 > requests),
       ...(hidden >= MIN_HIDDEN && hidden > visible
         ? [
-            `All visitors have the private address ${this.#past.hiddenBehind ?? this.#present.hiddenBehind}: a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors are on this network themselves, ignore this warning.`,
+            `Most requests have a private address, such as ${this.#past.hiddenBehind ?? this.#present.hiddenBehind}: if they are of visitors, a proxy hides theirs. Limits by address do not apply, and Sentry gets this address. Add the network of the proxy to TRUSTED_PROXIES. If your visitors, or servers of your own, are on this network themselves, ignore this warning.`,
           ]
         : []),
     ]

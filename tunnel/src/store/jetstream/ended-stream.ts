@@ -293,18 +293,15 @@ export class EndedStream {
     this.#countDue = performance.now() + READ_AGAIN * (performance.now() - began)
   }
 
-  /** Counts a new entry, and removes the oldest ones of its networks beyond their shares. */
+  /** Counts a new entry, and removes the oldest ones of its networks beyond their shares, at most 100: a lease does not last for more. */
   async #makeRoom(added: Counted): Promise<void> {
     this.#usage.add(added)
-    let removals: Promise<unknown>[]
-    do {
-      removals = []
-      for (const { counted, isWhole } of this.#usage.beyond(added)) {
-        removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
-        if (removals.length === REMOVED_AT_A_TIME) break
-      }
-      await Promise.all(removals)
-    } while (removals.length === REMOVED_AT_A_TIME)
+    const removals: Promise<unknown>[] = []
+    for (const { counted, isWhole } of this.#usage.beyond(added)) {
+      removals.push(isWhole || this.kind === KEPT ? this.remove(counted) : this.#removeBody(counted.key))
+      if (removals.length === REMOVED_AT_A_TIME) break
+    }
+    await Promise.all(removals)
   }
 
   #subjectOf({ key, project, eventId }: Named): string {

@@ -66,7 +66,7 @@ export class StreamEntries implements Entries {
     })
     this.kept = new EndedStream({
       ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
-      limits: () => limitsOf(kept?.bytes ?? 0),
+      limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
     })
     this.kept.onRemoved = (id) => {
       this.onRemoved(id)
@@ -201,11 +201,6 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
 
 /** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
 function deadLetterLimits(pendingBytes: number): Limits {
-  const { bytes, lines } = limitsOf(pendingBytes * DEAD_LETTER_SHARE)
-  return { bytes, lines: Math.min(DEAD_LETTER_LINES, lines) }
-}
-
-/** Returns the limits of entries that may take so many bytes. */
-function limitsOf(bytes: number): Limits {
-  return { bytes, lines: Math.ceil(bytes / BYTES_OF_LINE) }
+  const bytes = pendingBytes * DEAD_LETTER_SHARE
+  return { bytes, lines: Math.min(DEAD_LETTER_LINES, Math.ceil(bytes / BYTES_OF_LINE)) }
 }

@@ -18,7 +18,7 @@ export type Subjects = {
   state: SharedTables
 }
 
-/** Effect on the file: it stays, changes, or takes new data. On a full disk, the data of `grows` is rejected; ended entries give way to that of `displaces`. */
+/** Effect on the file: it stays, changes, or takes new data. On a full disk, the data of `grows` is rejected; the oldest ended entries give way to that of `displaces`. */
 type Effect = 'reads' | 'changes' | 'grows' | 'displaces'
 
 const OPERATIONS = {
@@ -36,7 +36,7 @@ const OPERATIONS = {
   },
   summaries: { list: 'reads', groups: 'reads', countArrived: 'reads' },
   state: {
-    ...{ get: 'reads', put: 'grows', addSnapshots: 'grows', readSnapshots: 'reads' },
+    ...{ get: 'reads', put: 'displaces', addSnapshots: 'displaces', readSnapshots: 'reads' },
     ...{ readBundle: 'reads', writeBundle: 'grows' },
   },
 } as const satisfies { [S in keyof Subjects]: { [Name in keyof Subjects[S]]?: Effect } }
