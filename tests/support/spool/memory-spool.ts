@@ -1,7 +1,14 @@
 /** Spool in memory with an injected clock, for tests of code that uses spools. */
 
 import { randomBytes } from 'node:crypto'
-import type { Ending, Lease, Spool, SpoolEntry, StoredBody } from '../../../tunnel/src/pipeline/spool.ts'
+import type {
+  Ending,
+  EntryFilter,
+  Lease,
+  Spool,
+  SpoolEntry,
+  StoredBody,
+} from '../../../tunnel/src/pipeline/spool.ts'
 import { inOne, spoolEntryOf } from './entries.ts'
 
 type Row = { entry: SpoolEntry; id: number; body: StoredBody; attempts: number; due: number }
@@ -22,6 +29,13 @@ export function createMemorySpool(now: () => number): MemorySpool {
   const rows = new Map<number, Row>()
   let ids = 0
   const leaseOf = ({ entry, id, attempts, due }: Row): Lease => ({ ...entry, id, attempts, until: due })
+  const select = ({ entry: ref, projects, category }: EntryFilter): Row[] =>
+    [...rows.values()].filter(
+      ({ entry, id }) =>
+        (!ref || (ref.id === id && ref.key === entry.key)) &&
+        (projects?.includes(entry.project) ?? true) &&
+        (category ?? entry.category) === entry.category,
+    )
   const spool: MemorySpool = {
     id: 'in memory',
     describe: async () => ({ maxBytes: Number.MAX_SAFE_INTEGER, durability: 'unproven: in memory' }),
@@ -83,18 +97,25 @@ export function createMemorySpool(now: () => number): MemorySpool {
       return { envelopes: rows.size, bytes: 0, partitions, paused: [] }
     },
     async list(query) {
-      if (!('entry' in query)) return notHere()
-      const { id, key } = query.entry
-      const row = rows.get(id)
-      if (row?.entry.key !== key) return []
-      return [{ ...row.entry, id, place: id, attempts: row.attempts, leased: row.due > now() }]
+      const found = 'entry' in query ? select(query) : select(query).slice(0, query.limit)
+      return found.map(({ entry, id, attempts, due }) => ({
+        ...entry,
+        id,
+        place: id,
+        attempts,
+        leased: due > now(),
+      }))
     },
     async retry({ projects }) {
-      const found = [...rows.values()].filter(({ entry }) => projects?.includes(entry.project) ?? true)
+      const found = select({ ...(projects && { projects }) })
       for (const row of found) row.due = Math.min(row.due, now())
       return found.length
     },
-    purge: notHere,
+    async purge(which) {
+      const found = select(which)
+      for (const { id } of found) rows.delete(id)
+      return found.map(({ entry }) => entry)
+    },
     pause: notHere,
     resume: notHere,
     entries: {
