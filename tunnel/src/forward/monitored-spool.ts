@@ -42,6 +42,7 @@ export class MonitoredSpool {
   #health: SpoolHealth
   #samples: Sample[] = []
   #faultAt = -Infinity
+  #isClosed = false
 
   constructor(deps: MonitorDeps) {
     this.store = deps.store
@@ -99,7 +100,9 @@ export class MonitoredSpool {
     return this.#totals
   }
 
+  /** Ends calls that are under way. Their failures say nothing about the store. */
   close(): Promise<void> {
+    this.#isClosed = true
     clearInterval(this.#timer)
     return this.store.close()
   }
@@ -136,6 +139,7 @@ export class MonitoredSpool {
   }
 
   #fail(problem: string): void {
+    if (this.#isClosed) return
     if (this.#health.writable) this.#change({ writable: false, since: this.#deps.now(), problem })
     else this.#health = { ...this.#health, problem }
   }
