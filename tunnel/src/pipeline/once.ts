@@ -6,6 +6,7 @@ type Once<Args extends unknown[], Result> = {
   running: Promise<Result> | undefined
 }
 
+/** Wraps work. The next call after its end runs it again, also after a failure. */
 export function once<Args extends unknown[], Result>(
   work: (...args: Args) => Promise<Result>,
 ): Once<Args, Result> {
