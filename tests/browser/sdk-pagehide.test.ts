@@ -20,6 +20,14 @@ const DATABASE_READS = `new Promise((resolve, reject) => {
     counting.onsuccess = () => { opening.result.close(); resolve(true) }
   }
 })`
+/** Pages that are left until one has reported everything. Firefox cuts off the listeners of a page that it does not keep. */
+const MAX_PAGES = { chromium: 1, firefox: 3, webkit: 1 }
+const hasReported = (text: string) => `new Promise((resolve) => {
+  setTimeout(resolve, 10_000, false)
+  const check = () => localStorage.getItem('reported') === '${text}' && resolve(true)
+  addEventListener('storage', check)
+  check()
+})`
 
 for (const name of ENGINES) {
   const it = sdkTestIn(name).extend(
@@ -39,6 +47,7 @@ for (const name of ENGINES) {
       await tab.evaluate(`void addEventListener('pagehide', () => {
         for (const [i, length] of ${JSON.stringify(MIXED)}.entries())
           Sentry.captureMessage('${text} ' + i, { extra: { text: 'x'.repeat(length) } })
+        localStorage.setItem('reported', '${text}')
       })`)
     }
 
@@ -66,11 +75,16 @@ for (const name of ENGINES) {
       publish,
     }) => {
       await openWithSdk(tab, publish())
-      const left = await visitor.newTab()
-      await openWithSdk(left, publish())
-      await reportWhenLeft(left, 'beside another tab')
-      await left.open(new URL('/', site.secureUrl).href)
-      for (const i of MIXED.keys()) await site.event(`beside another tab ${i}`)
+      const leave = async (text: string) => {
+        const left = await visitor.newTab()
+        await openWithSdk(left, publish())
+        await reportWhenLeft(left, text)
+        await left.open(new URL('/', site.secureUrl).href)
+        return tab.evaluate(hasReported(text))
+      }
+      let count = 1
+      while (!(await leave(`beside another tab, ${count}`))) expect(count++).toBeLessThan(MAX_PAGES[name])
+      for (const i of MIXED.keys()) await site.event(`beside another tab, ${count} ${i}`)
     })
 
     if (name !== 'firefox')
