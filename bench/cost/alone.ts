@@ -1,4 +1,4 @@
-/** Measures Culvert: latency at fixed rates, also behind nginx, two replicas on two cores, memory growth and start-up time. */
+/** Measures Culvert: latency at fixed rates, also behind nginx, two replicas on two cores, and start-up time. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,6 @@ import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
-import { spreadOf } from '../report/statistics.ts'
 import { COMPILED, startReplicas, TUNNEL } from './culvert.ts'
 import { CONNECTIONS, checkBooks, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
@@ -36,8 +35,6 @@ export type SteadyRates = { saturated: Round<SteadySubject>; steady: Steady[] }
 export type Alone = SteadyRates & {
   /** CPU time per envelope in µs of one replica, and of two on two cores: each replica at the fixed rate. */
   replicas: { one: number; two: number }[]
-  /** Growth of memory in bytes. */
-  growth: number
   /** Time in ms from the start of a process until /readyz responds with 200. */
   starts: number[]
 }
@@ -52,16 +49,14 @@ export async function measureAlone(
   const rates = await measureSteady(plan, cores, sink)
   onStep('Two replicas on two cores')
   const replicas = await measureReplicas(plan, cores, sink)
-  onStep(`Culvert's memory until envelope ${plan.growth.to}`)
-  const growth = await measureGrowth(plan, cores, sink)
   onStep("Culvert's start")
   const starts: number[] = []
   for (let i = 0; i < plan.starts; i++) starts.push(await timeStart(cores, sink))
-  return { ...rates, replicas, growth, starts }
+  return { ...rates, replicas, starts }
 }
 
 async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<SteadyRates> {
-  const { seconds, rounds } = plan.steady
+  const { seconds } = plan.steady
   await using running = new AsyncDisposableStack()
   const targets: Target[] = []
   const posts = new Map<Target, number>()
@@ -74,6 +69,7 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Stea
   const half = Math.round(saturated.behindNginx.rate / 2)
   const steady: Steady[] = []
   for (const rate of [LOW_RATE, FIXED_RATE, half]) {
+    const rounds = rate === FIXED_RATE ? plan.steady.rounds : plan.fewerRounds
     const played = []
     for (let round = 0; round < rounds; round++)
       played.push(await playRound((target) => measureAt(target, sink, rate, seconds)))
@@ -123,24 +119,6 @@ async function measureReplicas(plan: Plan, cores: Cores, sink: Sink): Promise<Al
       throw new Invalid(`${posts * busy.length} posts to replicas, ${arrived} arrived at the sink`)
     return samples.reduce((sum, { cpu }) => sum + cpu, 0) / busy.length
   }
-}
-
-async function measureGrowth({ growth }: Plan, cores: Cores, sink: Sink): Promise<number> {
-  await using target = await start('culvert', cores, sink)
-  const before = await residentAt(target, sink, growth.from, growth.looks)
-  const after = await residentAt(target, sink, growth.to, growth.looks)
-  await checkBooks(target)
-  return after - before
-}
-
-/** Returns the median of several samples over the last tenth: each garbage collection changes the memory. */
-async function residentAt(target: Target, sink: Sink, envelope: number, looks: number): Promise<number> {
-  const left = envelope - target.posted
-  const step = Math.floor(left / 10 / looks)
-  await measure(target, sink, left - step * looks)
-  const seen: number[] = []
-  for (let look = 0; look < looks; look++) seen.push((await measure(target, sink, step)).rss)
-  return spreadOf(seen).median
 }
 
 async function start(subject: SteadySubject, cores: Cores, sink: Sink) {

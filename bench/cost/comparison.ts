@@ -69,20 +69,21 @@ export async function compareSideBySide(
       played = all.length
       return kind === CALIBRATION ? calmRounds(all) : all
     }
-    const rounds = await playRounds(targets, plan.rounds, plan, sink, keep)
+    const planned = kind === CALIBRATION ? plan.rounds : plan.roundsForBody
+    const rounds = await playRounds(targets, planned, plan, sink, keep)
     results.push({ kind, rounds, dropped: played - rounds.length })
   }
   return results
 }
 
-/** Compares Culvert with the bare server, both over TLS to their upstream. */
+/** Compares Culvert with the simpler servers, all over TLS to their upstream. */
 export async function compareOverTls(
   plan: Plan,
   cores: Cores,
   onStep: (step: string) => void,
 ): Promise<Comparison> {
   await using sink = await openSink('https')
-  const overTls: Plan = { ...plan, subjects: ['culvert', 'bare'], bodies: [CALIBRATION] }
+  const overTls: Plan = { ...plan, subjects: ['culvert', 'prototype', 'bare'], bodies: [CALIBRATION] }
   const compared = await compareSideBySide(overTls, cores, sink, onStep)
   return compared.map((each) => ({ ...each, kind: OVER_TLS }))
 }

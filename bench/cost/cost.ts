@@ -47,9 +47,9 @@ async function run(): Promise<void> {
   if (publish) await putIntoPage('bench', summary)
 }
 
-function describeRounds({ rounds, fewerRounds, outages }: Plan, { note }: Cores): string {
+function describeRounds({ rounds, roundsForBody, fewerRounds, outages }: Plan, { note }: Cores): string {
   return [
-    `median (minimum–maximum) of ${rounds} rounds, ${fewerRounds} for the scenarios of Culvert, ${outages.rounds} for outages`,
+    `median (minimum–maximum) of ${rounds} rounds, ${roundsForBody} for other bodies, ${fewerRounds} for the scenarios of Culvert, ${outages.rounds} for outages`,
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')

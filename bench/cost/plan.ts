@@ -9,6 +9,8 @@ export type Plan = {
   subjects: readonly Subject[]
   bodies: readonly BodyKind[]
   rounds: number
+  /** Rounds with the other kinds of body. */
+  roundsForBody: number
   /** Duration of the warm-up of a server, and for another kind of body. It begins with an envelope on each connection. */
   warmUp: { seconds: number; secondsForBody: number }
   /** CPU time of a sample, its maximum duration, and its minimum of envelopes on each connection. */
@@ -16,14 +18,12 @@ export type Plan = {
   /** Numbers of projects, and of replicas, to compare. */
   projects: readonly number[]
   replicas: readonly number[]
-  /** Rounds of these scenarios. */
+  /** Rounds of these scenarios, and at the other fixed rates. */
   fewerRounds: number
   /** Rounds of an outage, and envelopes in the spool after each. */
   outages: { rounds: number; spooled: number }
-  /** Samples at each fixed rate, and their duration. */
+  /** Samples at the main fixed rate, and the duration of a sample. */
   steady: { rounds: number; seconds: number }
-  /** Envelope counts between which the growth of memory is measured, and samples at each end. */
-  growth: { from: number; to: number; looks: number }
   starts: number
 }
 
@@ -31,6 +31,7 @@ const DEFAULT: Plan = {
   subjects: SUBJECT_NAMES,
   bodies: BODY_KINDS,
   rounds: 7,
+  roundsForBody: 5,
   warmUp: { seconds: 5, secondsForBody: 1 }, // V8 optimizes until about 60,000 envelopes
   measured: { cpuSeconds: 0.3, seconds: 1, least: 2 },
   projects: [1, 1_000],
@@ -38,7 +39,6 @@ const DEFAULT: Plan = {
   fewerRounds: 3,
   outages: { rounds: 1, spooled: 2_000 },
   steady: { rounds: 7, seconds: 1 },
-  growth: { from: 50_000, to: 75_000, looks: 5 },
   starts: 5,
 }
 

@@ -11,12 +11,8 @@ import type { Plan } from './plan.ts'
 import { type Participant, type Round, runRounds } from './rounds.ts'
 import { followFeed } from './tunnel-counts.ts'
 
-/** Rounds by the number of projects, by the number of replicas, and by whether the console is open. */
-export type Scenarios = {
-  projects: Round<string>[]
-  replicas: Round<string>[]
-  console: Round<'closed' | 'open'>[]
-}
+/** Rounds of a tunnel, and of tunnels behind nginx, by what distinguishes them. */
+export type Scenarios = { tunnel: Round<string>[]; replicas: Round<string>[] }
 
 const POLL_MS = 2_000 // polling interval of the console's pages
 
@@ -31,18 +27,19 @@ export async function measureSituations(
   const play = <Name extends string>(participants: Record<Name, Participant>) =>
     runRounds(participants, plan.fewerRounds, plan, sink)
 
-  onStep(`Culvert with ${plan.projects.join(', ')} projects`)
-  const projects = await play(byNumber(plan.projects, withProjects))
+  onStep('Culvert with many projects, and with an open console')
+  const tunnel = await play({
+    ...byNumber(plan.projects, 'project(s)', withProjects),
+    'console open': { start: () => startWatched(cores, one), requests },
+  })
   onStep(`${plan.replicas.join(', ')} replicas behind nginx`)
   const replicas = await play(
-    byNumber(plan.replicas, (n) => ({ start: () => startBehindNginx(n)(cores, one), requests })),
+    byNumber(plan.replicas, 'replica(s) on that one core, and nginx', (n) => ({
+      start: () => startBehindNginx(n)(cores, one),
+      requests,
+    })),
   )
-  onStep('Culvert with the console closed, and open')
-  const console = await play({
-    closed: { start: () => startCulvert(cores, one), requests },
-    open: { start: () => startWatched(cores, one), requests },
-  })
-  return { projects, replicas, console }
+  return { tunnel, replicas }
 
   function withProjects(many: number): Participant {
     const dsns = dsnsOf(sink, many)
@@ -50,8 +47,12 @@ export async function measureSituations(
   }
 }
 
-function byNumber(numbers: readonly number[], of: (n: number) => Participant): Record<string, Participant> {
-  return Object.fromEntries(numbers.map((n) => [`${n}`, of(n)]))
+function byNumber(
+  numbers: readonly number[],
+  unit: string,
+  of: (n: number) => Participant,
+): Record<string, Participant> {
+  return Object.fromEntries(numbers.map((n) => [`${n.toLocaleString('en')} ${unit}`, of(n)]))
 }
 
 /** Polls as web does for an open console: receipts as they come, status and metrics at an interval. */

@@ -19,6 +19,7 @@ export type Subject =
   | 'handler'
   | 'next'
   | 'prototype'
+  | 'withoutLog'
   | 'nginx'
   | 'bare'
   | 'chain'
@@ -52,6 +53,12 @@ export const SUBJECTS: Record<Subject, { title: string; kind: WayKind; start: Se
       start: startPeer('prototype.ts'),
       pathOf: plainPath,
     },
+    withoutLog: {
+      title: 'the prototype without its log',
+      kind: 'floors',
+      start: startPeer('prototype.ts', '--no-log'),
+      pathOf: plainPath,
+    },
     nginx: { title: 'nginx proxy_pass alone', kind: 'floors', start: startFloorNginx, pathOf: plainPath },
     bare: {
       title: 'bare node:http + undici',
@@ -77,10 +84,10 @@ function startBare(...[cores, dsns]: Parameters<ServerStart>) {
 }
 
 /** Starts a program around another handler, with its port and projects as arguments. */
-function startPeer(file: string): ServerStart {
+function startPeer(file: string, ...options: string[]): ServerStart {
   return async (cores, dsns) => {
     const port = await freePort()
-    const command = [NODE, join(PEERS, file), String(port), ...dsns]
+    const command = [NODE, join(PEERS, file), ...options, String(port), ...dsns]
     const process = await startProcess(cores, { command, cwd: ROOT, greeting: /listening/ })
     return { ...process, pids: () => [process.pid], port, counts: noCounts }
   }

@@ -59,6 +59,7 @@ const RATIOS: readonly Ratio[] = [
   { title: 'Culvert ÷ prototype with the main duties', of: ['culvert'], to: ['prototype'] },
   { title: 'Culvert ÷ bare node:http + undici', of: ['culvert'], to: ['bare'] },
   { title: 'prototype with the main duties ÷ bare node:http + undici', of: ['prototype'], to: ['bare'] },
+  { title: 'the prototype without its log ÷ bare node:http + undici', of: ['withoutLog'], to: ['bare'] },
   {
     title: 'Culvert behind its nginx ÷ (nginx alone + bare node:http)',
     of: ['behindNginx'],
@@ -102,7 +103,7 @@ function cpuIn(round: ComparedRound, subjects: readonly Subject[]): number {
   return subjects.reduce((sum, subject) => sum + sampleIn(round, subject).cpu, 0)
 }
 
-function situationTable({ projects, replicas, console }: Scenarios, outages: readonly Outage[]): string {
+function situationTable({ tunnel, replicas }: Scenarios, outages: readonly Outage[]): string {
   const row = <Name extends string>(
     title: string,
     rounds: readonly { readonly [name in NoInfer<Name>]: Sample }[],
@@ -116,18 +117,14 @@ function situationTable({ projects, replicas, console }: Scenarios, outages: rea
       2,
     ),
   ]
-  const numbers = (rounds: readonly Round<string>[], unit: string) => {
+  const all = (rounds: readonly Round<string>[]) => {
     const names = Object.keys(rounds[0] ?? {})
-    return names.map((name) =>
-      row(`${Number(name).toLocaleString('en')} ${unit}`, rounds, name, names[0] ?? ''),
-    )
+    return names.map((name) => row(name, rounds, name, names[0] ?? ''))
   }
   return renderTable([
     ['Culvert, 3.3 KB errors', ...MEASURES, 'CPU ÷ that of the first'],
-    ...numbers(projects, 'project(s)'),
-    ...numbers(replicas, 'replica(s) on that one core, and nginx'),
-    row('console closed', console, 'closed', 'closed'),
-    row('console open', console, 'open', 'closed'),
+    ...all(tunnel),
+    ...all(replicas),
     row('before an outage', outages, 'before', 'before'),
     row('while spooling', outages, 'spooling', 'before'),
     row(`while draining, beside ${LIVE_RATE} live ones a second`, outages, 'draining', 'before'),
@@ -135,15 +132,14 @@ function situationTable({ projects, replicas, console }: Scenarios, outages: rea
 }
 
 function aloneTable(
-  { saturated, steady, replicas, growth, starts }: Alone,
+  { saturated, steady, replicas, starts }: Alone,
   outages: readonly Outage[],
   plan: Plan,
 ): string {
-  const { from, to } = plan.growth
   const count = (figure: number) => figure.toLocaleString('en')
   const drained = outages.map(({ drainedSeconds }) => drainedSeconds)
   return renderTable([
-    ['Latency, memory and start', ''],
+    ['Latency and start', ''],
     ...steady.flatMap((each) => steadyRows(each, saturated)),
     [
       `CPU per envelope of one replica at ${count(FIXED_RATE)} a second, µs`,
@@ -160,7 +156,6 @@ function aloneTable(
         2,
       ),
     ],
-    [`memory grows from envelope ${count(from)} to ${count(to)} by, MB`, show([growth / MB], 1)],
     ['ready after, ms', show(starts)],
     [`${count(plan.outages.spooled)} that waited are delivered within, s`, show(drained, 1)],
   ])

@@ -4,17 +4,11 @@ import { createCipheriv } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { capture } from '../../tests/support/sdk-captures.ts'
 
-export type BodyKind =
-  | '3.3 KB error'
-  | '1 KB session'
-  | '40 KB span batch'
-  | '150 KB replay'
-  | '10 MB attachment'
+export type BodyKind = '3.3 KB error' | '40 KB span batch' | '150 KB replay' | '10 MB attachment'
 
 /** Captures of real browsers, and the changes to them. The most frequent is the first, which gets the longest warm-up. */
 const BODIES: Record<BodyKind, { captured: string; made?: (body: Buffer) => Buffer }> = {
   '3.3 KB error': { captured: 'nextjs-11.1.0-init-tunnel-2-event' },
-  '1 KB session': { captured: 'browser-11.12.0-session-1', made: (body) => lengthenUser(body, 1024) },
   '40 KB span batch': { captured: 'nextjs-11.1.0-init-tunnel-3-span' },
   '150 KB replay': {
     captured: 'browser-11.12.0-replay-2',
@@ -74,14 +68,6 @@ function bodyOf(kind: BodyKind): { body: Buffer; rawHeaders: readonly string[] }
   const { captured, made } = BODIES[kind]
   const { body, rawHeaders } = capture(captured)
   return { body: made?.(body) ?? body, rawHeaders }
-}
-
-/** Builds a session envelope of `bytes`, padded in the name of the user. */
-function lengthenUser(body: Buffer, bytes: number): Buffer {
-  const user = ',"did":""'
-  const end = body.lastIndexOf('}')
-  const name = 'u'.repeat(bytes - body.length - user.length)
-  return Buffer.concat([body.subarray(0, end), Buffer.from(`,"did":"${name}"`), body.subarray(end)])
 }
 
 /** Replaces the items by one attachment of random bytes, like an image. */

@@ -1,9 +1,11 @@
 /**
  * Prototype: the least that a tunnel in Node.js has to do. It bounds the body, reads envelope and item headers, checks the DSN, limits each
- * client address, counts, logs and forwards. It has no spool, no deadlines, no decompression and no policies on payloads.
+ * client address, counts, logs and forwards. It has no spool, no deadlines, no decompression and no policies on payloads. With `--no-log` it
+ * does not log.
  */
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { parseArgs } from 'node:util'
 import { type Dispatcher, Pool } from 'undici'
 import { envelopeUrl } from '../../load/projects.ts'
 
@@ -15,7 +17,11 @@ const WINDOW_MS = 10_000
 const LOG_MS = 200
 const PASSED_ON = ['user-agent', 'origin', 'referer']
 
-const [port, ...dsns] = process.argv.slice(2)
+const { values, positionals } = parseArgs({
+  options: { 'no-log': { type: 'boolean' } },
+  allowPositionals: true,
+})
+const [port, ...dsns] = positionals
 const paths = new Map(dsns.map((dsn) => [dsn, envelopeUrl(dsn).path]))
 const pool = new Pool(envelopeUrl(dsns[0] ?? '').origin, { connections: 64 })
 const counts = new Map<string, number>()
@@ -121,7 +127,8 @@ function finish(
   const types = envelope?.types ?? []
   for (const name of [outcome, ...types]) counts.set(name, (counts.get(name) ?? 0) + 1)
   const requestId = String(response.req.headers['x-request-id'])
-  lines += `${JSON.stringify({ time: Date.now(), requestId, outcome, status, types })}\n`
+  if (!values['no-log'])
+    lines += `${JSON.stringify({ time: Date.now(), requestId, outcome, status, types })}\n`
   const headers = { 'content-type': type, 'content-length': body.length, 'x-request-id': requestId }
   response.writeHead(status, headers).end(body)
 }
