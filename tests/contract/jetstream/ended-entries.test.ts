@@ -192,6 +192,19 @@ describe('Entries whose delivery has ended, on NATS', requires('nats'), () => {
     await Promise.all([nc, keeping, other].map((each) => each.close()))
   })
 
+  it('that are kept are bounded in number, however small they are', async ({ nats }) => {
+    const spool = await openSpoolOn(nats, { ...PLENTY, kept: { bytes: MIB / 8, ageMs: 60_000 } })
+    for (let n = 0; n < 150; n++) {
+      const body = randomBytes(10)
+      const entry = await spoolEntryOf(body, { key: `kept-${n}`, network: `203.0.${n}.1` })
+      expect(await spool.entries.keep(entry, inOne(body), { state: 'kept' })).toBe('stored')
+    }
+    const keys = keysOf(await spool.entries.list({}, { limit: 1_000 }))
+    expect(keys[0]).toBe('kept-149')
+    expect(keys.length).toBeLessThanOrEqual(96)
+    await spool.close()
+  })
+
   it('leave a line if the body of the pending entry was cut', async ({ nats }) => {
     const spool = await openSpoolOn(nats)
     const cut = await Promise.all(Array.from({ length: 2 }, () => putCut(spool)))

@@ -84,6 +84,7 @@ type EndedDeps = {
 
 const CHUNK_BYTES = 512 * 1024
 const LINE_BYTES = 4 * 1024 // of a long line
+const MESSAGES_OF_KEPT = 3 // the line, a body of one chunk, and a note
 const PUBLISH_MS = 1_000
 const MAX_NOTES = 100_000
 const REMOVED_AT_A_TIME = 100
@@ -399,7 +400,7 @@ export class EndedStream {
       const wanted = { name, subjects: [`culvert.${subject}.${subjects}`], ...options, ...bounds }
       return ensureStream(this.#server.jsm, wanted, () => bounds)
     }
-    if (stream === bodies) return open(stream, '>', bytes, -1)
+    if (stream === bodies) return open(stream, '>', bytes, MESSAGES_OF_KEPT * lines)
     await open(bodies, 'body.>', bytes, -1)
     await open(stream, 'entry.>', Math.min(lines * LINE_BYTES, bytes), lines)
   }

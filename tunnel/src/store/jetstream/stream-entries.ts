@@ -46,6 +46,8 @@ export const REMOVED = 'culvert.removed-kept'
 const MAX_RESENT = 100 // in one call
 const DEAD_LETTER_LINES = 10_000 // most of them perhaps without a body
 const BYTES_OF_LINE = 4 * 1024 // of the bound of bytes, for each line
+const MAX_KEPT = 100_000 // half as many more without notes; each replica has their keys and networks in memory
+const LEAST_BYTES_OF_KEPT = 2 * 1024 // of the bound of bytes, for each kept entry
 const MAX_PURGED = 5_000
 const PURGED_AT_A_TIME = 50
 
@@ -66,7 +68,7 @@ export class StreamEntries implements Entries {
     })
     this.kept = new EndedStream({
       ...{ ...shared, kind: KEPT, ageMs: kept?.ageMs },
-      limits: () => ({ bytes: kept?.bytes ?? 0, lines: Infinity }),
+      limits: () => keptLimits(kept?.bytes ?? 0),
     })
     this.kept.onRemoved = (id) => {
       this.onRemoved(id)
@@ -197,6 +199,10 @@ function spoolEntryOf(entry: SpoolEntry): SpoolEntry {
   const { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers } =
     entry
   return { key, project, category, priority, network, received, resent, bytes, receipt, eventId, headers }
+}
+
+function keptLimits(bytes: number): Limits {
+  return { bytes, lines: Math.min(MAX_KEPT, Math.ceil(bytes / LEAST_BYTES_OF_KEPT)) }
 }
 
 /** Returns the bytes and lines that dead letters may take beside so many bytes of pending entries. */
