@@ -7,8 +7,9 @@ const HANGS_MS = 300 // a tunnel answers within milliseconds
 type Answer = { response: Response; request: AbortController }
 
 /**
- * Asks one tunnel, and the next one as soon as it fails. After `hangsMs` without a response it asks a second one beside it, and never more at
- * a time. Returns the first response that is not 5xx, or else the last one; `undefined` without any. Requests that are not needed are aborted.
+ * Asks one tunnel, and the next one as soon as it fails. After `hangsMs` without a response it asks another one beside it, and a further one
+ * after twice as long each time. Returns the first response that is not 5xx, or else the last one; `undefined` without any. Requests that are
+ * not needed are aborted.
  */
 export async function firstResponse(
   origins: readonly string[],
@@ -18,9 +19,14 @@ export async function firstResponse(
   const left = origins.values()
   const requests: AbortController[] = []
   let failure: Answer | undefined
-  const first = askInTurn()
-  const early = await Promise.race([first, sleep(hangsMs, undefined, { ref: false })]).catch(() => undefined)
-  const answer = early ?? (await Promise.any([first, askInTurn()]).catch(() => failure))
+  const asked: Promise<Answer>[] = []
+  let answer: Answer | undefined
+  for (let waitMs = hangsMs; !answer && asked.length < origins.length; waitMs *= 2) {
+    asked.push(askInTurn())
+    const late = sleep(waitMs, undefined, { ref: false })
+    answer = await Promise.race([Promise.any(asked), late]).catch(() => failure)
+  }
+  answer ??= await Promise.any(asked).catch(() => failure)
   for (const request of requests) if (request !== answer?.request) request.abort()
   return answer?.response
 
