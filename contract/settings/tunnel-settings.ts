@@ -40,7 +40,7 @@ export const TUNNEL = {
     DROP_NEXT_NOISE: setting(
       is.onOff,
       true,
-      "Drops what Next.js raises internally: Next.js's not-found page, incomplete page loads, and its redirect and not-found signals.",
+      'Drops internal reports of Next.js: its not-found page, incomplete page loads, and its redirect and not-found signals.',
     ),
     FILTERS: setting(
       is.filters,
@@ -67,7 +67,7 @@ export const TUNNEL = {
     SCRUB: setting(
       is.scrub,
       is.NO_SCRUBBING,
-      '[Removes personal data and secrets](privacy.md#scrubbing) from payloads before they are stored or forwarded. `strict` removes more. `observe` only counts what would be removed; `drop-attachments` removes what scrubbing cannot read, such as replay recordings; `pseudonyms` keeps users apart.',
+      '[Removes personal data and secrets](privacy.md#scrubbing) from payloads before they are stored or forwarded. `strict` removes more. `observe` only counts what would be removed; `drop-attachments` removes items that scrubbing cannot read, such as replay recordings; `pseudonyms` keeps users distinguishable.',
     ),
     SCRUB_RULES: setting(
       is.text,
@@ -117,7 +117,7 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool discards less important entries. If it has none, new envelopes get 503. A full JetStream spool always answers so.',
+      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool evicts less important entries. If it has none, new envelopes get 503, on a full JetStream spool always.',
       { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(

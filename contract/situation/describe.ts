@@ -197,7 +197,7 @@ export function describeProblem(problem: Problem, { format }: Clock): string {
         problem.others === 0
           ? `${problem.name} uses`
           : `${problem.name} and ${formatQuantity(problem.others, 'more tunnel')} use`
-      return `${who} another store than the other tunnels. The console does not show what is in it.`
+      return `${who} another store than the other tunnels. The console does not show its envelopes.`
     }
     case 'losing':
       return describeLosses(problem.losses)
@@ -361,7 +361,7 @@ function findAction(problem: Problem, situation: Situation, clock: Clock): strin
       return `Act${until}: resume it on the page Spool.`
     }
     case 'silence':
-      return 'Act: open a page of your site, and look at its requests to the tunnel path. A content security policy, a proxy or a filter in front of nginx may stop them; npm run doctor tests the way.'
+      return 'Act: open a page of your site, and look at its requests to the tunnel path. A content security policy, a proxy or a filter in front of nginx may stop them; npm run doctor tests the route.'
     case 'storm':
       return problem.storm.mode === 'enforce'
         ? 'Act: fix the error, which the page Policies names. Beyond STORM_LIMIT, 1 in 100 is sent.'

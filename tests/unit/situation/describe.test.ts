@@ -220,7 +220,7 @@ describe('describeSituation', () => {
     expect(describeFor([{ kind: 'stores-differ', name: 'tunnel-3', others: 0 }])).toMatchObject({
       state: 'degraded',
       text: expect.stringMatching(
-        /^tunnel-3 uses another store than the other tunnels\. The console does not show what is in it\. .+ Act: set the same SPOOL_URL for all tunnels/,
+        /^tunnel-3 uses another store than the other tunnels\. The console does not show its envelopes\. .+ Act: set the same SPOOL_URL for all tunnels/,
       ),
     })
     expect(describeFor([{ kind: 'stores-differ', name: 'tunnel-3', others: 2 }]).text).toMatch(

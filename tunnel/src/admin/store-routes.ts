@@ -301,7 +301,7 @@ class StoreAdmin {
     if (!found.isStored)
       throw new RequestError(
         409,
-        'Only the line of this entry is left. Its envelope had to make room, and cannot be sent again.',
+        'Only the line of this entry is left. Its envelope was evicted, and cannot be sent again.',
       )
     if (given.dry_run === true) return { entries: 1, bytes: found.bytes, skipped: 0, undeliverable: 0 }
     this.#checkDeliverable({ projects: [found.project] })

@@ -20,5 +20,5 @@ export const MEANINGS: Record<OutcomeName, string> = {
   expired: 'It exceeded its age limit in the spool. Sentry was notified.',
   evicted: 'It made room in the spool for a more important envelope. Sentry was notified.',
   purged: 'An operator purged it from the spool.',
-  lost: 'Neither Sentry nor the spool took it, or it expired in the spool, made room there, or was lost by its store.',
+  lost: 'Neither Sentry nor the spool accepted it, or it expired, was evicted or was lost in the spool.',
 }

@@ -171,7 +171,7 @@ function SdkNotice() {
     <p role="status" className="text-warn empty:hidden">
       {isLate &&
         !hasStarted &&
-        'The Sentry SDK of this page is not loaded yet, so the buttons for errors of the browser wait. If it stays away, look for a blocked script in the network tools of the browser.'}
+        'The Sentry SDK of this page is not loaded yet, so the buttons for errors of the browser are off. If it does not load, look for a blocked script in the network tools of the browser.'}
     </p>
   )
 }

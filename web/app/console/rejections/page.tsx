@@ -34,7 +34,7 @@ export default async function RejectionsPage() {
       )}
       {Object.keys(details.settings).length === 0 && (
         <p role="status" className="mb-4 max-w-prose text-note">
-          No tunnel tells its settings now, so lines that change them are not shown.
+          No tunnel responds with its settings, so lines that change them are not shown.
         </p>
       )}
       {rejections?.length === 0 && missing === undefined && (

@@ -49,7 +49,7 @@ function addStrangers(situation: Situation, [first, ...others]: readonly Replica
 /** Situation while no replica has told one: it has just started, or is of an earlier release. */
 const NOT_TOLD: Situation = {
   ...{ state: 'degraded', week: {}, spools: [], incidents: [] },
-  problems: [{ kind: 'figures-missing', text: 'The tunnels do not tell the state yet.' }],
+  problems: [{ kind: 'figures-missing', text: 'The tunnels have not reported their state yet.' }],
 }
 
 function findAbsence(replicas: readonly ReplicaView[], last: Situation | undefined): Situation {

@@ -42,7 +42,7 @@ const ROWS: Record<ResultName, Row> = {
   lost: { outcome: 'lost', label: 'lost', href: '/console/rejections' },
   unknown: {
     ...{ outcome: 'aborted', label: 'outcome unknown', href: '/console/replicas' },
-    meaning: 'It was pending, and a replica was killed before it could write down its end.',
+    meaning: 'It was pending, and a replica was killed before it stored its final outcome.',
   },
 }
 

@@ -115,7 +115,7 @@ export function QuotaBars({ quota }: { quota: PolicyStatus['quota'] }) {
         </>
       ) : (
         <Empty>
-          No quota is set. <code>QUOTA</code> bounds what is forwarded by data category, like{' '}
+          No quota is set. <code>QUOTA</code> limits the items of a data category, like{' '}
           <code className="wrap-anywhere">error=50000/day,transaction=10000/hour</code>.
         </Empty>
       )}
@@ -139,7 +139,7 @@ function QuotaBar({ quota, mode }: { quota: QuotaStatus; mode: PolicyMode }) {
       <Bar share={share} />
       <p className="mt-1 text-quiet">
         {share >= 1 && <strong className="text-ink">{mode === 'enforce' ? 'Used up.' : EXCEEDED} </strong>}
-        It begins anew at <When time={resets} />.
+        It starts again at <When time={resets} />.
       </p>
     </li>
   )

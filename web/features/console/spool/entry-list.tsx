@@ -136,7 +136,7 @@ const NONE: Readonly<Record<EntryState, string>> = {
   pending: 'No pending envelopes: there is nothing to do.',
   declined: 'Sentry has declined no envelope within 7 days. There is nothing to do.',
   expired: 'No envelope has expired within 7 days. There is nothing to do.',
-  evicted: 'No envelope had to make room within 7 days. There is nothing to do.',
+  evicted: 'No envelope was evicted within 7 days. There is nothing to do.',
   kept: 'No envelope has been kept yet.',
 }
 

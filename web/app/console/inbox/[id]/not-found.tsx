@@ -8,8 +8,8 @@ export default function EnvelopeNotFound() {
   return (
     <ConsoleShell at="inbox" title="Not in the inbox">
       <Empty>
-        The inbox does not contain this envelope: it is still in the spool, was deleted, or was displaced
-        after a week or by newer ones.{' '}
+        The inbox does not contain this envelope: it is still in the spool, was deleted, has expired, or made
+        room for newer ones.{' '}
         <a href={INBOX} className="link">
           Show the inbox
         </a>
