@@ -11,11 +11,11 @@ export type AdminClient = {
   statuses(): Promise<ReplicaStatus[]>
   /** Returns the receipt of a token; `undefined` when no replica has it. */
   receipt(token: string): Promise<Receipt | undefined>
-  /** Has every replica show these findings in the console, in place of those of the last run. */
+  /** Sends findings to every replica, which shows them in the console instead of those of the last run. */
   publish(findings: readonly string[]): Promise<void>
 }
 
-/** Throws a `UsageError` where a replica does not respond, or rejects the secret. */
+/** Throws a `UsageError` if a replica does not respond, or rejects the secret. */
 export async function openAdminClient({ urls, token }: AdminAccess): Promise<AdminClient> {
   const origins = [...new Set((await Promise.all(urls.map(resolveUrl))).flat())]
   const headers = { authorization: `Bearer ${token}` }

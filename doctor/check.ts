@@ -4,10 +4,10 @@ import type { AdminClient } from './admin-client.ts'
 import type { Deployment } from './deployment.ts'
 import { NoResponse } from './request.ts'
 
-/** Result of a check; `unknown` where it cannot be checked from this machine. */
+/** Result of a check; `unknown` if this machine cannot check it. */
 export type Result = 'pass' | 'warn' | 'fail' | 'unknown'
 
-/** `remedy` stands in place of the check's own where the finding knows a better one. */
+/** `remedy` replaces that of the check, if the finding has a better one. */
 export type Finding = { result: Result; message: string; remedy?: string }
 
 export type Check = {
@@ -17,13 +17,13 @@ export type Check = {
   /** Statement that holds when the check passes. */
   verifies: string
   remedy: string
-  /** Names of checks that must not have failed for this one to make sense. */
+  /** Names of checks whose failure makes this one meaningless. */
   after?: readonly string[]
   /** May throw `NoResponse`, which fails the check. */
   run(deployment: Deployment): Finding | Promise<Finding>
 }
 
-/** Findings of all checks; `blocked_by` names the failed check that is the cause why one did not run. */
+/** Findings of all checks; `blocked_by` names the failed check because of which one did not run. */
 export type Diagnosis = (Omit<Check, 'run' | 'after'> & Finding & { blocked_by?: string; remedy: string })[]
 
 export const pass = (message: string): Finding => ({ result: 'pass', message })

@@ -13,7 +13,7 @@ import { findAdminPorts } from './local-admin-ports.ts'
 export type Options = {
   /** Public address: scheme, host and port. */
   site: string
-  /** Tunnel path; the page names it where this is `undefined`. */
+  /** Tunnel path; `undefined`: the page names it. */
   path: string | undefined
   dsn: Dsn | undefined
   /** Ad-block lists, as text. */
@@ -142,7 +142,7 @@ function readAdmin(flags: AccessFlags, env: Environment): AdminAccess | undefine
   return readAccess(flags, env)
 }
 
-/** Finds the admin ports of this machine where none is named, and reads the secret from the settings where no file is. Throws a `UsageError`. */
+/** Finds the admin ports of this machine if none is named, and reads the secret from the settings if no file is named. Throws a `UsageError`. */
 export function readAccess(flags: AccessFlags, env: Environment): AdminAccess {
   const { admin, 'password-file': passwordFile, 'token-file': tokenFile } = flags
   const urls = admin ?? findAdminPorts()

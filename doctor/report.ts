@@ -40,7 +40,7 @@ function countResults(diagnosis: Diagnosis): Record<Result, number> {
   return count
 }
 
-/** Checks whose findings the tunnels know themselves. */
+/** Checks whose findings the tunnels report themselves. */
 const KNOWN_TO_TUNNELS = new Set(['client-address', 'credentials', 'delivery', 'replicas', 'tunnel-state'])
 
 /** Returns a sentence with the remedy for each problem that the tunnels cannot see. */

@@ -93,7 +93,7 @@ class Deployment {
     return tag
   }
 
-  /** Builds images with a tag of their own, which they keep. Tags those that run as well, for a rollback. */
+  /** Builds images with a new tag. Also tags the running images, for a rollback. */
   async #build(old: RunningService[]): Promise<string> {
     const deployed = this.#deployed(old)
     const [first = ''] = old.flatMap(({ ids }) => ids)
@@ -124,7 +124,7 @@ class Deployment {
     await this.#project.compose(`Starting ${missing.join(', ')}`, {}, ...args)
   }
 
-  /** Starts new containers, and waits until they are healthy and nginx knows them. TUNNEL_REPLICAS, where set, says how many tunnels. */
+  /** Starts new containers, and waits until they are healthy and nginx knows them. Starts TUNNEL_REPLICAS tunnels if that is set. */
   async #startNew(old: RunningService[], tag: string): Promise<void> {
     const replicas = this.#env.TUNNEL_REPLICAS ? Number(this.#env.TUNNEL_REPLICAS) : undefined
     const wanted = ({ name, ids }: RunningService) =>
@@ -188,13 +188,13 @@ class Deployment {
     return { images, running: Object.fromEntries(running) }
   }
 
-  /** Removes tags, and images that have no other. */
+  /** Removes tags, and images without another tag. */
   #removeTags(services: RunningService[], tags: string[]): void {
     for (const { repository } of services)
       for (const tag of tags) if (repository) this.#project.docker('image', 'rm', `${repository}:${tag}`)
   }
 
-  /** Throws a `UserError` when the running containers have settings that are missing here: they came from another shell. */
+  /** Throws a `UserError` if the running containers have settings from another shell, which are missing here. */
   #rejectLostSettings(oldIds: string[]): void {
     const { stdout } = this.#project.docker('inspect', '--format', '{{json .Config.Env}}', ...oldIds)
     const held = stdout.split('\n').flatMap((line) => (line ? (JSON.parse(line) as string[]) : []))
@@ -206,8 +206,8 @@ class Deployment {
   }
 
   /**
-   * Stops one container after the other: when two replicas break off the same request, nginx makes no third attempt. One that is not stopped
-   * does not keep the others: `docker rm` reports it.
+   * Stops one container after the other: when two replicas abort the same request, nginx makes no third attempt. A failure does not prevent
+   * the stop of the others: `docker rm` reports it.
    */
   async #stopEach(which: 'old' | 'new', ids: readonly string[]): Promise<void> {
     for (const [index, id] of ids.entries()) {
@@ -274,7 +274,7 @@ function rejectLocalApp(env: Environment): void {
     )
 }
 
-/** Throws a `UserError` when npm took the flag for its own (`npm run deploy --rollback`): it would build instead. */
+/** Throws a `UserError` if npm consumed the flag (`npm run deploy --rollback`), because the command would build instead. */
 function rejectTakenFlag(env: Environment): void {
   if (env.npm_config_rollback)
     throw new UserError('npm did not pass --rollback on; write npm run deploy -- --rollback.')

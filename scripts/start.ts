@@ -70,7 +70,7 @@ async function start(flags: Flags): Promise<void> {
   await run(config, { output, stopped, onUp })
 }
 
-/** Throws a `UserError` for flags that exclude each other, or that npm took for its own (`npm start --plain`). */
+/** Throws a `UserError` for flags that exclude each other, or that npm consumed (`npm start --plain`). */
 function rejectFlags(flags: Flags, env: Config['env']): void {
   const taken = FLAGS.find((flag) => flag !== 'verbose' && env[`npm_config_${flag.replace('-', '_')}`])
   if (taken) throw new UserError(`npm did not pass --${taken} on; write npm start -- --${taken}.`)
@@ -125,7 +125,7 @@ function hasSentry({ env }: Config): boolean {
   return Boolean(env.SENTRY_DSN?.trim() || env.SENTRY_DSN_FILE)
 }
 
-/** As web decides it. */
+/** Same condition as in web. */
 function hasLab(config: Config): boolean {
   return config.env.LAB ? config.env.LAB === 'on' : !hasSentry(config)
 }

@@ -114,7 +114,7 @@ async function find(admin: Admin, eventId: string, { json }: Flags): Promise<voi
   for (const entry of entries) console.log(describe(entry))
   if (receipts.length + outcomes.length + entries.length === 0)
     console.log(
-      `No tunnel has seen it since ${timeOf(since)}, and the store does not have it. What was delivered before that time has left no trace here.`,
+      `No tunnel has seen it since ${timeOf(since)}, and the store does not have it. Envelopes that were delivered before that time are no longer listed.`,
     )
 }
 

@@ -20,7 +20,7 @@ export type Service = Program & {
 }
 
 export type Supervised = {
-  /** Settles when the service is ready for the first time; rejects with a `UserError` when it ends before, or is too slow. */
+  /** Settles when the service is ready for the first time; rejects with a `UserError` if it ends before that, or is too slow. */
   ready: Promise<void>
   /** Ends the service, by SIGKILL after `graceMs`, and does not restart it. */
   stop: (graceMs: number) => Promise<void>
@@ -54,8 +54,8 @@ export async function within(ms: number, event: Promise<unknown>): Promise<void>
 }
 
 /**
- * Returns the words to put before a command so that it ends with this process, even when that is killed: `setpriv` of
- * util-linux has Linux send it a signal then (prctl, PR_SET_PDEATHSIG). Empty where `setpriv` is missing.
+ * Returns the beginning of a command that ends with this process, even when this process is killed: with `setpriv` of
+ * util-linux, Linux then sends it a signal (prctl, PR_SET_PDEATHSIG). Empty if `setpriv` is missing.
  */
 export function parentDeathPrefix(): string[] {
   const [program, ...args] = ['setpriv', '--pdeathsig', 'TERM'] as const
@@ -119,7 +119,7 @@ export class ProcessRun {
   }
 }
 
-/** Returns the backoff before the next start, after one of `lastMs` and a run of `ranMs`. */
+/** Returns the backoff before the next start. `lastMs` is the previous backoff, `ranMs` the duration of the run. */
 export function nextBackoff(lastMs: number, ranMs: number): number {
   return lastMs === 0 || ranMs >= STEADY_MS ? FIRST_BACKOFF_MS : Math.min(lastMs * 2, MAX_BACKOFF_MS)
 }

@@ -1,5 +1,5 @@
 /**
- * Command that delivers what is pending in the spool at SPOOL_URL, and ends. It serves no browsers, and is for a spool that the tunnels no longer
+ * Command that delivers the pending entries of the spool at SPOOL_URL, and ends. It is for a spool that the tunnels no longer
  * use: `SPOOL_URL=file:///spool/spool.db node tunnel/src/commands/drain.ts`.
  */
 
@@ -15,7 +15,7 @@ if (url.startsWith('file:') && !existsSync(new URL(url))) {
   process.exit(1)
 }
 
-// Ports that nobody knows: it gets no requests.
+// Random ports, so that it gets no requests.
 const own = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: process.env.LOG_LEVEL || 'error' }
 const { forwarding } = await run({ ...process.env, ...own })
 let last: string | undefined = ''
@@ -29,7 +29,7 @@ for (;;) {
 }
 process.kill(process.pid, 'SIGTERM') // stops as a tunnel does
 
-/** Returns a sentence on what is pending and what it waits for; `undefined` when nothing is. */
+/** Describes the pending entries and the reason why they wait; `undefined` if there are none. */
 async function describePending(): Promise<string | undefined> {
   try {
     const { envelopes } = await forwarding.spool.totals()

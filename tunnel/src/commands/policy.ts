@@ -1,4 +1,4 @@
-/** Command that shows what the policies make of an envelope: `node tunnel/src/commands/policy.ts try FILE`. */
+/** Command that shows the effect of the policies on an envelope: `node tunnel/src/commands/policy.ts try FILE`. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
@@ -25,7 +25,7 @@ const DEFAULT: ScrubSettings = {
   users: { kind: 'remove' },
 }
 
-/** Describes what the rules would change. Throws a `Rejection` for bytes that are no envelope. */
+/** Describes the changes by scrubbing rules. Throws a `Rejection` for bytes that are no envelope. */
 export function describeChanges(envelope: Buffer, settings: ScrubSettings): string {
   const hits = new Map<string, number>()
   const scrubbing = new Scrubbing(settings, (rule, _, count) => hits.set(rule, (hits.get(rule) ?? 0) + count))
@@ -34,7 +34,7 @@ export function describeChanges(envelope: Buffer, settings: ScrubSettings): stri
   return [...items, counts.length > 0 ? 'Found by rule:' : 'No rule finds anything.', ...counts].join('\n')
 }
 
-/** Describes what an envelope counts for quotas, and the error that storm protection sees. */
+/** Describes the amounts that an envelope adds to quotas, and its errors as storm protection counts them. */
 export function describeCounts(envelope: Buffer): string {
   const items = readItems(envelope, () => true)
   const sums = new Map<string, number>()
