@@ -5,7 +5,7 @@ import { ConsoleShell } from '../../../features/console/console-shell.tsx'
 import { requireConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { NoReplica } from '../../../features/console/notices.tsx'
 import { IdleProjects, ProjectPanel } from '../../../features/console/projects/project-panel.tsx'
-import { describeProjects, isIdle } from '../../../features/console/projects/projects.ts'
+import { describePage, PROJECTS_PAGE } from '../../../features/console/projects/projects.ts'
 import { type Query, readOffset, withQuery } from '../../../features/console/routes.ts'
 import { formatQuantity } from '../../../lib/format.ts'
 import { Pages } from '../../../ui/panel.tsx'
@@ -15,7 +15,6 @@ export const metadata = { title: 'Projects · Console' }
 type Props = { searchParams: Promise<Query> }
 
 const PROJECTS = '/console/projects'
-const PAGE = 50
 const MAX_UNFOLDED = 3 // projects: with more, the page shows their traffic first
 
 export default async function ProjectsPage({ searchParams }: Props) {
@@ -25,10 +24,8 @@ export default async function ProjectsPage({ searchParams }: Props) {
   const { tunnelPath } = data.settings
   const { projects: names } = snapshot
   const from = readOffset(query.from)
-  const projects = describeProjects(snapshot, reports, names.slice(from, from + PAGE))
-  const shows = projects.length <= MAX_UNFOLDED ? 'configuration' : 'traffic'
-  const idle = projects.filter(isIdle)
-  const active = projects.filter((project) => !isIdle(project))
+  const { active, idle } = describePage(snapshot, reports, from)
+  const shows = active.length + idle.length <= MAX_UNFOLDED ? 'configuration' : 'traffic'
   return (
     <ConsoleShell at="projects" title="Projects">
       <AutoRefresh />
@@ -57,7 +54,7 @@ export default async function ProjectsPage({ searchParams }: Props) {
       </div>
       <Pages
         label="Pages of projects"
-        {...{ from, page: PAGE, total: names.length }}
+        {...{ from, page: PROJECTS_PAGE, total: names.length }}
         hrefOf={(offset) => withQuery(PROJECTS, { from: offset })}
         of="projects"
       />

@@ -114,8 +114,21 @@ export function describeProjects(
   })
 }
 
+/** Number of projects on a page. */
+export const PROJECTS_PAGE = 50
+
+/** Describes the projects of the page that begins at an offset: those with envelopes, and the others. */
+export function describePage(
+  snapshot: Pick<Snapshot, 'limits' | 'projects' | 'replicas' | 'spool'>,
+  reports: readonly ProjectActivity[],
+  from: number,
+): { active: ProjectView[]; idle: ProjectView[] } {
+  const projects = describeProjects(snapshot, reports, snapshot.projects.slice(from, from + PROJECTS_PAGE))
+  return { active: projects.filter((project) => !isIdle(project)), idle: projects.filter(isIdle) }
+}
+
 /** Reports whether a project has no traffic, no spool entries and no limits. */
-export function isIdle({ traffic, finalOutcomes, share, limits, sdks }: ProjectView): boolean {
+function isIdle({ traffic, finalOutcomes, share, limits, sdks }: ProjectView): boolean {
   return [traffic, finalOutcomes, limits, sdks, share?.partitions ?? []].every(({ length }) => length === 0)
 }
 

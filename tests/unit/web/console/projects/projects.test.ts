@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import type { ProjectActivity, ReplicaStatus } from '../../../../../contract/admin-api.ts'
-import { describeProjects } from '../../../../../web/features/console/projects/projects.ts'
+import { describePage, describeProjects } from '../../../../../web/features/console/projects/projects.ts'
 import { quietStatus } from '../../../../support/web/figures.ts'
 
 const QUIET = { has_responded: true, breaker: { open: false as const, since: 0 }, refusals: [] }
@@ -91,4 +91,26 @@ it('adds up the envelopes of a mirror over the replicas, and names what it did n
       limits: [{ ...limit, until: 6 }],
     },
   ])
+})
+
+it('divides the projects into pages of 50, and each page into those with envelopes and the others', () => {
+  const ids = Array.from({ length: 60 }, (_, n) => `${n + 1}`)
+  const status = quietStatus('a', { projects: ids })
+  const replicas = [{ origin: 'http://a', state: 'responding', status } as const]
+  const reportOf = (project: string): ProjectActivity => ({
+    ...{ project, sdks: [], releases: [], unknown_types: [], final_outcomes: {} },
+    traffic: [{ category: 'error', outcome: 'delivered', envelopes: 1, bytes: 2 }],
+  })
+  const page = (from: number) => {
+    const reports = ['2', '55'].map(reportOf)
+    const { active, idle } = describePage(
+      { replicas, limits: [], spool: undefined, projects: ids },
+      reports,
+      from,
+    )
+    return [active, idle].map((projects) => projects.map(({ name }) => name))
+  }
+  const without = (id: string, names: string[]) => names.filter((name) => name !== id)
+  expect(page(0)).toEqual([['2'], without('2', ids.slice(0, 50))])
+  expect(page(50)).toEqual([['55'], without('55', ids.slice(50))])
 })
