@@ -109,7 +109,10 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await receipt.getByText(eventId, { exact: true }).waitFor()
   })
 
-  it('shows where a result of the error lab arrived', async ({ site, chromium }) => {
+  it('stores a report of the error lab unmodified, and shows where it arrived', async ({
+    site,
+    chromium,
+  }) => {
     await using visitor = await operator(site, chromium)
     const { page } = visitor
     visitor.expectTrouble(/uncaught Error: Thrown/)
@@ -118,6 +121,9 @@ describe('The console without a Sentry', requires('chromium', 'nginx'), () => {
     await press(row.getByRole('button'))
     await row.getByRole('link', { name: 'Open in the console' }).click()
     await page.waitForURL(/\/console\/inbox\/[^/]+$/)
+    const kept = await site.tunnel.admin(`/inbox/${page.url().split('/').at(-1)}`)
+    const sent = visitor.posts.map((each) => each.postDataBuffer())
+    expect(sent).toContainEqual(Buffer.from(await kept.arrayBuffer()))
     await page.getByRole('heading', { level: 1, name: /Thrown/ }).waitFor()
     const stack = page.getByRole('list', { name: /^Stack trace/ })
     await stack

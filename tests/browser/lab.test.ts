@@ -2,7 +2,7 @@
 
 import { describe, expect } from 'vitest'
 import { findingsInBothThemes, findingsOn } from '../support/browser/axe.ts'
-import type { Visitor } from '../support/browser/chromium.ts'
+import { SITE_HOST, type Visitor } from '../support/browser/chromium.ts'
 import { it } from '../support/browser/fixtures.ts'
 import { labUrl } from '../support/browser/lab.ts'
 import { requires } from '../support/requirements.ts'
@@ -10,6 +10,7 @@ import { eventOf, type Item } from '../support/sentry/received-request.ts'
 import type { Sentry } from '../support/sentry/sentry.ts'
 import { type Site, startSite } from '../support/site.ts'
 import { until } from '../support/until.ts'
+import { openProxy, VISITOR_ADDRESS } from '../support/visitor-proxy.ts'
 
 const ERRORS = [
   ['Throw an error', /^Thrown on purpose/, 'auto.browser.global_handlers.onerror', /uncaught Error: Thrown/],
@@ -52,7 +53,7 @@ type NextWindow = { next: { router: { push(path: string): void } } }
 describe('The error lab', requires('chromium', 'nginx'), () => {
   /** Opens the lab, presses the button, and returns the outcome that the page shows. */
   async function press(
-    site: Site,
+    site: Pick<Site, 'url'>,
     { page, allowTrouble }: Visitor,
     name: string,
     says: string,
@@ -87,6 +88,36 @@ describe('The error lab', requires('chromium', 'nginx'), () => {
       expect(event.exception.values.at(-1).mechanism.type).toBe(mechanism)
     },
   )
+
+  it('delivers the report of “Throw an error” unmodified, with the client address and without cookies', async ({
+    sentry,
+    site,
+    visitor,
+  }) => {
+    visitor.expectTrouble(/uncaught Error: Thrown/)
+    await using proxy = await openProxy(site.port)
+    const url = `http://${SITE_HOST}:${proxy.port}`
+    await visitor.page.context().addCookies([{ name: 'session', value: 'only-for-the-site', url }])
+    const outcome = await press({ url }, visitor, 'Throw an error', 'accepted by this site (200)')
+    const received = await sentry.next((each) => outcome.includes(eventOf(each)?.event_id))
+
+    const posted = visitor.posts.find((post) => post.postDataBuffer()?.equals(received.body))
+    expect(posted?.url()).toBe(`${url}/monitoring?p=456&o=123&r=us`)
+    expect(eventOf(received).exception.values[0].stacktrace.frames.at(-1)).toEqual({
+      filename: expect.stringMatching(/^app:\/\/\/_next\/static\/chunks\/.+\.js$/),
+      function: expect.any(String),
+      lineno: expect.any(Number),
+      colno: expect.any(Number),
+      in_app: true,
+    })
+    expect(received.headers).toMatchObject({
+      'x-forwarded-for': VISITOR_ADDRESS,
+      origin: url,
+      'user-agent': expect.stringMatching(/Chrom/),
+    })
+    expect((await posted?.allHeaders())?.cookie).toBe('session=only-for-the-site')
+    expect(`${received.rawHeaders} ${received.body}`).not.toContain('only-for-the-site')
+  })
 
   it('delivers the report of “Fail as the page closes”, and the next page shows its event ID', async ({
     sentry,
