@@ -9,3 +9,9 @@ export const NODE =
   Number(process.versions.node.split('.')[0]) >= 24
     ? process.execPath
     : resolve(ROOT, 'node_modules/.bin/node')
+
+/** Environment of a program that a test starts: the PATH, and the modules that Node has compiled, which it then loads in half of the time. */
+export const ENVIRONMENT = {
+  PATH: process.env.PATH,
+  ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+}

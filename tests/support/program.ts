@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { ROOT } from './node.ts'
+import { ENVIRONMENT, ROOT } from './node.ts'
 
 /** Time to end after SIGTERM. Vitest has no limit for the end of a fixture. */
 const STOPS_WITHIN_MS = 60_000
@@ -25,7 +25,7 @@ export type Program = {
   kill(): Promise<void>
 }
 
-/** Starts `file` at the root of the repository, with `env` and the PATH as its environment. */
+/** Starts `file` at the root of the repository, with `env` added to its environment. */
 export function startProgram(
   name: string,
   file: string,
@@ -34,7 +34,7 @@ export function startProgram(
 ): Program {
   const child = spawn(file, args, {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...ENVIRONMENT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const stdout: string[] = []

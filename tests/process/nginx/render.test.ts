@@ -11,7 +11,7 @@ import {
   renderNginx,
 } from '../../../deploy/nginx/render.ts'
 import { callDocker } from '../../support/docker/engine.ts'
-import { NODE, ROOT } from '../../support/node.ts'
+import { ENVIRONMENT, NODE, ROOT } from '../../support/node.ts'
 import { NGINX_PROGRAM, requires } from '../../support/requirements.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
@@ -75,7 +75,7 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
   const printed = (env: Record<string, string>) =>
     spawnSync(NODE, ['scripts/config.ts', '--nginx'], {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, ...env },
+      env: { ...ENVIRONMENT, ...env },
       encoding: 'utf8',
     })
 
@@ -99,7 +99,7 @@ describe('npm run config -- --nginx', requires('nginx'), () => {
 describe('The renderer of the nginx container', () => {
   it('exits with 1, prints every problem with the settings, and writes no file', () => {
     const file = join(folder.path, 'never-written.conf')
-    const env = { PATH: process.env.PATH, TUNNEL_PATHS: 'x', LISTEN: '8080;' }
+    const env = { ...ENVIRONMENT, TUNNEL_PATHS: 'x', LISTEN: '8080;' }
     const options = { cwd: ROOT, env, encoding: 'utf8' } as const
     const { stderr, status } = spawnSync(NODE, ['deploy/nginx/write-config.ts', file], options)
     expect([status, existsSync(file)]).toEqual([1, false])

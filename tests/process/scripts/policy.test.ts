@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { envelopeOf } from '../../support/envelopes.ts'
-import { ROOT } from '../../support/node.ts'
+import { ENVIRONMENT, ROOT } from '../../support/node.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
 
 describe('npm run policy', () => {
@@ -15,7 +15,7 @@ describe('npm run policy', () => {
       ['tunnel/src/commands/policy.ts', ...args],
       {
         cwd: ROOT,
-        env: { PATH: process.env.PATH ?? '', ...env },
+        env: { ...ENVIRONMENT, ...env },
         encoding: 'utf8',
       },
     )

@@ -7,7 +7,7 @@ import { SETTING_NAMES } from '../../../contract/settings.ts'
 import { findUnknown } from '../../../contract/unknown-settings.ts'
 import { lostSettings } from '../../../scripts/deploy.ts'
 import { freePort } from '../../../scripts/start/free-port.ts'
-import { NODE, ROOT } from '../../support/node.ts'
+import { ENVIRONMENT, NODE, ROOT } from '../../support/node.ts'
 import { startTunnel } from '../../support/tunnel/tunnel.ts'
 
 const run = promisify(execFile)
@@ -17,9 +17,10 @@ type Outcome = { code?: number; stdout: string; stderr: string }
 /** Runs a script with an empty PATH, so that Docker is not found. */
 function command(script: string, env: Record<string, string> = {}, ...args: string[]): Promise<Outcome> {
   const password = { OPERATOR_PASSWORD: 'hush-password' } // otherwise the script generates and keeps one
-  return run(NODE, [script, ...args], { cwd: ROOT, env: { PATH: '', ...password, ...env } }).catch(
-    (failure) => failure,
-  )
+  return run(NODE, [script, ...args], {
+    cwd: ROOT,
+    env: { ...ENVIRONMENT, PATH: '', ...password, ...env },
+  }).catch((failure) => failure)
 }
 
 describe('npm run config', () => {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INBOX_DSN } from '../../../contract/dsn.ts'
 import { errorOf } from '../../support/envelopes.ts'
-import { NODE, ROOT } from '../../support/node.ts'
+import { ENVIRONMENT, NODE, ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { type Sentry, startSentry } from '../../support/sentry/sentry.ts'
 import { makeFolder } from '../../support/temporary-folder.ts'
@@ -39,7 +39,9 @@ describe('npm run store', () => {
   afterAll(() => started.disposeAsync())
 
   const command = (...args: string[]): Promise<Outcome> =>
-    run(NODE, ['scripts/store.ts', ...args], { cwd: ROOT, env: { PATH: '' } }).catch((failure) => failure)
+    run(NODE, ['scripts/store.ts', ...args], { cwd: ROOT, env: { ...ENVIRONMENT, PATH: '' } }).catch(
+      (failure) => failure,
+    )
   const store = (...args: string[]) =>
     command(...args, '--admin', tunnel.adminUrl, '--password-file', passwordFile)
 

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { errorOf } from '../../support/envelopes.ts'
-import { NODE, ROOT } from '../../support/node.ts'
+import { ENVIRONMENT, NODE, ROOT } from '../../support/node.ts'
 import { post } from '../../support/post.ts'
 import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORES } from '../../support/spool/shared-stores.ts'
@@ -31,14 +31,14 @@ it('node tunnel/src/commands/drain.ts delivers what is pending, and ends with 0'
   const drain = (url: string) =>
     promisify(execFile)(NODE, ['tunnel/src/commands/drain.ts'], {
       cwd: ROOT,
-      env: { ...settingsOf(folder.path, env), SPOOL_URL: url },
+      env: { ...ENVIRONMENT, ...settingsOf(folder.path, env), SPOOL_URL: url },
     })
   expect((await drain(store.url)).stdout).toMatch(/^3 pending\.\n(.+\n)*Nothing is pending\. .+\n$/)
   expect(sentry.requests.map(({ header }) => header.event_id).sort()).toEqual(ids)
   expect((await drain(store.url)).stdout).toMatch(/^Nothing is pending\. .+\n$/)
   const inUse = promisify(execFile)(NODE, ['scripts/store.ts', 'drain', store.url], {
     cwd: ROOT,
-    env: { ...settingsOf(folder.path, env), SPOOL_URL: store.url },
+    env: { ...ENVIRONMENT, ...settingsOf(folder.path, env), SPOOL_URL: store.url },
   })
   await expect(inUse).rejects.toMatchObject({
     code: 1,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { Environment } from '../../../contract/settings.ts'
 import type { Result } from '../../../doctor/check.ts'
 import { runDoctor } from '../../../doctor/doctor.ts'
-import { NODE } from '../node.ts'
+import { ENVIRONMENT, NODE } from '../node.ts'
 
 export type Told = { name: string; result: Result; message: string; verifies: string; remedy: string }
 
@@ -27,7 +27,7 @@ export async function askDoctorOf(env: Environment, ...args: string[]): Promise<
 export async function askDoctorIn(root: string, ...args: string[]): Promise<Diagnosis> {
   const run = promisify(execFile)(NODE, ['doctor/main.ts', ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+    env: ENVIRONMENT,
   })
   const {
     code = 0,
