@@ -32,13 +32,31 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
   })
 
   it.each([
-    ['off', [], 'Nothing is reported about you'],
-    ['errors', ['event of one who asked'], 'Only errors are reported'],
-    ['mark', ['event of one who asked', 'replay_event', 'span'], 'Everything is reported as usual'],
+    ['off', ['event', 'transaction'], [], 'Nothing is reported about you'],
+    [
+      'errors',
+      ['event', 'event of one who asked', 'transaction'],
+      ['event of one who asked'],
+      'Only errors are reported',
+    ],
+    [
+      'mark',
+      ['event', 'event of one who asked', 'transaction', 'transaction'],
+      ['event of one who asked', 'replay_event', 'span'],
+      'Everything is reported as usual',
+    ],
   ])(
-    'the browser reports with PRIVACY_SIGNAL=%s the items %j, and the page says: %s',
-    async (PRIVACY_SIGNAL, expected, says) => {
-      await using web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL })
+    'with PRIVACY_SIGNAL=%s the server reports, beside those of another visitor, the items %j, the browser reports %j, and the page says: %s',
+    async (PRIVACY_SIGNAL, ofServer, ofBrowser, says) => {
+      await using tunnel = await startUpstream('tunnel')
+      const web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL, TUNNEL_ORIGIN: `http://${tunnel.address}` })
+      for (const headers of [ASKS, {}]) await (await fetch(`${web.url}/?break`, { headers })).text()
+      const kinds = () =>
+        kindsIn(tunnel.asked.map(({ body }) => body))
+          .filter((kind) => kind !== 'client_report')
+          .sort()
+      await expect.poll(kinds).toEqual(ofServer)
+
       await using visitor = await chromium.visitor()
       const { page, posts } = visitor
       visitor.expectTrouble(/uncaught Error: after the page/)
@@ -47,35 +65,18 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
       const kindsSent = () => kindsIn(posts.map((post) => post.postDataBuffer()))
       const isTold = (kind: string) =>
         kindsSent().includes(kind) || page.waitForRequest(() => kindsSent().includes(kind))
-
       await page.goto(web.url, { waitUntil: 'networkidle' })
       await page.getByText(`(Global Privacy Control). ${says}`).waitFor()
       await failLater(page)
-      for (const kind of expected) await isTold(kind)
+      for (const kind of ofBrowser) await isTold(kind)
       await flushSdk(page)
-      const kinds = kindsSent().filter((kind) => /^(event|span|replay_event)/.test(kind))
-      expect([...new Set(kinds)].sort()).toEqual(expected)
-      expect(await isRecorded(page)).toBe(expected.includes('replay_event'))
-    },
-  )
+      const found = kindsSent().filter((kind) => /^(event|span|replay_event)/.test(kind))
+      expect([...new Set(found)].sort()).toEqual(ofBrowser)
+      expect(await isRecorded(page)).toBe(ofBrowser.includes('replay_event'))
 
-  it.each([
-    ['off', ['event', 'transaction']],
-    ['errors', ['event', 'event of one who asked', 'transaction']],
-    ['mark', ['event', 'event of one who asked', 'transaction', 'transaction']],
-  ])(
-    'the server reports with PRIVACY_SIGNAL=%s, beside those of another visitor, the items %j',
-    async (PRIVACY_SIGNAL, expected) => {
-      await using tunnel = await startUpstream('tunnel')
-      const web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL, TUNNEL_ORIGIN: `http://${tunnel.address}` })
-      for (const headers of [ASKS, {}]) await (await fetch(`${web.url}/?break`, { headers })).text()
-      const kinds = () =>
-        kindsIn(tunnel.asked.map(({ body }) => body))
-          .filter((kind) => kind !== 'client_report')
-          .sort()
-      await expect.poll(kinds).toEqual(expected)
       await web.stop() // sends what is left
-      expect(kinds()).toEqual(expected)
+      const ofPage = PRIVACY_SIGNAL === 'mark' ? ['transaction'] : []
+      expect(kinds()).toEqual([...ofServer, ...ofPage])
     },
   )
 })
