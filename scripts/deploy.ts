@@ -30,9 +30,8 @@ const REVISION_LABEL = '{{index .Config.Labels "org.opencontainers.image.revisio
 const DISCOVERY_MS = 5_000 // nginx resolves names every 2 s, and waits 2 s for the response
 
 const USAGE = `npm run deploy [-- --rollback]
-Applies all settings, and the sources of this work tree: builds the images of web and the tunnel, starts new containers beside the old ones,
-waits until they are healthy and nginx uses them with its own new configuration, and then stops the old ones. Services that the settings
-need and that do not run, such as NATS, are started. It reads the same settings as npm start, and checks them first.
+Applies all settings, and the sources of this work tree. It checks the settings, builds the images of web and the tunnel, and starts new containers
+beside the old ones. When they are healthy and nginx uses them, it stops the old ones. It also starts services that the settings need, such as NATS.
   --rollback   start the images of the previous deploy instead of building`
 
 type Mode = 'build' | 'rollback'

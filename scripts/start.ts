@@ -29,8 +29,8 @@ const PUBLISHED_ORIGIN_PORT = 8081 // of deploy/tunnel-origin.yml
 type Flags = ReadonlySet<(typeof FLAGS)[number]>
 
 const USAGE = `npm start -- [flags]
-  --docker        run in containers (the default where a Docker Engine answers)
-  --plain         run as plain processes (the default elsewhere)
+  --docker        run in containers (the default if a Docker Engine responds)
+  --plain         run as plain processes (the default otherwise)
   --tunnel-only   run one tunnel as a plain process, without nginx and web
   --verbose       print every log line
 Settings come from the environment and from the file .env; npm run config prints them.`

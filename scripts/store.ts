@@ -26,8 +26,9 @@ npm run store -- resend --id ID [--dry-run]
 npm run store -- erase --user TEXT [--dry-run]
 npm run store -- status | stop [--json]
 npm run store -- drain SPOOL_URL
-Lists pending envelopes, dead letters and kept envelopes, says what became of an event, and sends envelopes again. status shows the
-progress of that, and stop ends it. erase removes the envelopes of one user from the store. drain delivers what is pending in a spool that was in use before. [selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
+list and find show pending envelopes, dead letters and kept envelopes. resend sends envelopes again: status shows its progress, and stop ends it.
+erase removes the envelopes of one user from the store. drain delivers the pending envelopes of a former spool.
+[selection] is any of --project, --event, --from and --to; without it, all envelopes of the state.
   --project NAME         host/project as in the console, or a DSN
   --event ID             event ID
   --from, --to TIME      end of the delivery, as 2026-11-26T00:00Z, or in milliseconds since 1970

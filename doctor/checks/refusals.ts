@@ -9,7 +9,7 @@ const ADDRESS = '192.0.2.77' // of documentation (RFC 5737)
 const KEY_REMEDY =
   'The key in SENTRY_DSN is wrong, or the project was deleted: copy the DSN from the settings of the project again. If a proxy is in front of the server, it may ask for a password.'
 const PAGE_REMEDY =
-  'Something else than Sentry responds: check the host and port in SENTRY_DSN, and the proxy in front of the server.'
+  'A server other than Sentry responds: check the host and port in SENTRY_DSN, and the proxy in front of the server.'
 const HOSTS_REMEDY = 'Bugsink and other servers on Django: add the host of SENTRY_DSN to ALLOWED_HOSTS there.'
 const COUNT_REMEDY =
   'Bugsink with USE_X_FORWARDED_FOR: Culvert sends one address, so set X_FORWARDED_FOR_PROXY_COUNT there to 1, and one more for each proxy in front of it. See docs/other-servers.md.'

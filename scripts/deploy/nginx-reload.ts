@@ -59,7 +59,7 @@ export async function applyToNginx(
     await project.compose(`Writing the configuration of ${name}`, image, ...run, 'mv', NEXT, CURRENT)
     if (isReplaced)
       await project.compose(
-        `Replacing ${name}, whose ports, mounts or image have changed: it is away for about a second`,
+        `Replacing ${name}, whose ports, mounts or image have changed: it is unavailable for about a second`,
         {},
         ...['up', '--detach', '--no-deps', '--wait', name],
       )

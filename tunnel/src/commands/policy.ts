@@ -13,7 +13,7 @@ import { Scrubbing, type ScrubSettings } from '../policy/scrub/scrub.ts'
 
 const USAGE = `npm run policy -- try FILE
   prints the values that scrubbing would change in an envelope, what each rule finds, what the envelope counts for quotas,
-  and the group of its error in the inbox and for storm protection. FILE is an envelope as the inbox has it. SCRUB and SCRUB_RULES
+  and the group of its error in the inbox and for storm protection. FILE is an envelope, for example a download from the inbox. SCRUB and SCRUB_RULES
   apply; with SCRUB=off the command uses SCRUB=default.
   In a container: docker compose exec tunnel node tunnel/src/commands/policy.ts try FILE`
 
