@@ -1,4 +1,4 @@
-/** Additional certificate authorities: the setting `CA_FILE`, and how a process comes to trust them. */
+/** Additional certificate authorities: the setting `CA_FILE`, and its use by a process. */
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -32,7 +32,7 @@ export type InboxSummary = {
   raised: number | null
 }
 
-/** Simulated outage of Sentry, which the inbox stands for. */
+/** Simulated outage of Sentry, which the inbox replaces. */
 export type SimulatedOutageStatus = {
   /** Milliseconds until the outage ends; 0 without one. */
   remaining_ms: number

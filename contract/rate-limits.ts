@@ -1,4 +1,4 @@
-/** Rate limits that Culvert itself tells the senders of envelopes. */
+/** Rate limits that Culvert itself sends to the senders of envelopes. */
 
 /** Without categories it covers all of them. */
 export type RateLimit = { seconds: number; categories: string[] }

@@ -37,7 +37,7 @@ export type BrowserReport = {
 export type ReportSettings = {
   /** Types that are forwarded; reports of others are filtered. */
   types: ReadonlySet<ReportType>
-  /** Of the reported pages. */
+  /** Release and environment of the reported pages. */
   release: string | undefined
   environment: string
 }

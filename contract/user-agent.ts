@@ -12,7 +12,7 @@ const BROWSERS: readonly (readonly [name: string, version: RegExp])[] = [
   ['Safari', /\bVersion\/(\d+(?:\.\d+)?).* Safari\//],
 ]
 
-/** Versions of Windows, macOS and Linux are not told: browsers send the same one for all. */
+/** Versions of Windows, macOS and Linux are left out: browsers send the same one for all. */
 const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Windows', /\bWindows NT\b/],
   ['Android', /\bAndroid (\d+)/],
@@ -24,7 +24,7 @@ const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 const MAX_LENGTH = 500 // of a User-Agent that is read
 
-/** Returns an empty text for an event that tells neither. */
+/** Returns an empty text for an event with neither. */
 export function browserOf(event: Json): string {
   return ofContext(event, 'browser') || match(userAgentOf(event), BROWSERS)
 }

@@ -24,7 +24,7 @@ const COMMANDS: Record<Deployment, Commands> = {
   },
 }
 
-/** Commands while no tunnel has told how it was started. */
+/** Commands while it is unknown how the tunnels were started. */
 const UNKNOWN: Commands = {
   ...COMMANDS.compose,
   inspect: `${COMMANDS.compose.inspect}; on Kubernetes, ${COMMANDS.chart.inspect}`,

@@ -1,4 +1,4 @@
-/** Verdict on the site's error reporting in plain English: state, cause, what is safe, and what to do. */
+/** Describes the state of the site's error reporting in plain English: cause, what is safe, and the remedy. */
 
 import { categoryLabel } from '../categories.ts'
 import { formatCount, formatQuantity } from '../quantities.ts'
@@ -76,7 +76,7 @@ function firstProblem({ state, problems }: Situation): Problem | undefined {
   return state === 'ok' ? undefined : problems[0]
 }
 
-/** Describes what was last known, without an action. `since` is the time of the last known situation. */
+/** Describes the last known situation, without an action. `since` is its time. */
 export function describeDisconnection(situation: Situation, clock: Clock, since: number): Verdict {
   const last = STATE_WORDS[situation.state]
   const text = `No connection to the console since ${clock.format(since)}. Last known state: ${last}. ${describeFacts(situation, clock)}`
@@ -394,7 +394,7 @@ function describeLimits(limits: readonly CategoryLimit[], format: Clock['format'
   return `Sentry rate-limits ${[...named, ...more].join(', ')}.`
 }
 
-/** Returns what ends the most frequent kind of these losses. */
+/** Returns the remedy for the most frequent kind of these losses. */
 function remedyOf(
   { expired, evicted, unavailable, vanished, full_rate }: RecentLosses,
   situation: Situation,

@@ -7,7 +7,7 @@ import { UNAVAILABLE } from '../rejections.ts'
 export type Majority = {
   since: number
   count: number
-  /** Of all reports in this time. */
+  /** Number of all reports in this time. */
   total: number
   /** The most frequent result: outcome, colon and reason, such as `rejected:dsn-unknown`. */
   result: string
@@ -60,7 +60,7 @@ function totalOf(counts: FigureCounts): number {
   return Object.values(resultsOf(counts)).reduce((sum, count) => sum + count, 0)
 }
 
-/** Returns what became of reports, of the spooled ones at their end. */
+/** Returns the outcomes of reports, and the final outcomes of spooled ones. */
 function resultsOf({ outcomes, final_outcomes }: FigureCounts): Record<string, number> {
   const { spooled: _, aborted: __, ...ended } = outcomes
   const { delivered = 0, declined = 0 } = final_outcomes

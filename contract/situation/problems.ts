@@ -49,7 +49,7 @@ export type Problem =
       since?: number
       error?: LastUpstreamError
       status?: number
-      /** It declines them for good. */
+      /** It declines them, and does not only refuse them for now. */
       is_decline?: true
     }
   /** No tunnel ran. It is over, and stays for an hour. */
@@ -81,7 +81,7 @@ export type UpstreamProblem = {
 /** Replica that does not respond, and did not stop in an orderly way. */
 export type AbsentReplica = { name: string; since: number }
 
-/** Figures of all replicas. `missing` describes what is not included, and why. */
+/** Figures of all replicas. `missing` describes the gaps and their reason. */
 export type FiguresReading = { figures?: Figures; missing?: string }
 
 type ReplicaSet = {
@@ -91,9 +91,9 @@ type ReplicaSet = {
   mirrors: readonly UpstreamView[]
   spools: readonly SpoolStatus[]
   limits: readonly LimitInForce[]
-  /** Of each replica. */
+  /** Storms of each replica. */
   storms: readonly ActiveStorm[]
-  /** Of the last minutes. */
+  /** Figures of the last minutes. */
   figures: FiguresReading
   silence: Silence | undefined
   now: number

@@ -8,7 +8,7 @@ import { concernsErrors, type Problem } from './problems.ts'
 /** `outage`: envelopes are lost, or none reach Sentry. */
 export type SituationState = 'ok' | 'degraded' | 'outage'
 
-/** In the order of their severity. */
+/** States by severity, the lowest first. */
 export const SITUATION_STATES: readonly SituationState[] = ['ok', 'degraded', 'outage']
 
 export type Situation = {
@@ -17,7 +17,7 @@ export type Situation = {
   since?: number
   /** The most severe first. */
   problems: Problem[]
-  /** Last 7 days. `missing` describes what they lack. */
+  /** Last 7 days. `missing` describes the gaps. */
   week: { losses?: LossCounts; missing?: string }
   spools: Pick<SpoolStatus, 'envelopes' | 'oldest' | 'max_age_ms' | 'full_in_seconds'>[]
   /** The last ones, newest first. */
@@ -49,7 +49,7 @@ export function stateOf(problems: readonly Problem[]): SituationState {
   return problems.every(isNote) ? 'ok' : 'degraded'
 }
 
-/** Returns whether a problem asks for no action: a gap is over, and a limit that holds no errors back ends by itself. */
+/** Returns whether a problem needs no action: a gap that is over, or a rate limit on other categories than errors. */
 export function isNote(problem: Problem): boolean {
   return problem.kind === 'gap' || (problem.kind === 'rate-limited' && !problem.limits.some(concernsErrors))
 }

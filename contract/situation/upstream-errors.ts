@@ -11,7 +11,7 @@ const NAMES: Record<UpstreamErrorClass, string> = {
 export const NOT_SENTRY =
   'check the host in SENTRY_DSN, and the proxy in front of the server: its responses are not Sentry’s.'
 
-/** Returns what to check when a server answers an envelope with this status, and neither accepts nor declines it. 5xx ends without an operator. */
+/** Returns the remedy when a server answers an envelope with this status, and neither accepts nor declines it. 5xx needs none. */
 export function remedyOfStatus(status: number): string {
   if (status < 400) return NOT_SENTRY
   if (status >= 500 || status === 429) return ''
@@ -20,7 +20,7 @@ export function remedyOfStatus(status: number): string {
     : 'check the settings of the server, such as its host names, and of the proxy in front of it.'
 }
 
-/** Returns what to check when Sentry itself declines all envelopes with this status. */
+/** Returns the remedy when Sentry itself declines all envelopes with this status. */
 export function remedyOfDecline(status: number): string {
   return [401, 403, 404].includes(status)
     ? 'copy the DSN from the settings of the project into SENTRY_DSN again: its key is wrong, or the project was deleted.'

@@ -125,7 +125,7 @@ const CONDITION = / # (if|unless) ([A-Z_]+)(: |$)/
 
 /**
  * Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. A line that ends with the comment
- * `# if NAME` is written only if NAME has a value, with `# unless NAME` only if it has none. A line that opens a block stands for the whole block.
+ * `# if NAME` is written only if NAME has a value, with `# unless NAME` only if it has none. If such a line opens a block, this applies to the block.
  */
 export function renderNginx({ text, unavailablePage }: NginxTemplate, config: NginxConfig): string {
   const values: Values = {

@@ -1,4 +1,4 @@
-/** Addresses of the replicas. A name stands for every address that it resolves to. */
+/** Addresses of the replicas. A name means every address that it resolves to. */
 
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'

@@ -9,7 +9,7 @@ type Props = {
   fields?: Record<string, string>
   label: string
   question: string
-  /** For an action that cannot be undone. */
+  /** The action cannot be undone. */
   isFinal?: boolean
   weight?: 'quiet' | 'light' | 'faint'
 }

@@ -27,7 +27,7 @@ export function outcomeLabel(outcome: string): string {
   return outcome === 'rate_limited' ? 'rate-limited' : outcome
 }
 
-/** Returns the label of what an envelope is now: one that was spooled and has no final outcome is pending. */
+/** Returns the label of an envelope's present state: one that was spooled and has no final outcome is pending. */
 export function stateLabel(outcome: string): string {
   return outcome === 'spooled' ? 'pending' : outcomeLabel(outcome)
 }

@@ -91,7 +91,7 @@ const TYPES: ReadonlyMap<string, ItemType> = new Map(
     metric_buckets: { categories: ['metric_bucket'], group: BUCKETS },
     form_data: { categories: [], group: EVENTS },
     unreal_report: { categories: ['error'], group: ATTACHMENTS },
-    // Of earlier releases of Relay.
+    // Types of earlier releases of Relay.
     otel_span: { categories: ['span'], group: LONE_SPANS },
     otel_traces_data: { categories: ['span'] },
     otel_log: { categories: ['log_item', 'log_byte'] },

@@ -21,7 +21,7 @@ export type SdkDeps = {
 }
 
 const YEAR = 'public, max-age=31536000, immutable'
-/** For names whose content changes with the settings and with each release. */
+/** Cache-Control of files whose content changes with the settings and with each release. */
 const MINUTES = 'public, max-age=300, stale-while-revalidate=3600'
 
 /** Responds with the loader of the project that the query names, by default the first. Throws a `Rejection`. */

@@ -113,7 +113,7 @@ export class Counters {
     ['outcome', 'reason', 'project', 'category'],
     newEnvelopeCount,
   )
-  /** Of spooled envelopes. */
+  /** Final outcomes of spooled envelopes. */
   readonly finalOutcomes = new Table<{ final_outcome: FinalOutcome; project: string }, TimedCount>(
     ['final_outcome', 'project'],
     newTimedCount,

@@ -14,7 +14,7 @@ import { Rejection } from 'contract/rejections'
 
 export type Project = {
   dsn: Dsn
-  /** As the query of a request may name them. */
+  /** Identifiers that the query of a request may name. */
   identifiers: Identifiers
   /** DSN without a secret, which identifies the project. That of a mirror ends with `#mirror`. */
   key: string

@@ -48,7 +48,7 @@ export type SharedState = {
 }
 
 const MAX_ATTEMPTS = 10
-/** Of a shared map: several share a bucket of 1 MiB on NATS, where the old and the new value need room. */
+/** Maximum size of a shared map. On NATS, several share a bucket of 1 MiB, where the old and the new value need room. */
 const MAX_BYTES = 256 * 1024
 
 /**
@@ -88,7 +88,7 @@ export type SharedEntry<Value> = { value: Value; until: number }
 
 export type SharedMapDeps<Value> = {
   state: Pick<SharedState, 'get' | 'put' | 'clockOffsetMs'>
-  /** Of letters, digits and dashes. */
+  /** Letters, digits and dashes. */
   key: string
   /** Chooses between two entries of one name. By default the own one replaces the stored one. */
   merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>

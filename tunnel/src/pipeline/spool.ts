@@ -85,7 +85,7 @@ export type Position = { received: number; place: number }
 export type Pause = { project?: string; since: number }
 
 export type PutResult =
-  /** On disk, synced. `evicted` entries made room. */
+  /** Synced to disk. `evicted` are the entries that made room. */
   | { kind: 'stored'; lease: Lease; evicted: SpoolEntry[] }
   /** The spool has the same body for the same upstream. */
   | { kind: 'known' }
@@ -267,7 +267,7 @@ export type SpoolDisk = {
 
 /**
  * Longest time until a postponed entry is due, and longest lease. Later times were written before the clock was set back: such entries are due.
- * Of a longer rate limit, the caller leaves the category out of its demand.
+ * While a longer rate limit applies, the caller does not ask for its category.
  */
 export const LONGEST_DELAY_MS = 2 * 60 * 1000
 export const LONGEST_LEASE_MS = 30 * 60 * 1000

@@ -1,4 +1,4 @@
-/** Explanation of each reason in a sentence, with what to do about it. */
+/** Explanation of each reason in a sentence, with its remedy. */
 
 import type { FilteredReason, OutcomeTime, RateLimitedReason } from 'contract/admin-api'
 import { REJECTIONS, type RejectionCode } from 'contract/rejections'

@@ -1,4 +1,4 @@
-/** Line that changes a setting, where it belongs, and what applies it, by the way in which this Culvert was started. */
+/** Line that changes a setting, with its file and the command that applies it, which depend on how this Culvert was started. */
 
 import { commandsOf, type Deployment } from 'contract/situation/deployments'
 import { CodeBlock } from '../../ui/code-block.tsx'

@@ -1,4 +1,4 @@
-/** Buttons of the error lab, each with the outcome of what it triggered. */
+/** Buttons of the error lab, each with its outcome. */
 'use client'
 
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'

@@ -35,7 +35,7 @@ export function readBrowserSettings(document: Document): BrowserSettings | undef
   return text ? (JSON.parse(text) ?? undefined) : undefined
 }
 
-/** For the bare document that Next.js renders after a server error, without a layout. A synchronous request is justified only there. */
+/** Fetches the settings in the bare document that Next.js renders after a server error, without a layout. A synchronous request is justified only there. */
 function fetchSettings(): string | undefined {
   const request = new XMLHttpRequest()
   request.open('GET', SETTINGS_URL, false)

@@ -51,7 +51,7 @@ const WRONG_LENGTH = 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' // the body has anoth
 const MAX_REPLY_BYTES = 64 * 1024 // Sentry sends a few dozen
 
 export type RequestLimits = {
-  /** Of the body. */
+  /** Size of the body. */
   bytes: number
   /** Milliseconds from now, after which the sender does not wait. */
   lateMs: number

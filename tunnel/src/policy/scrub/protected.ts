@@ -24,7 +24,7 @@ const FRAME_FIELDS = new Set(['filename', 'abs_path', 'function', 'raw_function'
 
 /**
  * Returns where the part of a text begins that rules may redact without naming the field; `Infinity` for a field that Sentry needs as it is.
- * Of a frame's place in the code that is the query or fragment of its URL: paths may look like email addresses, as in `jquery@3.6.0.min.js`.
+ * In the location of a stack frame, rules may redact only the query and fragment of its URL: paths may look like email addresses, as in `jquery@3.6.0.min.js`.
  */
 export function redactableFrom(path: Path, text: string): number {
   const [root] = path

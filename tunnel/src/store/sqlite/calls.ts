@@ -172,7 +172,7 @@ export class CallRunner {
     return this.#commit([call])[0]
   }
 
-  /** From now on, nothing stays of entries that end. Returns why the log cannot be used. */
+  /** Releases the reserve: from now on, entries that end leave nothing. Returns an error if the log cannot be used. */
   #useReserve(): Error | undefined {
     this.#store.commit(() => this.#reserve.release())
     return this.#shortenLog() ? undefined : logFull()

@@ -1,4 +1,4 @@
-/** Find: what became of one event. */
+/** Find: the outcome of one event. */
 
 import { redirect } from 'next/navigation'
 import { AutoRefresh } from '../../../features/console/auto-refresh.tsx'

@@ -1,4 +1,4 @@
-/** Session of the operator: GET tells whether there is one, POST signs in. */
+/** Session of the operator: GET returns whether there is one, POST signs in. */
 
 import { getConsoleData } from '../../../features/console/data-access/data-access.ts'
 import { notSignedIn, notThisSite, seeOther } from '../../../features/console/responses.ts'

@@ -85,7 +85,7 @@ export class AdminRequests {
     return response
   }
 
-  /** Asks all replicas, and returns what `read` makes of the successful responses, with the failures. */
+  /** Asks all replicas. Returns the results of `read` for the successful responses, and the failures. */
   async each<T>(
     path: string,
     read: (response: Response) => Promise<T>,

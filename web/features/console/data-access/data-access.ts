@@ -35,7 +35,7 @@ export async function getConsoleData(): Promise<ConsoleData | undefined> {
   return session === undefined ? undefined : new ConsoleData(settings, session)
 }
 
-/** For pages: redirects to the sign-in, and from there back to `path`. */
+/** Returns the data for a page, or redirects to the sign-in, and from there back to `path`. */
 export async function requireConsoleData(path: string): Promise<ConsoleData> {
   return (await getConsoleData()) ?? redirect(`${SIGN_IN}?to=${encodeURIComponent(returnPath(path))}`)
 }
@@ -124,7 +124,7 @@ export class ConsoleData {
     return rejectionHistory().add(results)
   }
 
-  /** Returns examples of what scrubbing would change; none from replicas that do not observe or have no inbox. */
+  /** Returns examples of changes by scrubbing; none from replicas that do not observe or have no inbox. */
   async scrubExamples(): Promise<ScrubExample[]> {
     const { results } = await this.#requests.each(
       '/policies/example',

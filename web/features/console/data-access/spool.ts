@@ -37,7 +37,7 @@ export class SpoolData {
     this.#requests = requests
   }
 
-  /** Returns a page of entries, or what is wrong with the query; `undefined` when no replica responds, or the store fails. */
+  /** Returns a page of entries, or the problem with the query; `undefined` when no replica responds, or the store fails. */
   async list(query: URLSearchParams): Promise<StorePage | WrongQuery | undefined> {
     const response = await this.#requests.one(`/store/entries?${query}`)
     if (response?.status === 400 || response?.status === 404)

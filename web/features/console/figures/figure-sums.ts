@@ -44,7 +44,7 @@ const NO_OUTCOMES = {
 /** Counts of the last complete minute and of the running one. */
 export type RecentCounts = { counts: FigureCounts; seconds: number }
 
-/** Returns what rates are made of; from figures in steps of a minute. */
+/** Returns the counts from which rates are computed; from figures in steps of a minute. */
 export function recentCounts({ points, to, step }: Figures): RecentCounts {
   const running = Math.floor(to / step) * step
   const recent = points.filter(({ time }) => time >= running - step)

@@ -5,7 +5,7 @@ import type { Span } from './figure-sums.ts'
 /** Colour of a line: that of an outcome, or a neutral one. */
 type Tone = 'good' | 'wait' | 'hold' | 'drop' | 'bad' | 'ink' | 'quiet'
 
-/** `dash` tells lines apart without their colour. */
+/** `dash` distinguishes lines without their colour. */
 export type Line = {
   label: string
   tone: Tone

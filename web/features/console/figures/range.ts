@@ -8,7 +8,7 @@ export type RangeKey = '15m' | '1h' | '24h' | '7d'
 export type Range = {
   key: RangeKey
   label: string
-  /** For a sentence, after "last". */
+  /** Words that follow "last" in a sentence. */
   words: string
   ms: number
   /** Length of the span of a point. */

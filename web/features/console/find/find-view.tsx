@@ -1,4 +1,4 @@
-/** Search for an event by its ID, and the answer: what became of each of its envelopes. */
+/** Search for an event by its ID, and the outcome of each of its envelopes. */
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'

@@ -13,7 +13,7 @@ export type EventAnswers = {
   stoppedAt: number
 }
 
-/** `lost-track`: it was spooled, and no replica that has answered knows what became of it. */
+/** `lost-track`: it was spooled, and no replica that has responded knows its final outcome. */
 export type FindingState = Exclude<Outcome, 'spooled'> | FinalOutcome | 'pending' | 'kept' | 'lost-track'
 
 /** One envelope for one destination. `kept` is its kept copy, and `entry` its entry in another state. */

@@ -1,4 +1,4 @@
-/** View model of a stored envelope, bounded by `bounds.ts`. It states what is left out. */
+/** View model of a stored envelope, bounded by `bounds.ts`. It names omitted parts. */
 
 import { formatBytes } from '../../../lib/format.ts'
 import { formatJson } from '../../../lib/format-json.ts'

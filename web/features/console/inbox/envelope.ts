@@ -49,7 +49,7 @@ type Keep = (item: ItemStart, before: number) => number | undefined
 
 type Piece = { header: Record<string, unknown> } | { item: ItemStart } | { payload: Buffer }
 
-/** Parses a stream to its end, and holds what `keep` selects. A truncated payload is shorter than its `bytes`. */
+/** Parses a stream to its end, and holds the items that `keep` selects. A truncated payload is shorter than its `bytes`. */
 export async function parseEnvelope(stream: AsyncIterable<Uint8Array>, keep: Keep): Promise<ParsedEnvelope> {
   const splitter = new Splitter()
   const collector = new Collector(keep)

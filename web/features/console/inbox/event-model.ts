@@ -235,7 +235,7 @@ export type ShownBreadcrumb = {
   category: string | undefined
   level: string | undefined
   text: string
-  /** As JSON; absent when the text says all of it. */
+  /** JSON; absent when the text has all of it. */
   data: string | undefined
 }
 

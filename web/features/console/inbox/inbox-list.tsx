@@ -26,7 +26,7 @@ export type EntriesPage = Pick<GroupsPage, 'next'> & { entries: InboxEntry[] }
 
 type Props = {
   query: PageQuery
-  /** With `entries`, it has the group of these alone. */
+  /** If there are `entries`, only their group. */
   groups: GroupsPage
   entries?: EntriesPage | undefined
   /** Page of the list; absent for the first one. */

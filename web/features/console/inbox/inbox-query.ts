@@ -1,4 +1,4 @@
-/** Query of the inbox: what its pages select, as in their addresses. */
+/** Query of the inbox: the selection in the addresses of its pages. */
 
 import type { Range } from '../figures/range.ts'
 import type { Query } from '../routes.ts'

@@ -1,4 +1,4 @@
-/** Replicas that the monitor knows, and what has changed about them. */
+/** Replicas that the monitor knows, and their changes. */
 
 import type { ProcessFigures, ReplicaStatus } from 'contract/admin-api'
 

@@ -25,7 +25,7 @@ function storeOf({ status }: ReplicaView): string | undefined {
   return id === NOT_OPEN ? undefined : id
 }
 
-/** Returns what the tunnels of the store found together. Without a response, that is the problem. */
+/** Returns the situation that the tunnels of the store have found. Without a response, that is the problem. */
 export function situationOf(replicas: readonly ReplicaView[], last: Situation | undefined): Situation {
   const { members, strangers } = findStore(replicas)
   if (members.length === 0) return findAbsence(replicas, last)
@@ -46,7 +46,7 @@ function addStrangers(situation: Situation, [first, ...others]: readonly Replica
     : { ...(state === 'ok' ? begun : situation), state: 'degraded', problems: [differ, ...problems] }
 }
 
-/** Situation while no replica has told one: it has just started, or is of an earlier release. */
+/** Situation while no replica has reported one: it has just started, or is of an earlier release. */
 const NOT_TOLD: Situation = {
   ...{ state: 'degraded', week: {}, spools: [], incidents: [] },
   problems: [{ kind: 'figures-missing', text: 'The tunnels have not reported their state yet.' }],

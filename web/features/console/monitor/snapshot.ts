@@ -48,7 +48,7 @@ export type OpenBreaker = { origin: string; by: number; of: number } & Pick<
 /** Figures of the last 15 minutes, with those of upstreams by the names of the diagram. */
 export type Flow = { total: FigureCounts; now: RecentCounts }
 
-/** Figures of the last 7 days. `missing` describes what they lack. */
+/** Figures of the last 7 days. `missing` describes the gaps. */
 type WeekSummary = Partial<Pick<FigureCounts, 'received' | 'reach' | 'browser_errors'>> & {
   missing?: string
 }

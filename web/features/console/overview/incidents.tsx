@@ -1,4 +1,4 @@
-/** The last incidents: an operator looks at them after an alert, or to report what a visitor may have noticed. */
+/** The last incidents, for an operator after an alert, or for a report to visitors. */
 'use client'
 
 import { describeIncident } from 'contract/situation/incidents'

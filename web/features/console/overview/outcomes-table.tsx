@@ -1,4 +1,4 @@
-/** Envelopes by result in a time range: each is counted once, by what became of it in the end. */
+/** Envelopes by result in a time range: each is counted once, by its last outcome. */
 
 import type { ReactNode } from 'react'
 import { formatCount, formatPercent, formatQuantity } from '../../../lib/format.ts'

@@ -41,7 +41,7 @@ export function ReachPanel({ reach }: { reach: Reach }) {
   )
 }
 
-/** Shown while the test is off: what it would show, and how to turn it on. */
+/** Shown while the test is off: its purpose, and how to turn it on. */
 export function ReachOff({ deployment }: { deployment: Deployment | undefined }) {
   return (
     <Fold title="Reach">

@@ -1,4 +1,4 @@
-/** Policies of all replicas together, and an example of what scrubbing would change. */
+/** Policies of all replicas together, and an example of the changes by scrubbing. */
 
 import { categoryLabel } from 'contract/categories'
 import type { Figures } from 'contract/figures'

@@ -71,7 +71,7 @@ export type ProjectView = {
   dsns: string[]
 }
 
-/** Describes the projects named, from what each replica reports. A site may have a thousand. */
+/** Describes the projects named, from the reports of each replica. A site may have a thousand. */
 export function describeProjects(
   snapshot: Pick<Snapshot, 'limits' | 'replicas' | 'spool'>,
   reports: readonly ProjectActivity[],
@@ -182,7 +182,7 @@ function shareOf(spool: Snapshot['spool'], name: string): SpoolShare | undefined
 
 const MISSED = ['declined', 'expired', 'evicted', 'purged', 'lost'] as const satisfies MirrorResult[]
 
-/** Sums up what the replicas report of each mirror of a project. */
+/** Sums up the replicas' reports of each mirror of a project. */
 function describeMirrors(
   { replicas, spool }: Pick<Snapshot, 'replicas' | 'spool'>,
   project: string,

@@ -33,7 +33,7 @@ export function causeKey({ stage, outcome, reason }: Cause): string {
 export class RejectionHistory {
   #known: Omit<Rejections, 'settings'> = { rejections: [], times: [] }
 
-  /** Merges what replicas report now with earlier reports. The settings are those of now. */
+  /** Merges the present reports of replicas with earlier ones. The settings are the present ones. */
   add(reports: readonly Rejections[]): Rejections {
     const merged = mergeRejections([{ ...this.#known, settings: {} }, ...reports])
     this.#known = { rejections: merged.rejections, times: merged.times }

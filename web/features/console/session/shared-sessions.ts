@@ -20,7 +20,7 @@ export function sharedSessions(access: AdminAccess): SessionKeeper {
     close: async (id) => (await ask('DELETE', id)).length > 0,
   }
 
-  /** Asks all replicas, since one may hang or use another store by mistake. Returns what those that respond say. */
+  /** Asks all replicas, since one may hang or use another store by mistake. Returns their responses. */
   async function ask(method: 'GET' | 'PUT' | 'DELETE', id: string): Promise<boolean[]> {
     const hash = createHash('sha256').update(id).digest('base64url')
     const origins = await replicaOrigins(access).catch(() => [])

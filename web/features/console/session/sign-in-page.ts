@@ -81,7 +81,7 @@ ${alert}
 </section>`
 }
 
-/** Returns what the page shows instead of the form while no password is set. */
+/** Returns the content that replaces the form while no password is set. */
 export function renderInstructions(): string {
   return `<section class="${CARD} grid gap-4">
 <p>The console is off: no password is set. Set OPERATOR_PASSWORD, ${MIN_PASSWORD_LENGTH} characters or more, the same for web and the tunnels. A restart alone does not read it.</p>

@@ -79,7 +79,7 @@ export function createSessions(now: () => number, keeper: SessionKeeper) {
     else if (untold.size < MAX_SESSIONS) untold.add(id)
   }
 
-  /** Tells the keeper, which has just responded, what it does not know. */
+  /** Sends the keeper, which has just responded, what it has missed. */
   function tellAll(): void {
     for (const id of untold) void tell(id)
   }

@@ -14,7 +14,7 @@ type Test =
   | { state: 'failed'; why: string }
   | ({ state: 'done' } & AlertTest)
 
-/** `destinations` is absent while no tunnel tells them, and empty when there are none. */
+/** `destinations` is absent while no tunnel responds, and empty when there are none. */
 export function AlertsPanel({ destinations }: { destinations: string | undefined }) {
   const [test, setTest] = useState<Test>({ state: 'none' })
   if (destinations === undefined) return null

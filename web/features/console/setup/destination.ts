@@ -20,7 +20,7 @@ export type Destination = {
 
 const PREFIX = { '.env': 'SENTRY_DSN=', SENTRY_DSN_FILE: '' } as const
 
-/** `configured` is absent while no tunnel tells its DSNs. */
+/** `configured` is absent while no tunnel responds. */
 type Configured = { configured: readonly string[] | undefined; dsnPlace: DsnPlace }
 
 /** Returns the destination, or the problem with the DSN in a sentence. Both are absent while no DSN is given. */

@@ -17,7 +17,7 @@ type Expected = {
   since: number
 }
 
-/** Of more, those that were not accepted go first: anybody can send them. */
+/** Maximum number of receipts. Those that were not accepted are removed first: anybody can send them. */
 const MAX_KEPT = 100
 
 /** Adds a receipt that concerns the set-up. Keeps the first accepted one of each origin, and the last one that was not accepted. */

@@ -13,7 +13,7 @@ import { ArrivalPanel } from './arrival-panel.tsx'
 import { type Compression, type Destination, describeCompression, readDestination } from './destination.ts'
 
 type Props = {
-  /** DSNs of the projects that Culvert forwards to, or that of the inbox; absent while no tunnel tells them. */
+  /** DSNs of the projects that Culvert forwards to, or that of the inbox; absent while no tunnel responds. */
   configured: readonly string[] | undefined
   /** DSN of web's own browser SDK. */
   ownDsn: string

@@ -1,4 +1,4 @@
-/** Numbers beside the links to pages: what an operator should look at now. */
+/** Numbers beside the links to pages that an operator should look at now. */
 
 import { sumFigures } from 'contract/figures'
 import { lossesOf, sumLosses } from 'contract/situation/losses'

@@ -241,7 +241,7 @@ export function ConsoleNav({ at }: { at: Place }) {
   )
 }
 
-/** On a wide screen it takes no room, so that links keep their places. */
+/** Number beside a link. It takes no room on a wide screen, so that links keep their places. */
 function NavBadge({ badge }: { badge: PageBadge | undefined }) {
   if (!badge) return null
   const { place, count, words } = badge

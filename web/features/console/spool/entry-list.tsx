@@ -1,4 +1,4 @@
-/** Entries of the store in a state, in pages: what holds them back, or why they ended and how to mend it, and a button that sends them again. */
+/** Entries of the store in a state, in pages: why they wait or ended, the remedy, and a button that sends them again. */
 
 import type { Rejections } from 'contract/admin-api'
 import { categoryLabel } from 'contract/categories'

@@ -80,7 +80,7 @@ const DENIED: Readonly<Record<number, string>> = {
   404: 'The server does not know the project.',
 }
 
-/** Returns what the server has said: the members of Sentry's answer, or the beginning of another one. */
+/** Returns the server's answer: the members of Sentry's JSON, or the beginning of another body. */
 function readAnswer(answer: string): string {
   const { detail, causes } = parseAnswer(answer)
   const said = [detail, ...(Array.isArray(causes) ? causes : [])].filter((part) => typeof part === 'string')

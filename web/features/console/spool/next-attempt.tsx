@@ -1,4 +1,4 @@
-/** Next delivery attempt of a pending entry, or what holds it back. */
+/** Next delivery attempt of a pending entry, or the reason why it waits. */
 
 import type { UpstreamView } from 'contract/situation/upstreams'
 import type { SpoolPause } from 'contract/spool'

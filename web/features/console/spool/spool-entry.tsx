@@ -62,7 +62,7 @@ export function SpoolEntry({ id, entry }: Props) {
   )
 }
 
-/** Shown for an entry whose headers exceed what a page can show. */
+/** Shown for an entry whose headers are too large for a page. */
 export function LargeSpoolEntry({ id, spool }: Identity) {
   return (
     <EntryLayout id={id} spool={spool}>

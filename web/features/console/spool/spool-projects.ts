@@ -41,7 +41,7 @@ export function listProjects(
   return { projects, total: rows.length }
 }
 
-/** Returns what holds the entries of a project back: nothing is sent while it is paused, and only probes while the circuit breaker of its server is open. */
+/** Returns why the entries of a project wait: nothing is sent while it is paused, and only probes while the circuit breaker of its server is open. */
 export function holdOf(
   project: string,
   paused: readonly SpoolPause[],
