@@ -48,17 +48,20 @@ const stack = {
   sequence: { groupOrder: 2 },
 }
 
-/** Two at a time: their limits are far from what they measure. */
-const IN_PAIRS = ['tests/process/security/tunnel-process.test.ts', 'tests/process/outage/slow-sentry.test.ts']
-const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
-
-/** Measure memory and response times: other tests at the same time would change the result. */
-const ALONE = [
+/** Two at a time: their limits are far from what they measure, and hold beside other processes, since CPU time and memory are those of a process. */
+const IN_PAIRS = [
+  'tests/process/outage/slow-sentry.test.ts',
   'tests/process/security/large-bodies.test.ts',
   'tests/process/security/single-attacks.test.ts',
-  'tests/process/security/slow-bodies.test.ts',
   'tests/process/security/through-nginx.test.ts',
+  'tests/process/security/tunnel-process.test.ts',
+]
+const inPairs = { ...stack, maxWorkers: 2, sequence: { groupOrder: 3 } }
+
+/** Measure response times: other tests at the same time would change the result. */
+const ALONE = [
   'tests/process/nginx/unreachable-replicas.test.ts',
+  'tests/process/security/slow-bodies.test.ts',
 ]
 const alone = { ...stack, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 4 } }
 

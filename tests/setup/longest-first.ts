@@ -27,14 +27,19 @@ const LONGEST = [
   'tests/browser/console-spool.test.ts',
   'tests/browser/console.test.ts',
   'tests/stack/journey.test.ts',
+  // These two need no images, which the first file builds meanwhile.
+  'tests/stack/own-next-app.test.ts',
+  'tests/stack/rebuild.test.ts',
   'tests/stack/deploy.test.ts',
   'tests/stack/uploads.test.ts',
+  'tests/stack/bugsink.test.ts',
   'tests/stack/start-docker.test.ts',
   'tests/stack/compose.test.ts',
-  'tests/stack/bugsink-drills.test.ts',
-  'tests/stack/startup-order.test.ts',
-  'tests/stack/kubernetes.test.ts',
+  'tests/stack/nginx-config.test.ts',
   'tests/stack/cluster.test.ts',
+  'tests/process/security/tunnel-process.test.ts',
+  'tests/process/security/single-attacks.test.ts',
+  'tests/process/outage/slow-sentry.test.ts',
 ]
 
 /**
