@@ -4,7 +4,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { INBOX_DSN } from '../../contract/dsn.ts'
-import { type Compose, PASSWORD, startCompose } from '../support/docker/compose.ts'
+import type { OverviewSnapshot } from '../../web/features/console/monitor/snapshot.ts'
+import { type Compose, PASSWORD } from '../support/docker/compose.ts'
 import { callDocker } from '../support/docker/engine.ts'
 import { connecting, startOutside } from '../support/docker/external-network.ts'
 import { it } from '../support/docker/fixtures.ts'
@@ -12,7 +13,10 @@ import { askDoctorOf } from '../support/doctor/doctor.ts'
 import { post } from '../support/post.ts'
 import { requires } from '../support/requirements.ts'
 import { capture } from '../support/sdk-captures.ts'
+import { lookUntil, signIn } from '../support/web/operator.ts'
 
+const SHOWN_WITHIN = 60_000 // ms: the machine may be busy
+const SCALE = ['up', '--detach', '--no-deps', '--no-recreate', '--wait', '--scale']
 const NETWORK_NAMES = '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}'
 
 describe('The containers of compose', requires('docker'), () => {
@@ -120,20 +124,37 @@ describe('The containers of compose', requires('docker'), () => {
     ])
   })
 
+  it('appear in the console when they are added, and disappear when they are killed', async ({ stack }) => {
+    const answering = ({ replicas }: OverviewSnapshot) =>
+      replicas.filter(({ state }) => state === 'responding')
+    const { cookie } = await signIn(stack.url, { password: PASSWORD })
+    const shows = (many: number) =>
+      lookUntil(stack.url, cookie, (overview) => answering(overview).length === many, SHOWN_WITHIN)
+    const before = await shows(2)
+    await stack.compose(...SCALE, 'tunnel=4', 'tunnel')
+    const more = await shows(4)
+    const added = answering(more).filter(
+      ({ origin }) => !answering(before).some((old) => old.origin === origin),
+    )
+    expect(added).toHaveLength(2)
+    const changes = more.changes.map(({ text }) => text)
+    for (const { name } of added) expect(changes).toContain(`${name} started responding`)
+
+    const [victim = ''] = await stack.containers('tunnel')
+    await stack.docker('kill', victim)
+    const fewer = await shows(3)
+    const gone = fewer.replicas.filter(({ state }) => state !== 'responding')
+    expect(gone).toHaveLength(1)
+    expect(fewer.changes.map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(new RegExp(`^${gone[0]?.name} (stopped|does not respond)$`)),
+    )
+  })
+
   it('exit with 0 when they are stopped', async ({ stack }) => {
     const running = (await stack.compose('ps', '--quiet')).split('\n')
     await stack.compose('stop')
     const codes = await stack.docker('inspect', '--format', '{{.State.ExitCode}}', ...running)
     expect(codes.split('\n')).toEqual(running.map(() => '0'))
-  })
-})
-
-describe('A tunnel in a container', requires('docker'), () => {
-  it('stores spool and bodies in the configured folders', async () => {
-    const env = { SPOOL_URL: 'file:///spool/kept/spool.db', BODY_DIR: '/spool/kept/bodies' }
-    await using stack = await startCompose({ services: ['tunnel'], env })
-    const names = await stack.compose('exec', '-T', 'tunnel', 'ls', '/spool/kept')
-    expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'spool.db']))
   })
 })
 

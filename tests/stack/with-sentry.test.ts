@@ -1,5 +1,9 @@
-/** Client addresses that the tunnels of the shipped compose file trust: from nginx, and from no other container. */
+/**
+ * Containers of the shipped compose file that deliver to a Sentry: client addresses, which the tunnels trust from nginx and from no other
+ * container, and the volume of the spool.
+ */
 
+import { randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import type { Compose } from '../support/docker/compose.ts'
 import { connecting } from '../support/docker/external-network.ts'
@@ -12,10 +16,16 @@ import { requires } from '../support/requirements.ts'
 const IMAGE = process.env.NODE_IMAGE || 'node:24-slim'
 const PRIVATE = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16'
 const VISITOR = '8.8.4.4'
+const FOLDER = '/spool/kept'
 
 const it = base.extend('composeOptions', perFile, ({ sentry }) => ({
   services: ['nginx', 'web', 'tunnel'],
-  env: { SENTRY_DSN: sentry.dsn(), TRUSTED_PROXIES: PRIVATE }, // these tests act as the proxy
+  env: {
+    SENTRY_DSN: sentry.dsn(),
+    TRUSTED_PROXIES: PRIVATE, // these tests act as the proxy
+    SPOOL_URL: `file://${FOLDER}/spool.db`,
+    BODY_DIR: `${FOLDER}/bodies`,
+  },
 }))
 
 describe('The networks of compose', requires('docker'), () => {
@@ -84,5 +94,39 @@ describe('The networks of compose', requires('docker'), () => {
     const arrival = sentry.next()
     expect(await stack.script(code)).toBe('200')
     expect((await arrival).headers['x-forwarded-for']).toBe(web)
+  })
+})
+
+describe('The spool of compose', requires('docker'), () => {
+  it('is in the configured folder, as are bodies', async ({ stack }) => {
+    const names = await stack.compose('exec', '-T', 'tunnel', 'ls', FOLDER)
+    expect(names.split('\n')).toEqual(expect.arrayContaining(['bodies', 'spool.db']))
+  })
+
+  it('survives docker compose down, is part of a backup, and is delivered from a restored one', async ({
+    stack,
+    sentry,
+    folder,
+  }) => {
+    const volume = `${stack.project}_spool`
+    const tar = (mount: string, ...args: string[]) => {
+      const mounts = ['-v', mount, '-v', `${folder}:/backup`]
+      return stack.docker('run', '--rm', ...mounts, IMAGE, 'tar', '-C', '/spool', ...args)
+    }
+    await sentry.away()
+    const id = randomBytes(16).toString('hex')
+    const body = errorOf(sentry.dsn(), { event_id: id })
+    expect((await post(stack.url, { body })).outcome).toBe('spooled')
+
+    await stack.compose('down')
+    await tar(`${volume}:/spool:ro`, '-czf', '/backup/spool.tgz', '.')
+    await stack.docker('volume', 'rm', volume)
+
+    await stack.compose('create', 'tunnel')
+    await tar(`${volume}:/spool`, '-xzf', '/backup/spool.tgz')
+    await sentry.back()
+    await stack.up('tunnel')
+    const { body: delivered } = await sentry.next(({ header }) => header.event_id === id)
+    expect(String(delivered)).toContain(String(body).split('\n').slice(1).join('\n'))
   })
 })
