@@ -7,32 +7,27 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { INBOX_DSN } from '../../contract/dsn.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
-import { BUILD_TIMEOUT_MS, callDocker } from '../support/docker/engine.ts'
 import { it as base } from '../support/docker/fixtures.ts'
 import { errorOf } from '../support/envelopes.ts'
 import { perFile } from '../support/lifetime.ts'
-import { requires } from '../support/requirements.ts'
+import { CADDY_PROGRAM, requires } from '../support/requirements.ts'
 
-/** Stands in for the image of Caddy. */
-const IMAGE = 'culvert-test-caddy'
-const DOCKERFILE =
-  'FROM node:24-slim\nRUN apt-get update && apt-get install -y --no-install-recommends caddy\n'
 const AUTHORITY = '/data/caddy/pki/authorities/local/root.crt'
 const STRANGER = '203.0.113.9'
 
 const it = base
   .extend('port', perFile, () => freePort())
-  .extend('composeOptions', perFile, async ({ folder, port }) => {
-    writeFileSync(join(folder, 'Dockerfile'), DOCKERFILE)
-    await callDocker(['build', '--tag', IMAGE, folder], { timeout: BUILD_TIMEOUT_MS })
+  .extend('composeOptions', perFile, ({ folder, port }) => {
     const override = join(folder, 'caddy.yml')
+    const image = process.env.NODE_IMAGE || 'node:24-slim' // with this machine's binary it stands in for the image of Caddy
+    const volumes = `["${CADDY_PROGRAM}:/usr/bin/caddy:ro"]`
     const ports = `!override ["127.0.0.1:${port}:443"]`
-    writeFileSync(override, `services: { caddy: { image: ${IMAGE}, ports: ${ports} } }`)
+    writeFileSync(override, `services: { caddy: { image: ${image}, volumes: ${volumes}, ports: ${ports} } }`)
     const COMPOSE_FILE = `docker-compose.yml:deploy/caddy.yml:${override}`
     return { env: { COMPOSE_FILE, SITE: 'localhost' } }
   })
 
-describe('Caddy in front, with deploy/caddy.yml', requires('docker'), () => {
+describe('Caddy in front, with deploy/caddy.yml', requires('docker', 'caddy'), () => {
   it('sends pages and envelopes on, with the address of the visitor', async ({ stack, port }) => {
     const ca = await vi.waitFor(() => stack.compose('exec', '-T', 'caddy', 'cat', AUTHORITY), 30_000)
     const connection = { host: '127.0.0.1', servername: 'localhost', port, ca }

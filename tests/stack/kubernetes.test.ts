@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { chmod } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { describe, it } from 'vitest'
-import { BUILD_TIMEOUT_MS, callDocker } from '../support/docker/engine.ts'
+import { callDocker } from '../support/docker/engine.ts'
+import { tagImages } from '../support/docker/images.ts'
 import { renderChart } from '../support/kubernetes/chart.ts'
 import {
   componentIn,
@@ -14,7 +14,6 @@ import {
   podOf,
   workloadsOf,
 } from '../support/kubernetes/manifests.ts'
-import { ROOT } from '../support/node.ts'
 import { requires } from '../support/requirements.ts'
 import { makeFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -25,7 +24,7 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
   it('reaches tunnel and web by their full names, with command, user and rights of its manifest', async () => {
     await using network = await makeNetwork()
     await using folder = await makeFolder()
-    await using tunnel = await buildTunnel()
+    await using images = await nameImages()
     await chmod(folder.path, 0o777) // the volume belongs to the pod's group
     const manifests = renderChart()
     const says = (name: string, port: number) =>
@@ -46,7 +45,7 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
     ).flatMap(([name, value]) => ['-e', `${name}=${value}`])
     const config = ['-v', `${folder.path}:/nginx`]
     const once = ['run', '--rm', '--network', network.name, ...rights, ...env, ...config]
-    await docker(...once, tunnel.image, ...(renderer?.command ?? []))
+    await docker(...once, images.tunnel, ...(renderer?.command ?? []))
     const volumes = [...config, '--tmpfs', '/var/tmp:mode=1777']
     const command = [...(container?.command ?? []), ...(container?.args ?? [])]
     const nginx = await network.run('culvert-nginx', [...rights, ...volumes], container?.image ?? '', command)
@@ -64,12 +63,12 @@ describe('The pod of nginx', { ...requires('docker', 'helm'), timeout: 300_000 }
 
 const docker = (...args: string[]) => callDocker(args)
 
-async function buildTunnel() {
-  const image = `culvert-tunnel-test:${randomBytes(4).toString('hex')}`
-  const base = ['--build-arg', `NODE_IMAGE=${NODE_IMAGE}`]
-  const build = ['build', '--file', resolve(ROOT, 'Dockerfile.tunnel'), ...base, '--tag', image, ROOT]
-  await callDocker(build, { timeout: BUILD_TIMEOUT_MS })
-  return { image, [Symbol.asyncDispose]: async () => void (await docker('image', 'rm', image)) }
+/** Tags the images of the test run. */
+async function nameImages() {
+  const project = `culvert-test-${randomBytes(4).toString('hex')}`
+  const [tunnel, web] = [`${project}-tunnel`, `${project}-web`]
+  await tagImages(project)
+  return { tunnel, [Symbol.asyncDispose]: async () => void (await docker('image', 'rm', tunnel, web)) }
 }
 
 /** Names containers by the full names that services would have. */
