@@ -127,7 +127,12 @@ describe('After each step, errors of browsers arrive, and the doctor finds nothi
     (await run(`docker compose ps --quiet ${service}`)).stdout.split('\n').filter(Boolean)
   const image = async () =>
     (await run(`docker inspect --format '{{.Image}}' $(docker compose ps --quiet tunnel) | sort -u`)).stdout
-  const isUp = async () => (await fetch(`${plainUrl}/console/sign-in`).catch(() => undefined))?.status === 200
+  /** Returns whether nginx has found web and a tunnel, which it looks for every 2 s. */
+  const isUp = async () => {
+    const posted = fetch(`${plainUrl}${path}`, { method: 'POST', body: '{}' })
+    const all = [fetch(`${plainUrl}/console/sign-in`), posted].map((each) => each.catch(() => undefined))
+    return (await Promise.all(all)).every((response) => response?.status === 200)
+  }
 
   /** Expects that no request of visitors fails during `step`, and that each envelope they sent arrives. */
   async function withoutInterruption(step: () => Promise<unknown>): Promise<void> {
