@@ -14,6 +14,7 @@ describe('npm start in containers', { ...requires('docker', 'proc'), timeout: 60
   // Project name and port that do not conflict with other instances of Culvert on this engine.
   const project = {
     ...pick('DOCKER_HOST'),
+    COMPOSE_FILE: 'docker-compose.yml:tests/support/docker/health.yml',
     COMPOSE_PROJECT_NAME: `culvert-start-${randomBytes(4).toString('hex')}`,
     EDGE: `10.203.${randomInt(114, 256)}.0/24`,
   }
