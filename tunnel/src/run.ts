@@ -10,7 +10,7 @@ import { createTunnel } from './tunnel.ts'
 
 const STOP_MS = 15_000 // shorter than Compose's stop_grace_period
 
-/** Starts a tunnel, and returns what it consists of. */
+/** Starts a tunnel, and returns its parts. */
 export async function run(env: Environment): Promise<Services> {
   process.umask(0o077) // files hold error reports and client addresses
   const config = readConfigOrExit(env)

@@ -24,7 +24,7 @@ export type ErasureDeps = {
   limits: Omit<ReaderLimits, 'keep'>
 }
 
-/** Place in the store at which a step begins. Pending entries come first: what ends meanwhile is found among those that have ended. */
+/** Place in the store at which a step begins. Pending entries come first: those that end meanwhile are found among the ended ones. */
 export type ErasurePlace = { pending: Position } | { ended: EndedPlace | undefined }
 
 /** Entries that one step searches. */
@@ -45,7 +45,7 @@ const USER_NAMES = new Set(['id', 'name'])
 /** Headers of the request to Sentry that hold the client address. */
 const ADDRESS_HEADER = /^(x-forwarded-for|x-sentry-forwarded-for|x-real-ip)$/i
 
-/** Searches one step of the store, and removes what it finds unless `isDry`. */
+/** Searches one step of the store, and removes the envelopes found unless `isDry`. */
 export async function eraseStep(
   deps: ErasureDeps,
   user: string,

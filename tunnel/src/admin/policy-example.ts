@@ -1,4 +1,4 @@
-/** Example of what scrubbing would change, from the inbox. */
+/** Example of the changes by scrubbing, from an envelope of the inbox. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxEntry } from 'contract/inbox'

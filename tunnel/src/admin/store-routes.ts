@@ -316,7 +316,7 @@ class StoreAdmin {
     return { entries: 1, bytes: resent.bytes, skipped: 0, undeliverable: 0 }
   }
 
-  /** Throws when what would be sent again would be pending until it expires. */
+  /** Throws if the envelopes would be pending until they expire. */
   #checkDeliverable(order: Pick<ResendOrder, 'projects'>): void {
     if (this.#deps.jobs.isDeliverable(order)) return
     throw new RequestError(

@@ -24,7 +24,7 @@ const MAX_LENGTH = 300
 const MAX_FILE = 2_000 // before what differs is left out
 const ID_LENGTH = 16
 
-/** Part of a fingerprint that stands for the group that it would otherwise have. */
+/** Part of a fingerprint that means the group of the event without a fingerprint. */
 const DEFAULT_PART = /^\{\{\s*default\s*\}\}$/
 
 /**
@@ -60,7 +60,7 @@ export function groupId(parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts), 'hex').slice(0, ID_LENGTH)
 }
 
-/** Replaces what differs between two reports of one error: IDs, addresses and numbers. */
+/** Replaces the parts that differ between two reports of one error: IDs, addresses and numbers. */
 export function patternOf(message: string): string {
   return message
     .slice(0, 2 * MAX_LENGTH)

@@ -23,7 +23,7 @@ export type Item = {
   createsEvent?: true
 }
 
-/** Positions in the body of the payload, and of what changes with it. */
+/** Positions in the body: of the payload, and of the header values that change with it. */
 export type Layout = {
   payload: [start: number, end: number]
   /** Value of `item_count` in the header, if it has one. */

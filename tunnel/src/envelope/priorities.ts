@@ -24,7 +24,7 @@ export function priorityOf(category: string): number {
   return PRIORITIES[category] ?? 1
 }
 
-/** Returns the category that stands for an envelope with these; `''` for none. */
+/** Returns the most important category of an envelope; `''` for none. */
 export function mostImportant(categories: readonly string[]): string {
   let [most = ''] = categories
   for (const category of categories) if (priorityOf(category) < priorityOf(most)) most = category

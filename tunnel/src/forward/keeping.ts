@@ -1,4 +1,4 @@
-/** Keeping of envelopes that Sentry has answered: accepted ones as `KEEP_HOURS` says, declined ones as dead letters. */
+/** Keeps envelopes after Sentry's answer: accepted ones for `KEEP_HOURS`, declined ones as dead letters. */
 
 import { Rejection, type RejectionCode } from 'contract/rejections'
 import type { Bodies } from '../envelope/body/bodies.ts'

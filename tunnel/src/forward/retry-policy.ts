@@ -1,5 +1,5 @@
 /**
- * Retry policy: what each kind of answer to a delivery attempt counts for, when the next attempt is, and where the delivery ends.
+ * Retry policy: for each kind of answer to a delivery attempt, the failures that it counts for, the next attempt, and the final outcome.
  * `docs/architecture.md` gives the reasons (Delivery and retries).
  */
 
@@ -73,7 +73,7 @@ export const MAX_LIMITED_MS = 60_000
 /** Delay of an entry that the store cannot read or remove. Longer than others: it may have been sent, or fails for a damaged file. */
 export const STORE_DELAY_MS = 60_000
 const MAX_RETRY_AFTER_MS = 60_000 // a longer one would outlast most outages
-/** Time for which an entry is refused, and refusals, after which it is given up. */
+/** Duration and number of refusals after which an entry is declined. */
 const REFUSED_MS = 60 * 60_000
 const MIN_REFUSALS = 8
 
@@ -92,7 +92,7 @@ export function boundRetryAfter(ms = 0): number {
   return Math.min(ms, MAX_RETRY_AFTER_MS)
 }
 
-/** Returns `true` for an entry that is given up, since it alone was refused for an hour. */
+/** Returns `true` for an entry that counts as declined, since it alone was refused for an hour. */
 export function isRefusedForGood(refusal: Refusal | undefined): refusal is Refusal {
   return refusal !== undefined && refusal.count >= MIN_REFUSALS && refusal.last - refusal.first >= REFUSED_MS
 }

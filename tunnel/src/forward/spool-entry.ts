@@ -11,7 +11,7 @@ import type { Parts } from '../pipeline/pipeline.ts'
 import { isMirrorKey } from '../pipeline/projects.ts'
 import type { Keeping, SpoolBody, SpoolEntry } from '../pipeline/spool.ts'
 
-/** Entry without what derives from its body. */
+/** Entry without the fields that derive from its body. */
 export type EntryDescription = Omit<SpoolEntry, 'key' | 'bytes'>
 
 /** Describes the entry of an envelope without its removed items. `headers` are those of `senderHeaders`. */

@@ -1,4 +1,4 @@
-/** Counter table: all that is counted about envelopes. Metrics, history and rejections are views of it. */
+/** Counter table: all counts about envelopes. Metrics, history and rejections are views of it. */
 
 import type {
   FinalOutcome,
@@ -56,7 +56,7 @@ export class Table<Labels extends Record<string, string>, Count extends object> 
   readonly #create: () => Count
   readonly #root: Node<Series<Labels, Count>> = { children: undefined, leaf: undefined }
 
-  /** `create` returns what a series begins with. */
+  /** `create` returns the first value of a series. */
   constructor(labels: readonly (keyof Labels & string)[], create: () => Count) {
     this.labels = labels
     this.#create = create
@@ -201,7 +201,7 @@ export class Counters {
     this.mirrored.at(result, mirror).count++
   }
 
-  /** Counts what a scrubbing rule has found. */
+  /** Counts the values that a scrubbing rule has found. */
   countScrubbed(rule: string, mode: PolicyMode, count: number): void {
     this.revision++
     this.scrubbed.at(rule, mode).count += count

@@ -34,7 +34,7 @@ type Slot = {
 
 const MINUTE_MS = 60_000
 
-/** Sums up snapshots of one step, in any order. Those before the range tell what was pending at its beginning. */
+/** Sums up snapshots of one step, in any order. Those before the range have the envelopes pending at its beginning. */
 export function figuresOf(
   snapshots: readonly Snapshot[],
   { from, to, step }: FiguresRange,
@@ -72,8 +72,8 @@ function createSlot(time: number, group: readonly Snapshot[], snapshotStep: numb
 }
 
 /**
- * Derives what is pending, so that results add up in each slot: the envelopes received and resent are those with an outcome other than
- * `spooled`, a final outcome, vanished, unknown, and the growth of those pending. Returns what was pending before the first slot.
+ * Derives the pending envelopes, so that results add up in each slot: the envelopes received and resent are those with an outcome other than
+ * `spooled`, a final outcome, vanished, unknown, and the growth of those pending. Returns those pending before the first slot.
  */
 function account(slots: readonly Slot[]): number {
   const start = pendingBefore(slots)

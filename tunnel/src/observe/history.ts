@@ -82,7 +82,7 @@ export class History {
     await this.record()
   }
 
-  /** Stores what was counted since the last call. Never rejects: rows that cannot be stored are tried again at the next call. */
+  /** Stores the counts since the last call. Never rejects: the next call tries again to store failed rows. */
   async record(): Promise<void> {
     const { counters, now } = this.#deps
     const isSameMinute = Math.floor(now() / MINUTE_MS) === Math.floor(this.#recordedAt / MINUTE_MS)

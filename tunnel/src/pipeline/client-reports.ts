@@ -34,7 +34,7 @@ export class ClientReports {
     if (category !== '') this.#add(project, { kind: 'discarded_events', reason, category, quantity: 1 })
   }
 
-  /** Sends what was recorded. Entries that cannot be sent are kept. */
+  /** Sends the recorded losses. Entries that cannot be sent are kept. */
   async flush(): Promise<void> {
     const reports = [...this.#pending]
     this.#pending.clear()

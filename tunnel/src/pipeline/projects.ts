@@ -51,8 +51,8 @@ export type Projects = {
 }
 
 /**
- * End of the keys of mirrors. Deliveries to them are thus told from those of a project that takes the place of its former mirror, and from
- * those of the projects of other releases. DSNs may end so (`parseDsn`).
+ * End of the keys of mirrors. It distinguishes deliveries to them from those of a project that replaces its former mirror, and from
+ * those of the projects of other releases. DSNs may have this end (`parseDsn`).
  */
 export const MIRROR_MARK = '#mirror'
 

@@ -94,7 +94,7 @@ export type SharedMapDeps<Value> = {
   merge?: (stored: SharedEntry<Value>, own: SharedEntry<Value>) => SharedEntry<Value>
   /** An entry that would last longer was written by a wrong clock, and is ignored. */
   maxMs: number
-  /** Is called when entries were left out of what is written, since there are too many. */
+  /** Called when entries were left out because there are too many. */
   onLeftOut?: () => void
   /** Milliseconds since 1970. */
   now: () => number

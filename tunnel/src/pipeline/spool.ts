@@ -200,7 +200,7 @@ export type InboxQuery = {
 /** Span of time in milliseconds since 1970. `until` is not part of it. */
 export type Span = { from: number; until: number }
 
-/** Position in the list, and what to select. `after` is the `next` of the previous page, the number of an entry. */
+/** Selection and position in the list. `after` is the `next` of the previous page, the number of an entry. */
 export type InboxPageQuery = InboxQuery & { after?: number | undefined }
 
 /** `count` spans of time of `stepMs` each, since `from`. */

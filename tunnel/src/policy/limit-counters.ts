@@ -42,7 +42,7 @@ export class LimitCounters {
     return count && this.#update(count).amount
   }
 
-  /** Returns the amount with what is added. A negative one takes back. */
+  /** Adds to the amount of a key, and returns the sum. A negative number subtracts. */
   add(key: string, amount: number): number {
     const count = this.#find(key) ?? this.#put(key, { amount: 0, time: this.#now() })
     this.#update(count)

@@ -1,4 +1,4 @@
-/** Detection of proxies that hide the visitors' addresses, or that pass on what they should not. */
+/** Detection of proxies that hide the visitors' addresses, or that forward cookies or credentials. */
 
 import { isIP } from 'node:net'
 import type { RequestFlag } from 'contract/admin-api'

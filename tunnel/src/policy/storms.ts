@@ -44,7 +44,7 @@ export type StormDeps = {
 /** `minute` is the last one with more errors than the limit. */
 type Storm = StormStatus & { minute: number }
 
-/** One in so many passes beyond the limit. */
+/** Above the limit, 1 of `SAMPLE_SIZE` identical errors passes. */
 const SAMPLE_SIZE = 100
 /** Errors of a project a minute that are always read, if a sample is enough. */
 const ALWAYS_READ = 1_000

@@ -57,7 +57,7 @@ const NETWORKS = 25_000
 const BURST_SECONDS = 10
 const NO_ITEMS: ReadonlySet<Item> = new Set()
 
-/** Share of the limit that must be left for an item to pass. Errors, feedback and check-ins pass until it is used up. */
+/** Remaining share of the limit below which an item is removed. Errors, feedback and check-ins pass until the limit is used up. */
 const RESERVED: Readonly<Record<string, number>> = {
   replay: 0.5,
   profile: 0.4,

@@ -1,4 +1,4 @@
-/** Bounds of a store that both engines apply: shares of networks, and what dead letters may take. */
+/** Bounds of a store that both engines apply: shares of networks, and the space for dead letters. */
 
 import { networksAround } from 'contract/networks'
 

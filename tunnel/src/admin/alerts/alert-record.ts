@@ -1,4 +1,4 @@
-/** Record of the alerts of all replicas of a spool: what the recipients know, what they still have to get, and which replica sends it. */
+/** Record of the alerts of all replicas of a spool: the state that the recipients know, the pending message, and the replica that sends it. */
 
 import type { Problem } from 'contract/situation/problems'
 import { isNote, SITUATION_STATES, type Situation, type SituationState } from 'contract/situation/situation'
@@ -37,19 +37,19 @@ export const ALERTS_KEY = 'alerts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-/** Longer than the attempts of one round, after it was renewed at the begin of the round. */
+/** Lease of the sending replica. It is renewed when a round begins, and longer than the attempts of one round. */
 const LEASE_MS = 60 * SECOND_MS
 const RENEWED_MS = 10 * SECOND_MS
 /** A problem, or its end, has to last for so long before a message is sent. */
 const WORSE_MS = 15 * SECOND_MS
 const BETTER_MS = MINUTE_MS
-/** Messages in a row, further ones that tell of an outage or its end, and the time after which there may be another one. */
+/** Messages in a row, further ones about an outage or its end, and the time after which there may be another one. */
 export const MAX_MESSAGES = 6
 const MORE_OF_OUTAGES = 2
 const SPACING_MS = 10 * MINUTE_MS
 const FIRST_RETRY_MS = 5 * SECOND_MS
 const LAST_RETRY_MS = 5 * MINUTE_MS
-/** Older messages tell nothing new. */
+/** Older messages are not sent. */
 const MESSAGE_MS = 24 * HOUR_MS
 
 export const NO_ALERTS: AlertRecord = {
@@ -135,7 +135,7 @@ export function parseAlerts(value: string | undefined): AlertRecord {
   return parseShared<AlertRecord>(value) ?? NO_ALERTS
 }
 
-/** Leaves out problems that ask for no action. */
+/** Leaves out problems that need no action. */
 function kindsOf(problems: readonly Problem[]): Problem['kind'][] {
   return problems.flatMap((problem) => (isNote(problem) ? [] : problem.kind))
 }

@@ -1,4 +1,4 @@
-/** Alerts: what a message says. It holds no payload, address or user. */
+/** Text of alerts. It contains no payload, address or user. */
 
 import { describeProblem, describeSituation, STATE_WORDS, utcClock } from 'contract/situation/describe'
 import type { Problem } from 'contract/situation/problems'
@@ -39,7 +39,7 @@ export function createTest(now: number): Alert {
   return { state: 'test', since: now, title, text, problems: [] }
 }
 
-/** Leaves out what a server has written. */
+/** Removes text that a server has written. */
 function withoutMessage(problem: Problem): Problem {
   if (problem.kind !== 'refused' && problem.kind !== 'declined') return problem
   const { message: _, ...refusal } = problem.refusal

@@ -43,11 +43,11 @@ const ALONE_MS = 30_000
 const ATTEMPT_MS = 9_000
 /** Longer than the steps of a mail server that scans messages: a mail that was accepted late must not be sent again. */
 const MAIL_MS = 30_000
-/** A problem that was absent for a shorter time goes on: an upstream that flaps is well between two probes. */
+/** A problem that was absent for a shorter time continues: an upstream that flaps responds between two probes. */
 const ABSENT_MS = 30_000
 const BEAT_MS = 57_500 // a minute, in rounds of 5 s
 
-/** While the shared state is away, each replica sends for itself: an alert about that must still be sent. */
+/** While the shared state is unavailable, each replica sends for itself, so that this problem is reported, too. */
 export class Alerts {
   readonly #deps: AlertsDeps
   #timer: NodeJS.Timeout | undefined
@@ -108,7 +108,7 @@ export class Alerts {
     return isLeader(this.#record, replica, this.#storeTime())
   }
 
-  /** Records what has to be told, before it is sent: another replica sends it when this one dies. */
+  /** Records a message before it is sent, so that another replica sends it if this one dies. */
   async #note(situation: Situation): Promise<void> {
     if (!this.#hasSettled(situation)) return
     const targets = this.#deps.targets.map(({ name }) => name)
@@ -164,7 +164,7 @@ export class Alerts {
     }
   }
 
-  /** Tells a service that Culvert runs, and that reports arrive. */
+  /** Sends the heartbeat: Culvert runs, and reports arrive. */
   async #beat({ state }: Situation): Promise<void> {
     const { heartbeat, senders, now, logger } = this.#deps
     if (!heartbeat || state === 'outage' || now() - this.#beatAt < BEAT_MS) return

@@ -40,7 +40,7 @@ export class Senders {
     await this.#dispatcher.destroy()
   }
 
-  /** Loads what only email needs. */
+  /** Loads the code that only email needs. */
   async #mail(target: MailTarget, alert: Alert): Promise<void> {
     this.#sendMail ??= import('./email.ts').then((module) => module.sendMail)
     const send = await this.#sendMail
@@ -78,7 +78,7 @@ function bodyFor(kind: WebhookTarget['kind'], alert: Alert): object {
   return { content: alert.text.slice(0, MAX_DISCORD), allowed_mentions: { parse: [] } }
 }
 
-/** Escapes what Slack takes for links and mentions. */
+/** Escapes links and mentions for Slack. */
 function escapeForSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

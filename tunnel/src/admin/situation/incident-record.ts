@@ -42,7 +42,7 @@ const OVER_MS = 12_000
 const GAP_MS = 30_000
 /** After an incident, its envelopes are counted until the spool is empty, or for so long. */
 const COUNTED_MS = 60 * 60_000
-/** Replicas write what they have counted within this time. */
+/** Time within which replicas write their counts. */
 const FIGURES_LATE_MS = 10_000
 const MAX_INCIDENTS = 20
 
@@ -69,7 +69,7 @@ export function recordObservation(
   return isDue || next.state !== record.state || differ(next.incidents, record.incidents) ? next : undefined
 }
 
-/** Returns the record without times that are to come: a clock was ahead. */
+/** Returns the record without times in the future, which a wrong clock has written. */
 function notAfter(record: IncidentRecord, now: number): IncidentRecord {
   const [newest, ...others] = record.incidents
   return {
@@ -92,7 +92,7 @@ export function incidentToCount(
   return newest?.is_counting && now - newest.counted >= WRITE_MS ? newest : undefined
 }
 
-/** Returns an incident without what only the record needs. */
+/** Returns an incident without the fields that only the record needs. */
 export function showIncident({ seen: _, counted: __, empty: ___, ...incident }: RecordedIncident): Incident {
   return incident
 }

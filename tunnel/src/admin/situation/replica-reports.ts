@@ -64,7 +64,7 @@ export class ReplicaReports {
     return entries
   }
 
-  /** Removes the own report for good: the replica stops, and is not missed. */
+  /** Removes the own report: the replica stops, and others must not report it as missing. */
   async remove(): Promise<void> {
     this.#isRemoved = true
     await this.#map.update((all) => all.delete(this.#deps.replica))

@@ -53,7 +53,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const EVERY_MS = 5_000
 /** Requests share a computation. */
 const FRESH_MS = 1_000
-/** An older situation says nothing about now. */
+/** An older situation is out of date. */
 const STALE_MS = 30_000
 const DESCRIBE_MS = 5_000
 /** A response of the admin port waits for so long, and then has the last situation. */
@@ -100,7 +100,7 @@ export class SituationMonitor {
     compute()
   }
 
-  /** Tells the other replicas that this one stops. */
+  /** Notifies the other replicas that this one stops. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#reports.remove().catch(() => undefined) // then they miss it for a while
@@ -178,7 +178,7 @@ export class SituationMonitor {
     }
   }
 
-  /** Records what was found, once for all replicas. */
+  /** Records an observation, once for all replicas. */
   async #record(problems: readonly Problem[], pending: number | undefined): Promise<void> {
     const { state, now } = this.#deps
     const offsetMs = state.clockOffsetMs()

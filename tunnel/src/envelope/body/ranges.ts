@@ -1,6 +1,6 @@
 /** Ranges of bytes, and bodies without them. */
 
-/** Half-open: `[start, end)`. With a replacement, its bytes stand in place of the range. */
+/** Half-open: `[start, end)`. With a replacement, its bytes replace the range. */
 export type Range = [start: number, end: number, replacement?: Buffer]
 
 /** Merges ranges that overlap or touch, and sorts them. A range with a replacement only yields to one that covers it. */

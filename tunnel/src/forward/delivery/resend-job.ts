@@ -64,7 +64,7 @@ const OWNER_MS = 10_000 // after which another replica takes over
 const SAMPLE_MS = 10_000
 const SHARE = 0.1 // of what the upstreams take
 const MAX_RATE = 250 // a second
-/** Rate up to which a job uses what live traffic leaves of an idle upstream: a quiet site has not shown what its upstream takes. */
+/** Rate of live traffic and job together to an idle upstream. The capacity of a quiet site's upstream is unknown. */
 const IDLE_RATE = 50
 const MAX_PENDING = 50 // some entries may be pending for hours, and delay nothing
 /** Entries that were resent within this time are left out. */
@@ -125,7 +125,7 @@ export class ResendJobs {
     return { entries: selected, bytes, skipped, undeliverable: undeliverable.entries }
   }
 
-  /** Reports whether a configured project takes what an order selects. */
+  /** Reports whether a configured project accepts the entries that an order selects. */
   isDeliverable(order: Pick<ResendOrder, 'projects'>): boolean {
     return this.#deps.deliverer.capacity(this.#isWanted(order)) !== undefined
   }
@@ -248,7 +248,7 @@ export class ResendJobs {
     this.#deps.onResent(entry)
   }
 
-  /** Returns what live traffic has left of the rate of an idle upstream since the last step. */
+  /** Returns the unused part of the rate to an idle upstream since the last step. */
   #idleRate(): number {
     const { count, time } = this.#live
     this.#live = { count: this.#deps.deliveredLive(), time: this.#deps.now() }
@@ -312,7 +312,7 @@ export class ResendJobs {
     }
   }
 
-  /** Stores a changed job, unless `change` returns `undefined`. Returns what it has stored. */
+  /** Stores a changed job, unless `change` returns `undefined`. Returns the stored job. */
   async #change(
     change: (job: SharedJob | undefined) => SharedJob | undefined,
   ): Promise<SharedJob | undefined> {
@@ -325,7 +325,7 @@ export class ResendJobs {
   }
 }
 
-/** Leaves out what ended after the start, and what was resent within an hour before it. */
+/** Leaves out entries that ended after the start, or were resent within an hour before it. */
 function filterOf(order: ResendOrder, started: number): EndedFilter & { notResentSince: number } {
   const { states, eventId, from, to = Infinity } = order
   const projects = order.found?.deliverable ?? order.projects

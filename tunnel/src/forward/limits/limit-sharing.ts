@@ -62,13 +62,13 @@ export class LimitSharing {
     clearInterval(this.#timer)
   }
 
-  /** Learns what others share. Publishes what the spool has lost. */
+  /** Adopts the limits of others. Publishes limits that the spool has lost. */
   async #poll(): Promise<void> {
     await this.#exchange()
     await this.#publish()
   }
 
-  /** Publishes at once what the others do not know. What is learned during an exchange waits for the next one. */
+  /** Publishes new limits at once. Those that are learned during an exchange wait for the next one. */
   async #publish(): Promise<void> {
     await this.#exchange.running
     if (this.#unshared().size > 0) await this.#exchange()

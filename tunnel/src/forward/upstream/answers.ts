@@ -48,7 +48,7 @@ function isMarkup(body: Buffer): boolean {
   return /<[a-z!/]/i.test(body.toString())
 }
 
-/** Returns what a reader of the page sees, or its title when that is empty. */
+/** Returns the visible text of a page, or its title if there is none. */
 function textOfMarkup(text: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? ''
   const visible = text

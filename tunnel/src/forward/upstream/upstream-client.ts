@@ -334,7 +334,7 @@ function openPool(origin: string, { connections, connectMs, proxies }: UpstreamS
   return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy })
 }
 
-/** Extracts what sets rate limits: `Retry-After` only from Sentry's own responses. */
+/** Extracts the headers that set rate limits: `Retry-After` only from Sentry's own responses. */
 function rateLimitHeadersOf(result: DeliveryResult): RateLimitHeaders {
   if (result.kind === 'answered') return result.reply
   return { status: result.status ?? 0, rateLimits: result.rateLimits, retryAfter: undefined }
@@ -384,7 +384,7 @@ function bodyHeaders({ bytes, encoding }: OutgoingBody): string[] {
   return list
 }
 
-/** Returns a function that posts an envelope of our own and tells if Sentry received it. */
+/** Returns a function that posts an envelope of our own, and returns whether Sentry received it. */
 export function postReport(upstreams: Upstreams): PostReport {
   return async function postOwn(project, envelope) {
     const { final } = upstreams.post(project, reportBody(envelope), [], { network: '' })

@@ -1,4 +1,4 @@
-/** Filters for CSP reports about what is not the site's: extensions, pages of the browser, and scripts that others inject. */
+/** Filters for CSP reports that the site has not caused: extensions, pages of the browser, and scripts that others inject. */
 
 import type { CspFilterName } from 'contract/admin-api'
 

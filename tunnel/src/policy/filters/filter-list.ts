@@ -1,4 +1,4 @@
-/** Filters that can be switched on: what each reads, and what it matches. `docs/filters.md` compares them with Relay's. */
+/** Filters that can be switched on. `docs/filters.md` compares them with Relay's. */
 
 import { CSP_FILTERS, type CspFilterName, type FilterReason } from 'contract/admin-api'
 import type { EnvelopeHeader } from '../../envelope/headers.ts'

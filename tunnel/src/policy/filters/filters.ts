@@ -85,7 +85,7 @@ export class Filters {
     this.reads = (type) => types.has(type)
   }
 
-  /** Finds what to remove. `project` keeps the traces of projects apart. */
+  /** Finds the items to remove. `project` separates the traces of projects. */
   filter(envelope: Envelope, sender: Sender, project: string): Filtered {
     const ofSender = this.#reasonOfSender(sender)
     const items = new Map<Item, FilterReason>()

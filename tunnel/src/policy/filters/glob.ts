@@ -1,6 +1,6 @@
 /**
- * Relay's globs (relay-pattern): `*` `?` `[..]` `[!..]` `{a,b}`, backslash escapes, case-insensitive. What Relay would not accept, such as a
- * bracket that is not closed, stands for itself.
+ * Relay's globs (relay-pattern): `*` `?` `[..]` `[!..]` `{a,b}`, backslash escapes, case-insensitive. Syntax that Relay would not accept, such
+ * as a bracket that is not closed, is taken literally.
  */
 
 export type Matcher = (text: string) => boolean

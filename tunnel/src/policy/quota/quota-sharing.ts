@@ -19,7 +19,7 @@ export type QuotaSharingDeps = {
 
 type Amounts = Readonly<Record<string, number>>
 
-/** Sum of what all replicas have counted in one period, by project and category. The entry ends with the period. */
+/** Sum of the counts of all replicas in one period, by project and category. The entry ends with the period. */
 type SharedUse = {
   /** The release before knows a sum by this name. */
   replica: '+'
@@ -31,13 +31,13 @@ type SharedUse = {
 
 type Entries = ReadonlyMap<string, SharedEntry<SharedUse>>
 
-/** Period that begins at `start`, and what this replica has counted in it. */
+/** Period that begins at `start`, and the counts of this replica in it. */
 type Current = { period: QuotaPeriod; start: number; used: Amounts }
 
 /** Additions of this replica to the sum of a period: what it had counted at each of the last ones, by their numbers. */
 type Additions = { start: number; counted: Map<number, Amounts> }
 
-/** Twice a second: a replica knows what the others have counted until a second ago. */
+/** Twice a second: a replica knows the counts of the others until a second ago. */
 const INTERVAL_MS = 500
 const START_MS = 1_000
 const MAX_LAST_EXCHANGES = 3
@@ -60,7 +60,7 @@ export class QuotaSharing {
   #isFailing = false
   #isLeftOut = false
   #timer: NodeJS.Timeout | undefined
-  /** Shares what this replica has counted, and learns what the others have. Never rejects: the next call tries again. */
+  /** Shares the counts of this replica, and learns those of the others. Never rejects: the next call tries again. */
   readonly exchange = once(() => this.#exchange())
 
   constructor(deps: QuotaSharingDeps) {
@@ -108,7 +108,7 @@ export class QuotaSharing {
     }
   }
 
-  /** Adds to the sum what this replica has counted and the sum does not have. */
+  /** Adds the counts of this replica that the sum does not have. */
   #add({ period, start, used }: Current, entries: Map<string, SharedEntry<SharedUse>>): void {
     const name = `${period} ${start}`
     if (this.#additions[period].start !== start) this.#additions[period] = newAdditions(start)

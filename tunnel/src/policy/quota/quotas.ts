@@ -131,7 +131,7 @@ export class Quotas {
     return { removed, limits, charges }
   }
 
-  /** Takes back what was counted for an item that Sentry does not get. What was counted before this period is over. */
+  /** Subtracts an item that Sentry does not get, if it was counted in the current period. */
   takeBack(charges: readonly Charge[]): void {
     this.#count(
       charges.filter(({ period, start }) => start === this.startOf(period)),
@@ -139,12 +139,12 @@ export class Quotas {
     )
   }
 
-  /** Returns what this replica has counted in the current period, by project and category. */
+  /** Returns the counts of this replica in the current period, by project and category. */
   own(period: QuotaPeriod): Record<string, number> {
     return Object.fromEntries(this.#uses[period].own.entries())
   }
 
-  /** Learns what the other replicas have counted. */
+  /** Learns the counts of the other replicas. */
   learn(period: QuotaPeriod, others: OthersUse): void {
     this.#uses[period].others = others
   }
@@ -233,7 +233,7 @@ function networksOf(charge: Charge): CountedNetwork[] {
   return networksAround(charge.network).map(({ name, factor }) => ({ name: `${name} ${quota}`, factor }))
 }
 
-/** Returns what Sentry counts for an item. A replay counts once: with its first segment. */
+/** Returns the quantity of an item as Sentry counts it. A replay counts once: with its first segment. */
 export function quotaQuantitiesOf(item: Item): readonly { category: string; quantity: number }[] {
   if (item.type === 'session' || item.type === 'sessions') return [{ category: 'session', quantity: 1 }]
   const quantities = quantitiesOf(item)

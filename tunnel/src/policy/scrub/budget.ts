@@ -3,7 +3,7 @@
 /** The payload is not JSON as Sentry accepts it, or would take too long to scrub. */
 export class Unscrubbable extends Error {}
 
-/** Twice what the slowest texts of an envelope take, see `bench/policy/detectors.ts`. */
+/** Twice the time of the slowest texts of an envelope, see `bench/policy/detectors.ts`. */
 const MAX_MS = 1000
 const MIN_UNITS = 16 * 1024 // of texts between two readings of the clock
 

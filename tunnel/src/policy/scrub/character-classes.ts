@@ -1,4 +1,4 @@
-/** Classes of characters, as bits. A detector names those without which it finds nothing. */
+/** Classes of characters, as bits. A detector names the classes that it needs to find something. */
 
 export const CHARACTERS = {
   AT: 1,

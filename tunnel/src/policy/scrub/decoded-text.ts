@@ -97,7 +97,7 @@ export class DecodedText {
   }
 }
 
-/** Escape that was read: the characters that it takes, and the UTF-16 units that it stands for. */
+/** Escape that was read: its length in characters, and its UTF-16 units. */
 type Escape = { length: number; units: readonly number[] }
 
 /** Reads a JSON escape, or `\xNN`, which nginx writes in place of quotes. */

@@ -11,7 +11,7 @@ const MAX_TEXT = 300 // characters
 const MAX_PATH = 200
 const LEAD = 60 // characters before the first difference of long texts
 
-/** Item of an envelope, and why it would be removed or what would be redacted in it. */
+/** Item of an envelope, with the reason of its removal or its redactions. */
 export type Preview = { item: Item; result: ReturnType<Scrubbing['scrub']> }
 
 /** Scrubs the items of an envelope. Throws a `Rejection` for bytes that are no envelope. */

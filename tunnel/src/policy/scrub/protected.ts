@@ -135,7 +135,7 @@ export function isPairList(path: Path): boolean {
   return PAIR_LISTS.exec(text)?.[0].length === text.length
 }
 
-/** Fields by which Sentry tells users apart. */
+/** Fields by which Sentry distinguishes users. */
 const USER_FIELDS = fields(
   'user.(?:id|username|email)',
   'attributes.(?:end)?user\\.(?:id|name|username|email).value',

@@ -1,4 +1,4 @@
-/** Rules, and what they make of a text: the redacted parts, and a remark for each of them as Relay writes it. */
+/** Rules, and their result for a text: the redacted parts, and a remark for each of them as Relay writes it. */
 
 import { createHmac } from 'node:crypto'
 import { decodeText } from './decoded-text.ts'

@@ -108,7 +108,7 @@ function isCandidate(rule: Rule, { length }: string, { mask, digits }: TextClass
   return (mask & rule.needs) !== 0 && length >= rule.minLength && digits >= rule.minDigits
 }
 
-/** `password` is Relay's type: secrets by name, and what a text names as one. */
+/** `password` is Relay's type: secrets by the name of a member, or by a name in a text. */
 const PASSWORD_PARTS = ['secretname', 'pairs', 'bearer'] as const
 
 type PartType = DetectedType | 'cookies' | 'secretname'

@@ -38,7 +38,7 @@ const EXEMPT = new Set(['client_report', 'check_in', 'statsd', 'metric_buckets']
 /** Types to which Sentry adds the client address, whatever they contain. */
 const ADDRESSED = new Set(['security', 'raw_security', 'nel'])
 
-/** Counts what a rule has found, or items that were removed for a reason. */
+/** Counts the values that a rule has found, or items that were removed for a reason. */
 export type OnScrubbed = (rule: string, mode: ScrubSettings['mode'], count: number) => void
 
 export class Scrubbing {
@@ -98,7 +98,7 @@ export class Scrubbing {
     return hasEventFields ? this.#counted('unscrubbable') : undefined
   }
 
-  /** Returns what stands in the place of the dynamic sampling context, which names a user and a page; `undefined` if it stays. */
+  /** Returns the replacement of the dynamic sampling context, which names a user and a page; `undefined` if it stays. */
   scrubTrace(trace: Buffer, budget: ScrubBudget): Buffer | undefined {
     return this.#tryScrub(trace, 'trace', 'plain', budget)?.payload
   }

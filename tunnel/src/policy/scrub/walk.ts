@@ -1,4 +1,4 @@
-/** Walk over the values of a payload that redacts what rules find in them. */
+/** Walk over the values of a payload, which applies the rules to them. */
 
 import { isObject, object } from 'contract/json'
 import { type ScrubBudget, Unscrubbable } from './budget.ts'
@@ -110,7 +110,7 @@ export class Walk {
     this.#isSession = itemType === 'session' || itemType === 'sessions'
   }
 
-  /** Returns what stands in the place of the root. Throws `Unscrubbable`. */
+  /** Returns the root after scrubbing. Throws `Unscrubbable`. */
   run(root: unknown): unknown {
     return this.#value(root, UNNAMED)
   }
@@ -146,7 +146,7 @@ export class Walk {
     else this.#object(value, inherited)
   }
 
-  /** Tells if remarks about the values of the current object stand in it. */
+  /** Tells if the current object has the remarks about its values. */
   #hasRemarks(): boolean {
     if (this.#shape === 'event') return this.#depth === 1
     return this.#shape === 'container' && this.#depth === 3 && this.#path[0] === 'items'
@@ -346,7 +346,7 @@ export class Walk {
     return after
   }
 
-  /** Redacts what tells a user apart as a whole. The pseudonym of an address does not depend on its case. */
+  /** Redacts an ID, name or address of a user as a whole. The pseudonym of an address does not depend on its case. */
   #withoutUser(text: string, found: Rule): string | null {
     const method = this.#rules.users
     const rule = { ...found, id: found.id.replace(/:\w+$/, `:${method.kind}`), method }

@@ -29,7 +29,7 @@ export const CLASSES: readonly PriorityClass[] = [
 export const INLINE_BYTES = 256 * 1024
 
 export const HEADER = 'Culvert'
-/** Token of what an entry does not have: a category, or an event. */
+/** Token of an absent category or event. */
 export const NONE = '-'
 const EPOCH_NANOS = 1_735_689_600_000_000_000n // 2025: microseconds since then, times four, have 15 digits
 const FRAMING_BYTES = 300
@@ -83,7 +83,7 @@ export function decodeEntry(headers: MsgHdrs | undefined): Entry | undefined {
   return arrived === undefined ? entry : { ...entry, received: arrived }
 }
 
-/** Removes what only the stream knows. */
+/** Removes the fields that only the stream needs. */
 export function toSpoolEntry({ mark: _mark, due: _due, ...entry }: Entry): SpoolEntry {
   return entry
 }

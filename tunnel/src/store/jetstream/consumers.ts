@@ -1,4 +1,4 @@
-/** Consumers of the streams, one for each project and category, and the leases on what they deliver. */
+/** Consumers of the streams, one for each project and category, and the leases on their messages. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream'
@@ -29,7 +29,7 @@ type Postponed = Delivered & { reply: string }
 /** Request to deliver entries earlier that were put off. */
 export type Retry = { which: EntryFilter; due?: number; isPutOver?: boolean }
 
-/** After this the server delivers again what a replica that died had leased. */
+/** Time after which the server delivers the leased messages of a dead replica again. */
 const ACK_WAIT_MS = 30_000
 const WORKING_MS = 10_000
 const TICK_MS = 250
@@ -106,7 +106,7 @@ export class Consumers {
 
   /**
    * Has the server deliver at `due` what this replica has put off, and returns how many messages that are. With `isPutOver`, the first
-   * attempt of the entry has failed, which is delivered at once where it is yet to come.
+   * attempt of the entry has failed. The server delivers the message immediately if it arrives later.
    */
   retry({ which: { entry, projects, category }, due = 0, isPutOver }: Retry): number {
     if (entry && isPutOver) this.#endedPuts.set(entry.id, true)

@@ -15,7 +15,7 @@ type ServersDeps = {
 const MONITORING_PORT = 8222
 const ANSWER_MS = 1_000
 
-/** Returns what is wrong with a version of NATS, and the remedy. */
+/** Returns the problem of a version of NATS, with the remedy. */
 export function problemOfNats(version: string): string | undefined {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map((part) => Number(part) || 0)
   const isBefore = (first: number, second: number, third: number) =>
@@ -27,7 +27,7 @@ export function problemOfNats(version: string): string | undefined {
   return undefined
 }
 
-/** Describes what it means that a message is stored. Asks the servers, which need not answer. */
+/** Describes the durability of a stored message. Asks the servers, which need not answer. */
 export async function describeServers(deps: ServersDeps): Promise<string> {
   const found = new Map<string, boolean>()
   for (const { server_id: id = '', jetstream } of await readAll(deps))

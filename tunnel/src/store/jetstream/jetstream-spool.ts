@@ -220,7 +220,7 @@ class JetStreamSpool implements Spool {
       .map(({ entry, id, place }) => this.#consumers.describe(entry, id, place))
   }
 
-  /** Each replica delivers again what it has put off itself. */
+  /** Each replica makes the entries due that it has postponed itself. */
   async retry(which: EntryFilter): Promise<number> {
     let retried = this.#consumers.retry({ which })
     const options = { strategy: 'stall', stall: STALL_MS, maxWait: REPLICAS_MS } as const

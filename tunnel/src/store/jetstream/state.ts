@@ -1,4 +1,4 @@
-/** State of the spool: what its streams hold of each project and category, pauses, shares and losses. */
+/** State of the spool: entries of each project and category, pauses, shares and losses. */
 
 import type { StreamInfo } from '@nats-io/jetstream'
 import type { KV } from '@nats-io/kv'

@@ -143,7 +143,7 @@ function describeError(error: unknown, name: string): unknown {
 function rejectLossyStream(config: StreamConfig, wanted: Wanted): void {
   const { subjects, num_replicas, duplicate_window = 0 } = wanted
   const isLocked = duplicate_window > 0 && (config.deny_delete || config.deny_purge)
-  /** Conditions with what is wrong, and the flag of `nats stream edit` that repairs it, where one can. */
+  /** Conditions with the problem, and the flag of `nats stream edit` that repairs it, if there is one. */
   const checks: [isMet: boolean, problem: string, flag?: string][] = [
     [config.storage === StorageType.File, 'storage is not file'],
     [config.retention === RetentionPolicy.Limits, 'retention is not limits'],

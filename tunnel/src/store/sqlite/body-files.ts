@@ -100,7 +100,7 @@ export class BodyFiles {
       for (const name of readdirSync(folder)) if (!isKnown(name)) rmSync(join(folder, name), { force: true })
   }
 
-  /** Leaves a file that cannot be removed: it is litter, and the result of the transaction stands. */
+  /** Ignores a file that cannot be removed: it is litter, and the transaction is complete. */
   #settle(files: readonly string[]): void {
     this.#linked = []
     this.#removed = []

@@ -1,4 +1,4 @@
-/** Durability of a spool file: what it means that an envelope is stored. */
+/** Durability of a spool file. */
 
 import { statfsSync } from 'node:fs'
 
@@ -10,7 +10,7 @@ const FIXED = [
 ] as const
 const IN_MEMORY = [0x01021994, 0x858458f6] // tmpfs, ramfs (statfs(2))
 
-/** Returns what is wrong with a version of SQLite, and the remedy. */
+/** Returns the problem of a version of SQLite, with the remedy. */
 export function problemOfSqlite(version: string): string | undefined {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   const line = FIXED.find(([, fixedMinor]) => fixedMinor === minor)

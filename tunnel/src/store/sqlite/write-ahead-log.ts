@@ -40,7 +40,7 @@ export class WriteAheadLog {
     if (this.isLong()) this.checkpoint(mode)
   }
 
-  /** Moves a log that is a quarter as long as it may be into the file. Returns `false` when something stands in the way. */
+  /** Moves a log that has reached a quarter of its limit into the file. Returns `false` when another connection prevents it. */
   shortenWhenIdle(mode: CheckpointMode): boolean {
     return fileBytes(this.#file) < this.#maxBytes / 4 || this.#moveIntoFile(mode)
   }

@@ -262,7 +262,7 @@ const MARKERS =
 /** Variables and fields of objects. Those with the name of a secret are none themselves. */
 const VARIABLE = /^(?:[$@](?:[A-Z_]+|[a-z][A-Za-z_]*)|[a-z_]\w*(?:\.[a-z_]\w*)+;?)$/
 
-/** Tells if a value only stands for one, as in `password: required` and `WHERE token = ?`. */
+/** Tells if a value is a placeholder, as in `password: required` and `WHERE token = ?`. */
 function isPlaceholder(value: string): boolean {
   if (value.length > 40) return value.trim() === ''
   const isVariable = VARIABLE.test(value) && isSecretName(value.replace(/.*\./, ''))

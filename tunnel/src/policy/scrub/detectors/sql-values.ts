@@ -3,7 +3,7 @@
 import { isSecretName } from './secret-names.ts'
 import type { Span } from './text-spans.ts'
 
-/** Reads what stands at a position: a text in quotes or a list in brackets. */
+/** Reads the value at a position: a text in quotes or a list in brackets. */
 export type ValueReader = (text: string, at: number) => Span[]
 
 const KEYWORD = /\b(?:in|like|values|by)\b/i
