@@ -1,6 +1,6 @@
 /** Parts of addresses: `host:port`, or a port alone, as nginx listens on it. */
 
-/** Matches this machine, or this container: its loopback addresses, and those that stand for all its addresses. */
+/** Matches this machine, or this container: its loopback addresses, and those that mean all its addresses. */
 const LOCAL_HOST =
   /^(|\*|(.+\.)?localhost\.?|0\.0\.0\.0|127(\.\d+){3}|\[::1?\]|\[::ffff:(7f[\da-f]{2}:[\da-f]+|0:0)\])$/
 
@@ -19,7 +19,7 @@ export function leadsTo(authority: string, address: string): boolean {
   return isReached && portOf(address) === portOf(authority)
 }
 
-/** Returns whether the host stands for the machine that asks: in a container that is the container itself. */
+/** Returns whether the host means this machine: in a container, the container itself. */
 export function isLocal(address: string): boolean {
   const host = hostOf(address)
   return LOCAL_HOST.test(URL.parse(`http://${host}`)?.hostname ?? host) // the URL parser writes 127.1 and 0x7f.1 as 127.0.0.1

@@ -52,7 +52,7 @@ export const alertTargets: Kind<AlertTarget[]> = {
   },
 }
 
-/** The URL is a secret: it alone tells the service that all is well. */
+/** The URL is a secret: whoever has it can report that all is well. */
 export const heartbeatUrl: Kind<URL> = {
   format: ({ protocol, host }) => `${protocol}//${host}/…`,
   parse(given, name, problems) {
@@ -65,7 +65,7 @@ export const heartbeatUrl: Kind<URL> = {
   },
 }
 
-/** Returns the destination, or what is wrong and what to write. */
+/** Returns the destination, or the problem with its remedy. */
 function parseTarget(text: string): AlertTarget | string {
   const [, format, rest = text] = /^(slack|discord)\+(https?:.*)$/is.exec(text) ?? []
   const url = parseUrl(rest)

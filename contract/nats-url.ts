@@ -15,7 +15,7 @@ const SERVER = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i
 
 /**
  * `nats://` or `tls://`, then servers separated by commas, before the first of them `user:password@` or `token@` (percent-encoded where
- * they hold `@`, `:`, `,` or `/`), at the end `?replicas=3` for a cluster. `undefined` for what is none.
+ * they hold `@`, `:`, `,` or `/`), at the end `?replicas=3` for a cluster. Returns `undefined` for other texts.
  */
 export function parseNatsUrl(text: string): NatsAddress | undefined {
   const [, scheme, places = '', replicas = '1'] = SHAPE.exec(text) ?? []

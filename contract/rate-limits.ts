@@ -3,7 +3,7 @@
 /** Without categories it covers all of them. */
 export type RateLimit = { seconds: number; categories: string[] }
 
-/** Seconds for which a sender holds back that exceeds a limit of Culvert: few, since a bucket refills quickly. */
+/** Seconds for which a sender that exceeds a limit of Culvert holds back: few, since a bucket refills quickly. */
 export const THROTTLE_SECONDS = 10
 
 /** Seconds of its rate that a sender may send at once. */

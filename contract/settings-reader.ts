@@ -7,7 +7,7 @@ import { type Environment, rowOf, type SettingName, type SettingValue } from './
 /** Settings in force by name, as an operator writes them and without secrets. */
 export type ShownSettings = { readonly [name in SettingName]?: string }
 
-/** Stands for a setting that has no value. */
+/** Shown for a setting without a value. */
 export const NONE = '–'
 
 /**

@@ -39,7 +39,7 @@ export type LastUpstreamError = {
 /** Refusals of a project in a row: a 4xx that is not Sentry's, after which envelopes are sent again. Times are in milliseconds since 1970. */
 export type ProjectRefusal = {
   project: string
-  /** Sentry's own 4xx, which declines envelopes for good: with a wrong key or a deleted project, all of them. `networks`: 2 when several clients sent them. */
+  /** Sentry's own 4xx, which declines envelopes: with a wrong key or a deleted project, all of them. `networks`: 2 when several clients sent them. */
   is_decline?: true
   networks?: number
   status: number

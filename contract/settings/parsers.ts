@@ -122,7 +122,7 @@ export function oneOf<Word extends string>(...known: Word[]): Kind<Word> {
   }
 }
 
-/** Text that passes a check. `remedy` says what is wrong and what to write. */
+/** Text that passes a check. `remedy` names the problem and the remedy. */
 export function textWhere(isValid: (given: string) => boolean, remedy: string): Kind<string> {
   return {
     parse(given, name, problems) {

@@ -1,4 +1,4 @@
-/** Names that were settings, and what to do instead. */
+/** Names of former settings, each with its replacement. */
 
 const IMAGES = 'Name the image in docker-compose.override.yml.'
 const LARGER_ITEMS = 'Set MAX_ENVELOPE_BYTES above its default: items may then be as large as an envelope.'

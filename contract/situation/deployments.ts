@@ -1,4 +1,4 @@
-/** Ways in which Culvert is started. They decide which place of a setting and which commands an advice names. */
+/** Ways in which Culvert is started. They decide which file and which commands a remedy names. */
 
 export const DEPLOYMENTS = ['plain', 'compose', 'chart'] as const
 export type Deployment = (typeof DEPLOYMENTS)[number]

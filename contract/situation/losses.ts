@@ -1,4 +1,4 @@
-/** Envelopes that Culvert lost: good ones that never reach Sentry, although no policy, operator or Sentry decided so. */
+/** Envelopes that Culvert lost: valid ones that never reach Sentry, although no policy, operator or Sentry decided so. */
 
 import { type FigureCounts, type Figures, sumFigures } from '../figures.ts'
 import { UNAVAILABLE } from '../rejections.ts'

@@ -20,7 +20,7 @@ const MIN_BROKEN = 20
 const BY_SETTINGS = ['dsn-unknown', 'origin-foreign', 'envelope-too-large', 'item-too-large', 'host-unknown']
 const OWN_LIMITS = ['rate_limited:throttled', 'rate_limited:quota', 'rate_limited:quota-address']
 
-/** Returns whether Culvert itself turned a report away, by a rule or a limit of the operator. Losses are another problem. */
+/** Returns whether Culvert itself rejected or limited a report, by a rule or a limit of the operator. Losses are another problem. */
 export function isTurnedAway(result: string): boolean {
   const [outcome, reason = ''] = result.split(':')
   return (outcome === 'rejected' && !UNAVAILABLE.has(reason)) || OWN_LIMITS.includes(result)

@@ -28,7 +28,7 @@ export type Problem =
   | { kind: 'declined'; refusal: ProjectRefusal; others: number }
   /** Sentry declines most reports, but not all of any project. */
   | ({ kind: 'mostly-declined' } & Majority)
-  /** Culvert turns most reports away. */
+  /** Culvert rejects or limits most reports. */
   | ({ kind: 'mostly-rejected' } & Majority)
   | { kind: 'damaged-file'; files: number }
   /** It is not known whether envelopes were lost. */

@@ -5,7 +5,7 @@ import type { Figures } from '../figures.ts'
 /** `loads`: of `sdk.js` since then. */
 export type Silence = { since: number; minutes: number; loads: number }
 
-/** Fewer say nothing: a few browsers may block reports, or leave at once. */
+/** Fewer are no sign: a few browsers may block reports, or leave at once. */
 const MIN_LOADS = 20
 
 /**

@@ -1,4 +1,4 @@
-/** Note for visitors whose browser sends Global Privacy Control: what the site reports about them. */
+/** Note for visitors whose browser sends Global Privacy Control, on the reports about them. */
 
 import { headers } from 'next/headers'
 import { config } from '../lib/config.ts'

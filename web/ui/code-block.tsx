@@ -54,7 +54,7 @@ async function writeClipboard(text: string): Promise<void> {
   if (!copied) throw new Error('the browser does not let a page copy')
 }
 
-/** `name` says in the label of the button what it copies. */
+/** `name` is the name of the copied text in the label of the button. */
 type CopyProps = { text: string; name: string }
 
 export function Copyable({ text, name }: CopyProps) {
@@ -66,7 +66,7 @@ export function Copyable({ text, name }: CopyProps) {
   )
 }
 
-/** Small button for a text that stands before it. */
+/** Small button for the text before it. */
 export function CopyIcon({ text, name }: CopyProps) {
   const { result, ...handlers } = useCopy(text)
   return (

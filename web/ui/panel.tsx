@@ -96,7 +96,7 @@ type PagesProps = {
   total: number
   /** Address of the page at an offset; `undefined` for the first one. */
   hrefOf: (offset: string | undefined) => string
-  /** Plural of what is listed. */
+  /** Name of the listed things, in the plural. */
   of: string
 }
 

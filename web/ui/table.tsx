@@ -13,7 +13,7 @@ type Props = {
   rows: readonly TableRow[]
   /** Last row, with the sums of the columns. */
   total?: ReactNode[]
-  /** Hides the names of the columns from sight when the cells speak for themselves. */
+  /** Hides the names of the columns visually, if the cells need none. */
   hideHead?: boolean
 }
 

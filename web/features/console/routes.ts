@@ -20,7 +20,7 @@ export type Place =
 
 type Link = { place: Place; href: string; name: string }
 
-/** Pages by what an operator wants: to see what happens, to read what is stored, and to change how Culvert works. */
+/** Pages by their purpose: to watch traffic, to read stored envelopes, and to change settings. */
 export const PLACE_GROUPS: { name: string; places: Link[] }[] = [
   {
     name: 'Traffic',

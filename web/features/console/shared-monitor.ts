@@ -1,4 +1,4 @@
-/** Monitor of this process. It polls also while no operator is signed in, so that the overview knows what has changed and since when. */
+/** Monitor of this process. It polls also while no operator is signed in, so that the overview knows the changes and their times. */
 
 import type { Rejections, ReplicaStatus } from 'contract/admin-api'
 import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../lib/admin-client.ts'

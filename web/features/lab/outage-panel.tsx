@@ -1,4 +1,4 @@
-/** Simulated outage of Sentry: begins it, and shows how envelopes wait and arrive. */
+/** Simulated outage of Sentry: begins it, and shows the pending and the delivered envelopes. */
 'use client'
 
 import { captureException } from '@sentry/nextjs'

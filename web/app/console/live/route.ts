@@ -1,4 +1,4 @@
-/** Streams the state of all replicas and the figures of a range every 2 s as server-sent events, after the first one only what has changed. */
+/** Streams the state of all replicas and the figures of a range every 2 s as server-sent events. The first one has everything, the others the changes. */
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ConsoleData, getConsoleData } from '../../../features/console/data-access/data-access.ts'

@@ -10,7 +10,7 @@ export type LiveView = {
   range: RangeKey
   /** Absent before the first response. */
   figures?: RangeFigures
-  /** Description of what the figures lack, and why. */
+  /** Description of the gaps in the figures, with their reason. */
   missing?: string
 }
 

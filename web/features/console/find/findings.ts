@@ -1,4 +1,4 @@
-/** All that the replicas and their stores know of an event, one finding for each envelope and destination. */
+/** Findings about an event from the replicas and their stores, one for each envelope and destination. */
 
 import type { FinalOutcome, Outcome, Receipt, SpoolOutcome } from 'contract/admin-api'
 import type { StoreEntry, StoreEvent } from 'contract/store'
@@ -90,7 +90,7 @@ function conclude(parts: Parts): Finding {
   }
 }
 
-/** The store knows best: what was sent again is pending after its final outcome. */
+/** The store decides: an envelope that was sent again is pending after its final outcome. */
 function stateOf({ receipt, finalOutcome, entry, kept }: Parts): FindingState {
   if (entry) return entry.state
   if (finalOutcome) return finalOutcome.final_outcome

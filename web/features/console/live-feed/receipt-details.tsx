@@ -1,4 +1,4 @@
-/** Details of a receipt: outcome, timings, and what to do about it. */
+/** Details of a receipt: outcome, timings, and the remedy. */
 
 import type { FinalOutcomeReason, Receipt, RequestFlag, SpoolOutcome } from 'contract/admin-api'
 import { hostOf } from 'contract/situation/upstreams'
@@ -152,7 +152,7 @@ const FLAGS: Record<RequestFlag, string> = {
   retried: 'nginx sent the request again, because another replica was lost.',
 }
 
-/** Facts with a button that copies them, and what they are in a sentence. */
+/** Facts with a button that copies them, and a sentence that describes them. */
 const COPIED: Readonly<Record<string, string>> = { Receipt: 'receipt ID', 'Event ID': 'event ID' }
 
 function factsOf(receipt: Receipt): [string, string][] {

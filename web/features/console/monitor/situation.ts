@@ -1,4 +1,4 @@
-/** Situation of the site, as the tunnels that use its store tell it. */
+/** Situation of the site, as the tunnels that use its store report it. */
 
 import type { Situation } from 'contract/situation/situation'
 import { hostOf } from 'contract/situation/upstreams'

@@ -26,7 +26,7 @@ type RangeProps = {
   range: Range
   /** Absent when no replica has returned them; `missing` says why. */
   figures: RangeFigures | undefined
-  /** Description of what the figures lack. */
+  /** Description of the gaps in the figures. */
   missing: string | undefined
   /** Shows the chart of pending envelopes. */
   hasPending: boolean

@@ -1,4 +1,4 @@
-/** Status banner: whether anything is lost, and whether to act. Also in the tab's title and icon. */
+/** Status banner: losses, and the action that is needed. The tab's title and icon show the state, too. */
 'use client'
 
 import {

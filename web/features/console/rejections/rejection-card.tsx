@@ -20,7 +20,7 @@ import { causeKey, type RejectionCount } from './rejections.ts'
 
 type Props = { rejection: RejectionCount; details: Rejections; deployment: Deployment | undefined }
 
-/** Rejections with one outcome and reason: their meaning, what to do, and the settings concerned. */
+/** Rejections with one outcome and reason: their meaning, the remedy, and the settings concerned. */
 export function RejectionCard({ rejection, details, deployment }: Props) {
   const { stage, outcome, reason, count } = rejection
   const explained = explain(outcome, reason)

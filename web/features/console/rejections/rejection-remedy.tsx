@@ -1,4 +1,4 @@
-/** Line with which Culvert would accept rejected envelopes. */
+/** Line of a setting that would accept rejected envelopes. */
 
 import type { Deployment } from 'contract/situation/deployments'
 import { envLine, type Rejected } from '../env-line.ts'

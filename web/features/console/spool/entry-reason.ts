@@ -1,4 +1,4 @@
-/** Reason why an entry is not pending, and how to mend it. */
+/** Reason why an entry is not pending, and the remedy. */
 
 import type { Rejections, SettingInForce } from 'contract/admin-api'
 import { parseDsn } from 'contract/dsn'
@@ -30,7 +30,7 @@ export function nameReason({ state, status, answer }: Ended): string {
   return `HTTP ${status}${said && `: ${said}`}`
 }
 
-/** Returns the same remedy for all entries that it mends. `settings` are those in force, by reason. */
+/** Returns the remedy: the same one for all entries that it helps. `settings` are those in force, by reason. */
 export function remedyOf(entry: Ended, settings: Rejections['settings'] | undefined): Remedy | undefined {
   const { state, status, project, mirror } = entry
   const limit = settings?.[state]?.[0]

@@ -21,7 +21,7 @@ type Props = {
   /** Default: the whole spool. */
   selection?: Partial<Record<'id' | 'project' | 'category' | 'state' | 'from' | 'to' | 'all', string>>
   label: string
-  /** Names what the action affects, for the confirmation. */
+  /** Names the scope of the action, for the confirmation. */
   scope: string
   weight?: 'quiet' | 'light'
 }

@@ -33,7 +33,7 @@ export const STATE_LABELS: Readonly<Record<EntryState, string>> = {
   ...{ pending: 'Pending', declined: 'Declined', expired: 'Expired', evicted: 'Evicted', kept: 'Kept' },
 }
 
-/** Sentence of the tunnel that says what is wrong with a query. */
+/** Sentence of the tunnel on the problem of a query. */
 export type WrongQuery = { detail: string }
 
 export const SPOOL = '/console/spool'

@@ -28,7 +28,7 @@ export const MAX_EVENTS = 100_000
 /** Largest recorded page, in pixels. */
 const MAX_SIDE = 10_000
 
-/** Reads a message of the frame, which plays untrusted data: it may say anything. */
+/** Reads a message of the frame, which plays untrusted data: it may have any content. */
 export function readReport(given: unknown): Report | undefined {
   const { type, start, duration, width, height, at, sequence, problem }: Record<string, unknown> =
     Object(given)
