@@ -25,6 +25,7 @@ import { createMemorySpool, type MemorySpool } from '../../../support/spool/memo
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const MAX_AGE = 60 * MINUTE
+const DAY = 24 * 60 * MINUTE
 const LATE = 2 * SECOND
 const OVER_THE_TICK = 200 // the deliverer polls every 100 ms
 
@@ -43,7 +44,6 @@ describe('Deliverer', () => {
   let upstreams: UpstreamClient
   let probes: number
   let spareConnections: () => number
-  let random: number
   /** Milliseconds by which the wall clock was set. */
   let steppedMs: number
   let spoolFaults: unknown[]
@@ -74,7 +74,6 @@ describe('Deliverer', () => {
     probes = 0
     spareConnections = () => 64
     vi.spyOn(upstreams, 'spareConnections').mockImplementation(() => spareConnections())
-    random = 1
     steppedMs = 0
     notices = []
     spoolFaults = []
@@ -87,7 +86,7 @@ describe('Deliverer', () => {
       get maxAgeMs() {
         return maxAge
       },
-      ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => random },
+      ...{ now: () => Date.now() + steppedMs, clock: () => performance.now(), random: () => 1 },
       onNotice: (notice) => notices.push(notice),
       onSpoolFault: (error) => spoolFaults.push(error),
     })
@@ -144,6 +143,11 @@ describe('Deliverer', () => {
     return upstreams.send(project, outgoing, [], { network: '' })
   }
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+  /** Starts the deliverer, and lets time pass. */
+  const run = (ms: number) => {
+    start()
+    return pass(ms)
+  }
   /** Returns the milliseconds between the attempts. */
   const gaps = () => attempts.slice(1).map(({ at }, i) => at - (attempts[i]?.at ?? 0))
 
@@ -153,8 +157,7 @@ describe('Deliverer', () => {
       envelopeOf({ sent_at: sentAt }, [{ header: { type: 'x' }, payload: '\0\xff' }])
     const entry = await spool.add(body(sent))
     await pass(10 * MINUTE)
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     expect(attempts).toHaveLength(1)
     const late = (attempts[0]?.at ?? 0) - entry.received
     expect(attempts[0]?.body).toEqual(body(new Date(Date.parse(sent) + late).toISOString()))
@@ -163,40 +166,30 @@ describe('Deliverer', () => {
     expect(spool.entry()).toEqual([])
   })
 
-  it.each([400, 403, 413])('ends an entry that Sentry declines with %i, without a retry', async (status) => {
-    answer = () => answered(status)
+  it('ends an entry that Sentry declines, without a retry', async () => {
+    answer = () => answered(403)
     const { key } = await spool.add()
-    start()
-    await pass(MINUTE)
+    await run(MINUTE)
     expect(attempts).toHaveLength(1)
-    expect(ends).toEqual([{ key, end: 'declined', status }])
-    expect(spool.endings.get(key)).toMatchObject({ state: 'declined', status })
+    expect(ends).toEqual([{ key, end: 'declined', status: 403 }])
+    expect(spool.endings.get(key)).toMatchObject({ state: 'declined', status: 403 })
     expect(spool.entry()).toEqual([])
   })
 
-  it.each([
-    ['at most', 1, [2, 4, 8, 10]],
-    ['at least half of that', 0, [1, 2, 4, 5]],
-  ])('retries after %s 2 s, doubled each time up to 10 s', async (_, at, seconds) => {
-    random = at
+  it('retries after 2 s, doubled each time up to 10 s', async () => {
     answer = () => undecided(503)
     await spool.add()
-    start()
-    await pass(2 * MINUTE)
-    for (const [i, second] of seconds.entries()) {
+    await run(2 * MINUTE)
+    for (const [i, second] of [2, 4, 8, 10].entries()) {
       expect(gaps()[i]).toBeGreaterThanOrEqual(second * SECOND)
       expect(gaps()[i]).toBeLessThanOrEqual(second * SECOND + OVER_THE_TICK)
     }
   })
 
-  it.each([
-    [45, 40],
-    [3_600, 55],
-  ])('waits for a Retry-After of %i s, at most a minute', async (seconds, before) => {
-    answer = () => ({ status: 503, headers: { 'retry-after': String(seconds) } })
+  it('waits for Retry-After, at most a minute', async () => {
+    answer = () => ({ status: 503, headers: { 'retry-after': '3600' } })
     await spool.add()
-    start()
-    await pass(before * SECOND)
+    await run(55 * SECOND)
     expect(attempts).toHaveLength(1)
     await pass(10 * SECOND)
     expect(attempts).toHaveLength(2)
@@ -229,23 +222,29 @@ describe('Deliverer', () => {
     },
   )
 
-  it('keeps entries that fail for hours while others pass, and delivers them when the server recovers', async () => {
-    maxAge = 24 * 60 * MINUTE
-    answer = (attempt) => (isHonest(attempt) ? answered(200) : undecided(503))
-    const keys: string[] = []
-    for (let i = 0; i < 10; i++) keys.push((await spool.add(Buffer.from(`replay ${i}`))).key)
-    start()
-    await passWithOthers(2 * 60 * MINUTE)
-    answer = () => answered(200)
-    await passWithOthers(3 * MINUTE)
-    expect(keys.map((key) => endOf(key)?.end)).toEqual(keys.map(() => 'delivered'))
-  })
+  it.each<[string, entries: number, (n: number) => Answer]>([
+    ['503', 10, () => undecided(503)],
+    ['no connection', 1, () => undecided(undefined)], // nothing of it was sent
+    ['pages with 404 and 503 in turn', 1, (n) => (n % 2 ? refused(404, 'Not found') : undecided(503))],
+  ])(
+    'keeps entries that alone get %s for hours, and delivers them when Sentry accepts them',
+    async (_, entries, answerTo) => {
+      maxAge = DAY
+      answer = (attempt) => (isHonest(attempt) ? answered(200) : answerTo(attemptsWith('unlucky')))
+      const keys: string[] = []
+      for (let i = 0; i < entries; i++) keys.push((await spool.add(Buffer.from(`unlucky ${i}`))).key)
+      start()
+      await passWithOthers(2 * 60 * MINUTE)
+      answer = () => answered(200)
+      await passWithOthers(3 * MINUTE)
+      expect(keys.map((key) => endOf(key)?.end)).toEqual(keys.map(() => 'delivered'))
+    },
+  )
 
   it('delivers an entry right before it expires that has failed a few times while others passed', async () => {
     const { key } = await spool.add(Buffer.from('unlucky'))
     spareConnections = () => 0
-    start()
-    await pass(MAX_AGE - 3 * MINUTE)
+    await run(MAX_AGE - 3 * MINUTE)
     spareConnections = () => 64
     answer = (attempt) => (isHonest(attempt) || attemptsWith('unlucky') > 3 ? answered(200) : undecided(503))
     await passWithOthers(2 * MINUTE)
@@ -253,7 +252,7 @@ describe('Deliverer', () => {
   })
 
   it('declines no entry for a few refusals, however long they take', async () => {
-    maxAge = 24 * 60 * MINUTE
+    maxAge = DAY
     answer = () => refused(403, 'Busy')
     const { key } = await spool.add()
     start()
@@ -266,21 +265,8 @@ describe('Deliverer', () => {
     expect(endOf(key)).toBeUndefined()
   })
 
-  it('keeps the entries of a project that gets pages with 404 among the 503 of a server that is away', async () => {
-    maxAge = 24 * 60 * MINUTE
-    const draw = randomOf(7)
-    answer = () => (draw() < 0.3 ? refused(404, 'Not found') : undecided(503))
-    for (let i = 0; i < 50; i++) await spool.add()
-    start()
-    await pass(90 * MINUTE)
-    expect(ends).toEqual([])
-    answer = () => answered(200)
-    await pass(3 * MINUTE)
-    expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(50)
-  })
-
   it('loses nothing in hours in which at random three of five requests fail', async () => {
-    maxAge = 24 * 60 * MINUTE
+    maxAge = DAY
     const draw = randomOf(42)
     answer = () => (draw() < 0.4 ? answered(200) : draw() < 0.5 ? undecided(503) : refused(403, 'Busy'))
     for (let i = 0; i < 100; i++) await spool.add()
@@ -292,27 +278,11 @@ describe('Deliverer', () => {
     expect(ends.filter(({ end }) => end !== 'delivered')).toEqual([])
   })
 
-  it.each<[string, (n: number) => Answer]>([
-    ['gets no connection, since nothing of it was sent', () => undecided(undefined)],
-    ['gets pages with 404 and 503 in turn', (n) => (n % 2 ? refused(404, 'Not found') : undecided(503))],
-  ])('keeps an entry that alone %s', async (_, answerTo) => {
-    maxAge = 24 * 60 * MINUTE
-    answer = (attempt) => (isHonest(attempt) ? answered(200) : answerTo(attemptsWith('unlucky')))
-    const { key } = await spool.add(Buffer.from('unlucky'))
-    start()
-    await passWithOthers(90 * MINUTE)
-    expect(endOf(key)).toBeUndefined()
-    answer = () => answered(200)
-    await pass(3 * MINUTE)
-    expect(endOf(key)).toMatchObject({ end: 'delivered' })
-  })
-
   it('retries an entry that is refused ever more rarely, and declines it after an hour with the response', async () => {
-    maxAge = 24 * 60 * MINUTE
+    maxAge = DAY
     answer = (attempt) => (isHonest(attempt) ? answered(200) : refused(403, 'Forbidden'))
     const { key } = await spool.add(Buffer.from('poison'))
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(attemptsWith('poison')).toBeGreaterThan(1) // the first retry comes soon
     await passWithOthers(55 * MINUTE)
     expect(endOf(key)).toBeUndefined()
@@ -322,7 +292,7 @@ describe('Deliverer', () => {
   })
 
   it('declines no entry of a project that gets 500 for all of them, sends probes, and delivers all when it passes', async () => {
-    maxAge = 24 * 60 * MINUTE
+    maxAge = DAY
     answer = ({ project }) => (project === PROJECT ? undecided(500) : answered(200))
     for (let i = 0; i < 60; i++) await spool.add()
     start()
@@ -339,26 +309,19 @@ describe('Deliverer', () => {
     expect(ends).toHaveLength(260)
   })
 
-  it('sends only probes of a project that is refused as a whole, and delivers all entries once it is accepted', async () => {
-    answer = () => refused(403, 'Project not found')
-    for (let i = 0; i < 100; i++) await spool.add()
-    start()
-    await pass(10 * MINUTE)
-    expect(attempts.length).toBeLessThan(150)
-    answer = () => answered(200)
-    await pass(30 * SECOND)
-    expect(ends).toHaveLength(100)
-  })
-
-  it('keeps the entries of a project that is refused for hours, and delivers those of others', async () => {
-    maxAge = 24 * 60 * MINUTE
+  it('sends only probes of a project that is refused for hours, delivers entries of others, and all when it is accepted', async () => {
+    maxAge = DAY
     answer = ({ project }) => (project === PROJECT ? refused(403, 'Project not found') : answered(200))
     for (let i = 0; i < 100; i++) await spool.add()
-    start()
-    await pass(180 * MINUTE)
+    await run(10 * MINUTE)
+    expect(attempts.length).toBeLessThan(150)
+    await pass(170 * MINUTE)
     const other = await spool.add(undefined, { project: OTHER_PROJECT })
     await pass(5 * SECOND)
     expect(ends).toEqual([{ key: other.key, end: 'delivered', status: 200 }])
+    answer = () => answered(200)
+    await pass(30 * SECOND)
+    expect(ends).toHaveLength(101)
   })
 
   it('delivers while a slow store ends expired entries', async () => {
@@ -367,39 +330,47 @@ describe('Deliverer', () => {
       await new Promise((resolve) => setTimeout(resolve, MINUTE))
       return expire(before)
     }
-    start()
-    await pass(10.5 * MINUTE)
+    await run(10.5 * MINUTE)
     const { key } = await spool.add()
     await pass(5 * SECOND)
     expect(endOf(key)).toMatchObject({ end: 'delivered' })
   })
 
-  it.each([1, 20])(
-    'keeps all of %i entries that were refused before and after an outage of hours',
-    async (entries) => {
-      maxAge = 24 * 60 * MINUTE
-      for (let i = 0; i < entries; i++) await spool.add()
-      start()
-      answer = () => refused(404, 'Not found')
-      await pass(MINUTE)
-      answer = () => undecided(undefined)
-      await pass(180 * MINUTE)
-      answer = () => refused(404, 'Not found')
-      await pass(2 * MINUTE)
-      expect(ends).toEqual([])
-      answer = () => answered(200)
-      await pass(5 * MINUTE)
-      expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(entries)
-    },
-  )
+  const random404 = randomOf(7)
+  const REFUSED = () => refused(404, 'Not found')
+  const OUTAGE: [minutes: number, () => Answer][] = [
+    [1, REFUSED],
+    [180, () => undecided(undefined)],
+    [2, REFUSED],
+  ]
+  it.each<[entries: number, string, phases: [minutes: number, () => Answer][]]>([
+    [1, 'was refused before and after an outage of hours', OUTAGE],
+    [20, 'were refused before and after an outage of hours', OUTAGE],
+    [
+      50,
+      'get 404 among the 503 of a server that is away',
+      [[90, () => (random404() < 0.3 ? REFUSED() : undecided(503))]],
+    ],
+  ])('keeps all of %i entries of a project that %s', async (entries, _, phases) => {
+    maxAge = DAY
+    for (let i = 0; i < entries; i++) await spool.add()
+    start()
+    for (const [minutes, answerOf] of phases) {
+      answer = answerOf
+      await pass(minutes * MINUTE)
+    }
+    expect(ends).toEqual([])
+    answer = () => answered(200)
+    await pass(5 * MINUTE)
+    expect(ends.filter(({ end }) => end === 'delivered')).toHaveLength(entries)
+  })
 
-  it.each([500, 503, undefined])(
+  it.each([503, undefined])(
     'keeps an entry until it expires while all get %s, and then sends it no more',
     async (status) => {
       answer = () => undecided(status)
       const { key } = await spool.add()
-      start()
-      await pass(MAX_AGE - MINUTE)
+      await run(MAX_AGE - MINUTE)
       expect(probes).toBeGreaterThan(600)
       expect(ends).toEqual([])
       await pass(2 * MINUTE)
@@ -414,8 +385,7 @@ describe('Deliverer', () => {
   it('reports that entries cannot be taken or expired as a fault of the spool', async () => {
     const failure = new Error('malformed')
     spool.expire = () => Promise.reject(failure)
-    start()
-    await pass(11 * MINUTE)
+    await run(11 * MINUTE)
     expect(new Set(spoolFaults)).toEqual(new Set([failure]))
     spool.take = () => Promise.reject(new Error('locked'))
     await pass(SECOND)
@@ -427,8 +397,7 @@ describe('Deliverer', () => {
     it('after the clock was set forward, and says that it was', async () => {
       await goAway()
       const { key } = await spool.add()
-      start()
-      await pass(20 * MINUTE)
+      await run(20 * MINUTE)
       steppedMs = 25 * 60 * MINUTE
       await pass(20 * MINUTE)
       expect(ends).toEqual([])
@@ -439,8 +408,7 @@ describe('Deliverer', () => {
 
     it('after it was set back and forward again', async () => {
       await goAway()
-      start()
-      await pass(MINUTE)
+      await run(MINUTE)
       steppedMs = -120 * MINUTE
       await pass(MINUTE)
       await spool.add()
@@ -452,8 +420,7 @@ describe('Deliverer', () => {
     it('in the first minutes after a start, when the clock may be wrong', async () => {
       await goAway()
       await spool.add(undefined, { received: Date.now() - 25 * 60 * MINUTE })
-      start()
-      await pass(9 * MINUTE)
+      await run(9 * MINUTE)
       expect(ends).toEqual([])
     })
   })
@@ -463,8 +430,7 @@ describe('Deliverer', () => {
     answer = ({ body }) => (body.includes('error') ? limited : answered(200))
     for (const i of [1, 2, 3]) await spool.add(Buffer.from(`error ${i}`))
     const [first] = spool.entry()
-    start()
-    await pass(100)
+    await run(100)
     const tried = attempts.length // attempts that started together with the first
     for (const i of [1, 2, 3]) await spool.add(Buffer.from(`session ${i}`), { category: 'session' })
     await pass(58 * SECOND)
@@ -482,8 +448,7 @@ describe('Deliverer', () => {
 
   it('sends no entry that was taken before a limit on its category came with a 200', async () => {
     for (let i = 0; i < 20; i++) await spool.add(Buffer.from(`log ${i}`), { category: 'log_item' })
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(attempts).toHaveLength(20) // several at once by now
     attempts = []
     const gate = Promise.withResolvers<void>()
@@ -508,8 +473,7 @@ describe('Deliverer', () => {
   it('drops an entry of a category that the server does not store, and does not call it expired', async () => {
     answer = () => answered(200, '86400:transaction;span:organization')
     const error = await spool.add()
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     const span = await spool.add(Buffer.from('span'), { category: 'span' })
     const log = await spool.add(Buffer.from('log'), { category: 'log_item' })
     await pass(2 * SECOND)
@@ -525,8 +489,7 @@ describe('Deliverer', () => {
   it('delivers entries of one project while another project of the same Sentry is limited', async () => {
     answer = ({ project }) => (project === PROJECT ? answered(429, '3600::key') : answered(200))
     await spool.add()
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     const other = await spool.add(undefined, { project: OTHER_PROJECT })
     await pass(SECOND)
     expect(ends).toEqual([{ key: other.key, end: 'delivered', status: 200 }])
@@ -536,8 +499,7 @@ describe('Deliverer', () => {
 
   it('starts slowly and doubles the rate while responses succeed', async () => {
     for (let i = 0; i < 500; i++) await spool.add()
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     const first = attempts.length
     expect(first).toBeGreaterThan(10)
     expect(first).toBeLessThan(45)
@@ -548,8 +510,7 @@ describe('Deliverer', () => {
   it('keeps its rate when bodies cannot be read from the spool', async () => {
     for (let i = 0; i < 500; i++) await spool.add()
     answer = () => (attempts.length % 5 === 0 ? { error: UNREADABLE } : answered(200))
-    start()
-    await pass(15 * SECOND)
+    await run(15 * SECOND)
     expect(ends.length).toBeGreaterThan(450) // 300 at the initial rate
   })
 
@@ -557,8 +518,7 @@ describe('Deliverer', () => {
     const mirror = projects.destinations.at(-1)?.key ?? ''
     const held: (() => void)[] = []
     for (let i = 0; i < 500; i++) await spool.add(undefined, { project: mirror })
-    start()
-    await pass(4 * SECOND)
+    await run(4 * SECOND)
     answer = ({ project }) =>
       project === mirror ? new Promise((resolve) => held.push(() => resolve(answered(200)))) : answered(200)
     await pass(MINUTE / 6)
@@ -572,8 +532,7 @@ describe('Deliverer', () => {
   it('has at most 64 attempts at the same time', async () => {
     const gates: (() => void)[] = []
     for (let i = 0; i < 300; i++) await spool.add()
-    start()
-    await pass(2 * SECOND)
+    await run(2 * SECOND)
     answer = () => new Promise((resolve) => gates.push(() => resolve(answered(200))))
     await pass(MINUTE / 4)
     expect(gates.length).toBeGreaterThan(32)
@@ -587,8 +546,7 @@ describe('Deliverer', () => {
   it('sends no entry to an unreachable Sentry, and delivers all when a probe passes', async () => {
     await goAway()
     for (let i = 0; i < 20; i++) await spool.add()
-    start()
-    await pass(30 * SECOND)
+    await run(30 * SECOND)
     expect([attempts.length, probes]).toEqual([0, 6])
     answer = () => answered(200)
     await pass(15 * SECOND)
@@ -617,8 +575,7 @@ describe('Deliverer', () => {
   it('leases no entry while live traffic needs all connections', async () => {
     spareConnections = () => 0
     await spool.add()
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(attempts).toEqual([])
     spareConnections = () => 1
     await pass(SECOND)
@@ -628,22 +585,26 @@ describe('Deliverer', () => {
   it('retries a delivery that got no connection, and does not count it as an attempt', async () => {
     const { key } = await spool.add()
     answer = () => ({ error: NOT_SENT })
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     expect(deliverer.attempts()).toEqual([])
     answer = () => answered(200)
     await pass(5 * SECOND)
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
-  it('sends a client report for entries that expired, each counted once', async () => {
+  /** Records final outcomes as the tunnel does. */
+  function openFinalOutcomes() {
+    const recorded: unknown[] = []
     const posted: Buffer[] = []
+    const receipts = { recordFinalOutcome: (outcome: unknown) => recorded.push(outcome) } as never
     const reports = new ClientReports(async (_, envelope) => posted.push(envelope) > 0, Date.now)
-    const receipts = { recordFinalOutcome: (end: unknown) => told.push(end) } as never
-    const told: unknown[] = []
-    const counters = { countMirrored: () => {} }
-    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
-    const onFinalOutcome = createFinalOutcomes(its)
+    const its = { projects, receipts, reports, replica: 'r1', now: Date.now }
+    const onFinalOutcome = createFinalOutcomes({ ...its, counters: { countMirrored: () => {} } })
+    return { recorded, posted, reports, onFinalOutcome }
+  }
+
+  it('sends a client report for entries that expired, each counted once', async () => {
+    const { recorded, posted, reports, onFinalOutcome } = openFinalOutcomes()
     answer = () => undecided(undefined)
     for (const category of ['error', 'error', 'replay', '']) await spool.add(undefined, { category })
     deliverer.start({ onFinalOutcome, onError: (error) => faults.push(error), onSettled: () => {} })
@@ -657,8 +618,21 @@ describe('Deliverer', () => {
       { reason: 'cache_overflow', category: 'error', quantity: 2 },
       { reason: 'cache_overflow', category: 'replay', quantity: 1 },
     ])
-    expect(told).toHaveLength(4)
-    expect(told[0]).toMatchObject({ final_outcome: 'expired', project: 'sentry.example/456', replica: 'r1' })
+    expect(recorded).toHaveLength(4)
+    expect(recorded[0]).toMatchObject({
+      final_outcome: 'expired',
+      project: 'sentry.example/456',
+      replica: 'r1',
+    })
+  })
+
+  it('records no final outcome of an entry whose put was rejected', async () => {
+    const { recorded, onFinalOutcome } = openFinalOutcomes()
+    const entry = await spool.add()
+    onFinalOutcome({ ...entry, isRejected: true }, 'delivered', 200)
+    expect(recorded).toEqual([])
+    onFinalOutcome(entry, 'delivered', 200)
+    expect(recorded).toHaveLength(1)
   })
 
   it('records an evicted entry', async () => {
@@ -705,8 +679,7 @@ describe('Deliverer', () => {
     const former = [PROJECT.replace('//', '//old'), PROJECT.replace(/(\d+)$/, 'prefix/$1')]
     for (const [i, project] of former.entries())
       await spool.add(envelopeOf({ dsn: project }, [{ header: { type: 'x', i }, payload: '' }]), { project })
-    start()
-    await pass(SECOND)
+    await run(SECOND)
     expect(attempts.map(({ project }) => project)).toEqual([PROJECT, PROJECT])
     expect(attempts.map(({ body }) => parseEnvelope(body).header.dsn)).toEqual([PROJECT, PROJECT])
     expect(deliverer.warnings()).toEqual([])
@@ -715,8 +688,7 @@ describe('Deliverer', () => {
 
   it('delivers a resent entry of a former key at once, of which there was none before', async () => {
     const project = PROJECT.replace('//', '//old')
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     await spool.add(undefined, { project })
     deliverer.noteResent(project)
     await pass(2 * SECOND)
@@ -726,33 +698,17 @@ describe('Deliverer', () => {
   it('names the entries of a project that is no longer configured, once in the log', async () => {
     const project = 'https://key@removed.example/7'
     for (let i = 0; i < 3; i++) await spool.add(undefined, { project })
-    start()
-    await pass(5 * MINUTE)
+    await run(5 * MINUTE)
     expect(attempts).toEqual([])
     expect(deliverer.warnings()).toEqual([expect.stringContaining('3 envelopes of removed.example/7')])
     expect(notices).toEqual(deliverer.warnings())
-  })
-
-  it('records no final outcome of an entry whose put was rejected', async () => {
-    const recorded: unknown[] = []
-    const receipts = { recordFinalOutcome: (outcome: unknown) => recorded.push(outcome) } as never
-    const reports = new ClientReports(async () => true, Date.now)
-    const counters = { countMirrored: () => {} }
-    const its = { projects, receipts, counters, reports, replica: 'r1', now: Date.now }
-    const onFinalOutcome = createFinalOutcomes(its)
-    const entry = await spool.add()
-    onFinalOutcome({ ...entry, isRejected: true }, 'delivered', 200)
-    expect(recorded).toEqual([])
-    onFinalOutcome(entry, 'delivered', 200)
-    expect(recorded).toHaveLength(1)
   })
 
   it('logs a body that cannot be read, delivers other entries, and retries when the lease ends', async () => {
     const { key } = await spool.add()
     const other = await spool.add()
     spool.unreadable.add(key)
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(ends.map((end) => end.key)).toEqual([other.key])
     expect(faults.splice(0)).toEqual([new Error('it cannot be read')])
     spool.unreadable.clear()
@@ -767,8 +723,7 @@ describe('Deliverer', () => {
       await spool.finish(lease as Lease)
       return read(lease)
     }
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(spool.entry()).toEqual([])
     expect(attempts).toEqual([]) // and no error was logged
   })
@@ -780,37 +735,19 @@ describe('Deliverer', () => {
       await finish(lease)
       throw new Error('the answer was lost')
     }
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
   })
 
-  it('logs an entry that cannot be removed, and records its final outcome when it can', async () => {
+  it('logs and postpones an entry that cannot be removed, and records its final outcome when it can', async () => {
     const { key } = await spool.add()
     const { finish } = spool
+    const postpone = vi.spyOn(spool, 'postpone')
     spool.finish = () => Promise.reject(new Error('the disk fails'))
-    start()
-    await pass(5 * SECOND)
+    await run(5 * SECOND)
     expect(faults.splice(0)).toEqual([new Error('the disk fails')])
+    expect(postpone.mock.calls.map(([lease]) => lease.key)).toEqual([key])
     expect(ends).toEqual([])
-    spool.finish = finish
-    await pass(MINUTE)
-    expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
-  })
-
-  it('postpones an entry that cannot be removed', async () => {
-    const { key } = await spool.add()
-    const postponed: string[] = []
-    const { finish, postpone } = spool
-    spool.finish = () => Promise.reject(new Error('the server has no room'))
-    spool.postpone = async (lease, at) => {
-      postponed.push(lease.key)
-      await postpone(lease, at)
-    }
-    start()
-    await pass(5 * SECOND)
-    expect(postponed).toEqual([key])
-    expect(faults.splice(0)).toHaveLength(1)
     spool.finish = finish
     await pass(MINUTE + 5 * SECOND)
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
@@ -820,8 +757,7 @@ describe('Deliverer', () => {
     const { key } = await spool.add()
     await pass(MAX_AGE - 5 * SECOND)
     answer = () => wait(20 * SECOND).then(() => answered(200))
-    start()
-    await pass(MINUTE)
+    await run(MINUTE)
     expect(ends).toHaveLength(1)
     expect(ends[0]?.key).toBe(key)
   })
@@ -829,17 +765,14 @@ describe('Deliverer', () => {
   it('waits for running attempts when it stops, and leases no more entries', async () => {
     answer = () => wait(3 * SECOND).then(() => answered(200))
     const { key } = await spool.add()
-    start()
-    await pass(SECOND)
-    let stopped = false
-    const stopping = deliverer.stop().then(() => {
-      stopped = true
-    })
+    await run(SECOND)
+    const stopped = vi.fn()
+    void deliverer.stop().then(stopped)
     await spool.add()
     await pass(SECOND)
-    expect(stopped).toBe(false)
+    expect(stopped).not.toHaveBeenCalled()
     await pass(2 * SECOND)
-    await stopping
+    expect(stopped).toHaveBeenCalled()
     expect(ends).toEqual([{ key, end: 'delivered', status: 200 }])
     expect(attempts).toHaveLength(1)
     const takes = spool.takes
@@ -849,13 +782,10 @@ describe('Deliverer', () => {
 
   it('stops at once when it is told to while it takes entries', async () => {
     start()
-    let stopped = false
-    const stopping = deliverer.stop().then(() => {
-      stopped = true
-    })
+    const stopped = vi.fn()
+    void deliverer.stop().then(stopped)
     await pass(0)
-    expect(stopped).toBe(true)
-    await stopping
+    expect(stopped).toHaveBeenCalled()
   })
 })
 
