@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import type { IPersistentVolumeClaim, IPod, ISecret } from 'kubernetes-models/v1'
+import type { IContainer, IPersistentVolumeClaim, IPod, ISecret } from 'kubernetes-models/v1'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readNginxConfig } from '../../../deploy/nginx/render.ts'
@@ -33,7 +33,6 @@ import {
   parseDocuments,
   podOf,
   servicesOf,
-  type Workload,
   workloadsOf,
 } from '../../support/kubernetes/manifests.ts'
 import { ROOT } from '../../support/node.ts'
@@ -47,23 +46,53 @@ const SECRETS = {
 const WITHOUT_NGINX = { nginx: { enabled: false }, settings: { TRUSTED_PROXIES: '10.0.0.0/8' } }
 const INGRESS_PODS = { podSelector: { matchLabels: { app: 'ingress' } } }
 const TUNNEL_ONLY = { ...WITHOUT_NGINX, web: { enabled: false } }
-type HttpRoute = {
-  spec: { rules: { matches: [{ path: { value: string } }]; backendRefs: [object] }[] }
+type Kinds = {
+  HorizontalPodAutoscaler: IHorizontalPodAutoscaler
+  HTTPRoute: { spec: { rules: { matches: [{ path: { value: string } }]; backendRefs: [object] }[] } }
+  Ingress: IIngress
+  NetworkPolicy: INetworkPolicy
+  PersistentVolumeClaim: IPersistentVolumeClaim
+  Pod: IPod
+  PodDisruptionBudget: IPodDisruptionBudget
+  Secret: ISecret
 }
+
+const render = (values: Values = {}) => partsOf(renderChart(values))
+
+/** Returns functions that find parts of the manifests by kind, name or component. */
+function partsOf(all: Manifest[]) {
+  const workloads = workloadsOf(all)
+  const workload = (component: string) => componentIn(workloads, component)
+  const ofKind = <K extends keyof Kinds>(kind: K) =>
+    all.filter((each) => each.kind === kind) as (Kinds[K] & Manifest)[]
+  return {
+    all,
+    workloads,
+    workload,
+    ofKind,
+    kinds: all.map(({ kind }) => kind),
+    pod: (component: string) => podOf(workload(component)),
+    container: (component: string) => containersOf(workload(component))[0] as IContainer,
+    env: (component: string, secrets = {}) => environmentOf(workload(component), { ...SECRETS, ...secrets }),
+    policy: (component: string) => componentIn(ofKind('NetworkPolicy'), component).spec,
+    service: named(servicesOf(all), 'culvert').spec,
+    paths: ofKind('Ingress')[0]?.spec?.rules?.[0]?.http?.paths.map(({ path, backend }) => [
+      path,
+      backend.service?.name,
+    ]),
+    /** Returns what a Secret holds, decoded. */
+    secret: (name: string) =>
+      Object.fromEntries(
+        Object.entries(named(ofKind('Secret'), name).data ?? {}).map(([key, value]) => [key, atob(value)]),
+      ),
+  }
+}
+
 /** Returns the template of the pods that read settings, by component. */
-const templatesOf = (values: Values) => {
-  const workloads = workloadsOf(renderChart(values)).filter((each) => componentOf(each) !== 'nats')
+function templatesOf(values: Values) {
+  const workloads = render(values).workloads.filter((each) => componentOf(each) !== 'nats')
   return new Map(workloads.map((each) => [componentOf(each), each.spec?.template]))
 }
-const ofKind = <T>(all: Manifest[], kind: string) =>
-  all.filter((each) => each.kind === kind) as (T & Manifest)[]
-const policyOf = (all: Manifest[], component: string) =>
-  componentIn(ofKind<INetworkPolicy>(all, 'NetworkPolicy'), component)
-const pathsOf = (all: Manifest[]) =>
-  ofKind<IIngress>(all, 'Ingress')[0]?.spec?.rules?.[0]?.http?.paths.map(({ path, backend }) => [
-    path,
-    backend.service?.name,
-  ])
 
 describe('The chart', requires('helm'), () => {
   it.each<[string, Values]>([
@@ -125,26 +154,29 @@ describe('The chart', requires('helm'), () => {
       { nginx: { tlsSecret: 'shop-tls' }, service: { ports: { http: 80, https: 8443 } } },
     ],
     ['minReplicas is above', { tunnel: { autoscaling: { minReplicas: 5, maxReplicas: 4 } } }],
+    ['Set ingress.tls', { ingress: { enabled: true, hosts: ['a.example'] }, nginx: { tlsSecret: 'tls' } }],
+    ...['LoadBalancer', 'NodePort'].flatMap((type): [string, Values][] => [
+      ['Set nginx.tlsSecret', { service: { type } }],
+      ['Set nginx.tlsSecret', { service: { type }, settings: { TRUSTED_PROXIES: '203.0.113.0/24' } }],
+      ['Set nginx.tlsSecret', { service: { type, ports: { http: 443 } } }],
+    ]),
   ])('is refused by helm with "%s"', (problem, values) => {
     expect(renderProblem(values)).toContain(problem)
   })
 
   it('lets reports of servers in by names of the cluster, whatever its domain is', () => {
-    const all = renderChart({ settings: { ALLOWED_HOSTS: 'shop.example' }, clusterDomain: 'k8s.example' })
-    const values = workloadsOf(all)
-      .flatMap(({ spec }) => [
-        ...(spec?.template.spec?.initContainers ?? []),
-        ...(spec?.template.spec?.containers ?? []),
-      ])
+    const values = { settings: { ALLOWED_HOSTS: 'shop.example' }, clusterDomain: 'k8s.example' }
+    const hosts = render(values)
+      .workloads.flatMap((each) => [...initContainersOf(each), ...containersOf(each)])
       .flatMap(({ env }) => env?.find(({ name }) => name === 'ALLOWED_HOSTS')?.value ?? [])
-    expect(new Set(values)).toEqual(new Set(['shop.example *.svc.k8s.example']))
+    expect(new Set(hosts)).toEqual(new Set(['shop.example *.svc.k8s.example']))
   })
 
   it('gives the pod of helm test the labels and annotations of pods, as a mesh or an admission policy asks for', () => {
     const values = { podLabels: { team: 'shop' }, podAnnotations: { 'sidecar.istio.io/inject': 'false' } }
-    const test = renderChart(values).find(({ kind }) => kind === 'Pod')
-    expect(test?.metadata.labels).toMatchObject({ team: 'shop', 'app.kubernetes.io/component': 'test' })
+    const [test] = render(values).ofKind('Pod')
     expect(test?.metadata).toMatchObject({
+      labels: { team: 'shop', 'app.kubernetes.io/component': 'test' },
       annotations: { 'sidecar.istio.io/inject': 'false', 'helm.sh/hook': 'test' },
     })
   })
@@ -154,9 +186,9 @@ describe('The chart', requires('helm'), () => {
     expect(
       all.map(({ metadata }) => metadata.name).filter((name) => !/^shop-culvert(-|$)/.test(name)),
     ).toEqual([])
-    const others = workloadsOf(renderChart())
     for (const { spec } of servicesOf(all))
-      for (const other of others) expect(matches(spec?.selector, other.metadata.labels ?? {})).toBe(false)
+      for (const { metadata } of render().workloads)
+        expect(matches(spec?.selector, metadata.labels ?? {})).toBe(false)
     const { SPOOL_URL } = environmentOf(componentIn(workloadsOf(all), 'tunnel'), SECRETS)
     expect(SPOOL_URL).toContain('nats://shop-culvert-nats-0.shop-culvert-nats.culvert.svc.cluster.local,')
   })
@@ -166,45 +198,37 @@ describe('docs/kubernetes.md', requires('helm'), () => {
   it('shows values that the chart accepts', () => {
     const page = readFileSync(resolve(ROOT, 'docs/kubernetes.md'), 'utf8')
     const [, example = ''] = /```yaml\n# culvert-values.yaml\n(.*?)```/s.exec(page) ?? []
-    const tunnel = componentIn(workloadsOf(renderChart(parse(example))), 'tunnel')
-    expect(environmentOf(tunnel, SECRETS)).toMatchObject({ TRUSTED_PROXIES: '203.0.113.0/24' })
+    expect(render(parse(example)).env('tunnel')).toMatchObject({ TRUSTED_PROXIES: '203.0.113.0/24' })
   })
 })
 
 describe('Secrets of the chart', requires('helm'), () => {
   it('hold the DSN, and generated passwords', () => {
-    const secrets = ofKind<ISecret>(renderChart(), 'Secret')
-    const { SENTRY_DSN = '', OPERATOR_PASSWORD = '' } = named(secrets, 'culvert').data ?? {}
-    expect(atob(SENTRY_DSN)).toBe(SECRETS.SENTRY_DSN)
-    expect(atob(OPERATOR_PASSWORD)).toMatch(/^\w{32}$/)
-    const {
-      NATS_USER = '',
-      NATS_PASSWORD = '',
-      CLUSTER_PASSWORD = '',
-    } = named(secrets, 'culvert-nats').data ?? {}
-    expect([NATS_USER, NATS_PASSWORD, CLUSTER_PASSWORD].map(atob)).toEqual([
-      'culvert',
-      expect.stringMatching(/^\w{48}$/),
-      expect.stringMatching(/^\w{48}$/),
-    ])
+    const { secret } = render()
+    expect(secret('culvert')).toMatchObject({
+      SENTRY_DSN: SECRETS.SENTRY_DSN,
+      OPERATOR_PASSWORD: expect.stringMatching(/^\w{32}$/),
+    })
+    expect(secret('culvert-nats')).toMatchObject({
+      NATS_USER: 'culvert',
+      NATS_PASSWORD: expect.stringMatching(/^\w{48}$/),
+      CLUSTER_PASSWORD: expect.stringMatching(/^\w{48}$/),
+    })
   })
 
   it('keep generated passwords in an upgrade', async () => {
-    const kept = {
-      OPERATOR_PASSWORD: 'b25l',
-      NATS_USER: 'dHdv',
-      NATS_PASSWORD: 'dGhyZWU=',
-      CLUSTER_PASSWORD: 'Zm91cg==',
-    }
-    const owner = {
-      labels: { 'app.kubernetes.io/managed-by': 'Helm' },
-      annotations: { 'meta.helm.sh/release-name': 'culvert', 'meta.helm.sh/release-namespace': 'culvert' },
-    }
+    const { SENTRY_DSN } = SECRETS
+    const ofNats = { NATS_USER: 'two', NATS_PASSWORD: 'three', CLUSTER_PASSWORD: 'four' }
+    const kept = { OPERATOR_PASSWORD: 'one', ...ofNats }
     const secretOf = (name: string) => ({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name, ...owner },
-      data: kept,
+      metadata: {
+        name,
+        labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+        annotations: { 'meta.helm.sh/release-name': 'culvert', 'meta.helm.sh/release-namespace': 'culvert' },
+      },
+      data: Object.fromEntries(Object.entries(kept).map(([key, value]) => [key, btoa(value)])),
     })
     const folder = '/api/v1/namespaces/culvert/secrets'
     await using cluster = await startApiServer(renderChart(), {
@@ -212,23 +236,17 @@ describe('Secrets of the chart', requires('helm'), () => {
       [`${folder}/culvert-nats`]: secretOf('culvert-nats'),
     })
     const upgraded = await helmInCluster(cluster.url, ['template', 'culvert', CHART, '--dry-run=server'])
-    const secrets = ofKind<ISecret>(parseDocuments(upgraded), 'Secret')
-    expect(named(secrets, 'culvert').data).toEqual({
-      SENTRY_DSN: btoa(SECRETS.SENTRY_DSN),
-      OPERATOR_PASSWORD: kept.OPERATOR_PASSWORD,
-    })
-    const { OPERATOR_PASSWORD: _, ...ofNats } = kept
-    expect(named(secrets, 'culvert-nats').data).toEqual(ofNats)
+    const { secret } = partsOf(parseDocuments(upgraded))
+    expect(secret('culvert')).toEqual({ SENTRY_DSN, OPERATOR_PASSWORD: kept.OPERATOR_PASSWORD })
+    expect(secret('culvert-nats')).toEqual(ofNats)
   })
 
   it('are not created with existing ones, which the pods use', () => {
-    const all = renderChart({ existingSecret: 'mine', nats: { existingSecret: 'mine-nats' } })
-    expect(ofKind(all, 'Secret')).toEqual([])
-    const names = workloadsOf(all).flatMap((each) =>
-      podOf(each).containers.flatMap(({ env = [] }) =>
-        env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []),
-      ),
-    )
+    const { kinds, workloads } = render({ existingSecret: 'mine', nats: { existingSecret: 'mine-nats' } })
+    expect(kinds).not.toContain('Secret')
+    const names = workloads
+      .flatMap(containersOf)
+      .flatMap(({ env = [] }) => env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []))
     expect(new Set(names)).toEqual(new Set(['mine', 'mine-nats']))
   })
 
@@ -276,50 +294,41 @@ describe('An upgrade to another version of the chart', requires('helm'), () => {
 })
 
 describe('Tunnels only', requires('helm'), () => {
-  const all = () => renderChart({ ...TUNNEL_ONLY, ingress: { enabled: true, hosts: ['a.example'] } })
-
   it('run without nginx and web, and are reached on their paths', () => {
-    const manifests = all()
-    expect(workloadsOf(manifests).map(componentOf).sort()).toEqual(['nats', 'tunnel'])
-    expect(pathsOf(manifests)).toEqual([['/monitoring', 'culvert']])
-    const { spec } = named(servicesOf(manifests), 'culvert')
-    expect(spec?.ports).toEqual([{ name: 'http', port: 80, targetPort: 'envelopes' }])
-    const tunnel = componentIn(workloadsOf(manifests), 'tunnel')
-    expect(matches(spec?.selector, tunnel.spec?.template.metadata?.labels ?? {})).toBe(true)
-    expect(policyOf(manifests, 'tunnel').spec?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }] })
-    const env = environmentOf(tunnel, SECRETS)
-    expect(readConfig(env)).toMatchObject({ forward: true })
-    expect(env).not.toHaveProperty('EDGE') // any pod can reach it: only TRUSTED_PROXIES count
+    const values = { ...TUNNEL_ONLY, ingress: { enabled: true, hosts: ['a.example'] } }
+    const { workloads, workload, paths, service, policy, env } = render(values)
+    expect(workloads.map(componentOf).sort()).toEqual(['nats', 'tunnel'])
+    expect(paths).toEqual([['/monitoring', 'culvert']])
+    expect(service?.ports).toEqual([{ name: 'http', port: 80, targetPort: 'envelopes' }])
+    expect(matches(service?.selector, labelsOf(workload('tunnel')))).toBe(true)
+    expect(policy('tunnel')?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }] })
+    expect(readConfig(env('tunnel'))).toMatchObject({ forward: true })
+    expect(env('tunnel')).not.toHaveProperty('EDGE') // any pod can reach it: only TRUSTED_PROXIES count
   })
 
   it('get a console from web', () => {
-    const manifests = renderChart({
+    const { paths, env, policy } = render({
       ...WITHOUT_NGINX,
       ingress: { enabled: true, hosts: ['a.example'] },
       settings: { ...WITHOUT_NGINX.settings, TUNNEL_PATHS: '| /a || /b|' },
       networkPolicy: { ingressFrom: [INGRESS_PODS] },
     })
-    expect(pathsOf(manifests)).toEqual([
+    expect(paths).toEqual([
       ['/a', 'culvert'],
       ['/b', 'culvert'],
       ['/console', 'culvert-web'],
     ])
-    const web = componentIn(workloadsOf(manifests), 'web')
-    const { TUNNEL_ORIGIN } = environmentOf(web, SECRETS)
-    expect(TUNNEL_ORIGIN).toBe('http://culvert-tunnel.culvert.svc.cluster.local:9090')
+    expect(env('web').TUNNEL_ORIGIN).toBe('http://culvert-tunnel.culvert.svc.cluster.local:9090')
     const from = [INGRESS_PODS]
-    expect(policyOf(manifests, 'web').spec?.ingress).toEqual([{ ports: [{ port: 'http' }], from }])
-    expect(policyOf(manifests, 'tunnel').spec?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }], from })
-    expect(policyOf(manifests, 'web').spec?.egress?.[0]?.ports).toEqual([
-      { port: 'admin' },
-      { port: 'envelopes' },
-    ])
+    expect(policy('web')?.ingress).toEqual([{ ports: [{ port: 'http' }], from }])
+    expect(policy('tunnel')?.ingress?.[0]).toEqual({ ports: [{ port: 'envelopes' }], from })
+    expect(policy('web')?.egress?.[0]?.ports).toEqual([{ port: 'admin' }, { port: 'envelopes' }])
   })
 })
 
 describe('Disruption budgets', requires('helm'), () => {
   it('let a node drop pods that are not ready, except for NATS servers, which may have to catch up', () => {
-    const budgets = ofKind<IPodDisruptionBudget>(renderChart(), 'PodDisruptionBudget')
+    const budgets = render().ofKind('PodDisruptionBudget')
     const policies = budgets.map((each) => [componentOf(each), each.spec?.unhealthyPodEvictionPolicy])
     expect(Object.fromEntries(policies)).toEqual({
       nginx: 'AlwaysAllow',
@@ -332,32 +341,28 @@ describe('Disruption budgets', requires('helm'), () => {
 
 describe('The PriorityClass', requires('helm'), () => {
   it('is created on demand only, since a namespace admin may not create it', () => {
-    const all = renderChart()
-    expect(ofKind(all, 'PriorityClass')).toEqual([])
-    for (const each of workloadsOf(all)) expect(podOf(each)).not.toHaveProperty('priorityClassName')
+    const { kinds, workloads } = render()
+    expect(kinds).not.toContain('PriorityClass')
+    for (const each of workloads) expect(podOf(each)).not.toHaveProperty('priorityClassName')
   })
 
   it('has a name that no release of another namespace can have', () => {
-    const all = renderChart({ priorityClass: { create: true } })
-    expect(ofKind(all, 'PriorityClass').map(({ metadata }) => metadata)).toMatchObject([
-      { name: 'culvert.culvert' }, // namespace and release: a namespace has no dot
-    ])
-    const classes = workloadsOf(all).map((each) => [componentOf(each), podOf(each).priorityClassName])
+    const { all, workloads } = render({ priorityClass: { create: true } })
+    const name = 'culvert.culvert' // namespace and release: a namespace has no dot
+    expect(all.filter(({ kind }) => kind === 'PriorityClass')).toMatchObject([{ metadata: { name } }])
+    const classes = workloads.map((each) => [componentOf(each), podOf(each).priorityClassName])
     expect(Object.fromEntries(classes)).toEqual({
-      nginx: 'culvert.culvert',
-      tunnel: 'culvert.culvert',
+      nginx: name,
+      tunnel: name,
       web: undefined, // envelopes are served while ordinary pods are evicted; pages may wait
-      nats: 'culvert.culvert',
+      nats: name,
     })
   })
 })
 
 describe('Fields of the pods', requires('helm'), () => {
-  const render = (values: Values) => workloadsOf(renderChart(values))
-  const podIn = (workloads: Workload[], name: string) => podOf(componentIn(workloads, name))
-
   it('come from the values of all pods, with those of a component before them', () => {
-    const all = render({
+    const { workloads, workload, pod } = render({
       podAnnotations: { a: 'all', b: 'all' },
       podLabels: { team: 'payments', 'app.kubernetes.io/component': 'other' },
       nodeSelector: { disk: 'ssd' },
@@ -371,17 +376,14 @@ describe('Fields of the pods', requires('helm'), () => {
         terminationGracePeriodSeconds: 120,
       },
     })
-    const annotationsOf = (name: string) => componentIn(all, name).spec?.template.metadata?.annotations
+    const annotationsOf = (name: string) => workload(name).spec?.template.metadata?.annotations
     expect(annotationsOf('web')).toMatchObject({ a: 'all', b: 'all' })
     expect(annotationsOf('tunnel')).toMatchObject({ a: 'all', b: 'tunnel' })
-    expect(labelsOf(componentIn(all, 'nats'))).toMatchObject({ team: 'payments' })
-    for (const each of all) expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
-    expect(podIn(all, 'nginx')).toMatchObject({
-      tolerations: [{ key: 'all' }],
-      nodeSelector: { disk: 'ssd' },
-    })
-    expect(podIn(all, 'nginx')).not.toHaveProperty('priorityClassName')
-    expect(podIn(all, 'tunnel')).toMatchObject({
+    expect(labelsOf(workload('nats'))).toMatchObject({ team: 'payments' })
+    for (const each of workloads) expect(matches(each.spec?.selector.matchLabels, labelsOf(each))).toBe(true)
+    expect(pod('nginx')).toMatchObject({ tolerations: [{ key: 'all' }], nodeSelector: { disk: 'ssd' } })
+    expect(pod('nginx')).not.toHaveProperty('priorityClassName')
+    expect(pod('tunnel')).toMatchObject({
       tolerations: [{ key: 'tunnel' }],
       nodeSelector: { disk: 'ssd', zone: 'a' },
       affinity: { podAntiAffinity: {} },
@@ -392,54 +394,45 @@ describe('Fields of the pods', requires('helm'), () => {
 
   it('take more environment, other spread constraints, and other pauses before a stop', () => {
     const spread = { maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }
-    const all = render({
-      extraEnv: [{ name: 'TZ', value: 'UTC' }],
-      web: { extraEnv: [{ name: 'TZ', value: 'Europe/Berlin' }], envFrom: [{ secretRef: { name: 'more' } }] },
-      nginx: {
-        topologySpreadConstraints: [spread],
-        lifecycle: { preStop: { exec: { command: ['sleep', '60'] } } },
-        terminationGracePeriodSeconds: 90,
-      },
+    const inUtc = { name: 'TZ', value: 'UTC' }
+    const inBerlin = { name: 'TZ', value: 'Europe/Berlin' }
+    const envFrom = [{ secretRef: { name: 'more' } }]
+    const lifecycle = { preStop: { exec: { command: ['sleep', '60'] } } }
+    const { pod, container } = render({
+      extraEnv: [inUtc],
+      web: { extraEnv: [inBerlin], envFrom },
+      nginx: { topologySpreadConstraints: [spread], lifecycle, terminationGracePeriodSeconds: 90 },
     })
-    expect(containersOf(componentIn(all, 'nginx'))[0]?.lifecycle?.preStop?.exec?.command).toEqual([
-      'sleep',
-      '60',
-    ])
-    expect(podIn(all, 'nginx').terminationGracePeriodSeconds).toBe(90)
-    const containerOf = (name: string) => containersOf(componentIn(all, name))[0]
-    for (const name of ['nginx', 'tunnel', 'nats'])
-      expect(containerOf(name)?.env, name).toContainEqual({ name: 'TZ', value: 'UTC' })
-    expect(containerOf('web')?.env).toContainEqual({ name: 'TZ', value: 'Europe/Berlin' })
-    expect(containerOf('web')?.envFrom).toEqual([{ secretRef: { name: 'more' } }])
-    expect(podIn(all, 'nginx').topologySpreadConstraints).toEqual([spread])
-    expect(podIn(all, 'tunnel').topologySpreadConstraints).toHaveLength(2)
+    expect(container('nginx').lifecycle).toEqual(lifecycle)
+    expect(pod('nginx').terminationGracePeriodSeconds).toBe(90)
+    for (const name of ['nginx', 'tunnel', 'nats']) expect(container(name).env, name).toContainEqual(inUtc)
+    expect(container('web').env).toContainEqual(inBerlin)
+    expect(container('web').envFrom).toEqual(envFrom)
+    expect(pod('nginx').topologySpreadConstraints).toEqual([spread])
+    expect(pod('tunnel').topologySpreadConstraints).toHaveLength(2)
   })
 
   it('leave out lists and amounts that a component empties, and replace hooks', () => {
-    const lists = { tolerations: [{ operator: 'Exists' }], extraEnv: [{ name: 'TZ', value: 'UTC' }] }
-    const { status, stdout } = helm(['template', 'culvert', CHART], {
-      ...lists,
+    const tolerations = [{ operator: 'Exists' }]
+    const lifecycle = { preStop: { sleep: { seconds: 35 } } }
+    const { pod, container } = render({
+      tolerations,
+      extraEnv: [{ name: 'TZ', value: 'UTC' }],
       nats: { tolerations: [], extraEnv: [] },
-      tunnel: {
-        resources: { limits: JSON.parse('{"cpu":null}') },
-        lifecycle: { preStop: { sleep: { seconds: 35 } } },
-      },
+      tunnel: { resources: { limits: JSON.parse('{"cpu":null}') }, lifecycle },
     })
-    expect(status).toBe(0)
-    const all = workloadsOf(parseDocuments(stdout))
-    expect(podIn(all, 'tunnel').tolerations).toEqual(lists.tolerations)
-    expect(podIn(all, 'nats')).not.toHaveProperty('tolerations')
-    const [nats] = containersOf(componentIn(all, 'nats'))
-    expect(nats?.env?.map(({ name }) => name)).not.toContain('TZ')
-    expect(nats?.lifecycle?.preStop).toMatchObject({ exec: { command: expect.any(Array) } })
-    const [tunnel] = containersOf(componentIn(all, 'tunnel'))
-    expect(Object.keys(tunnel?.resources?.limits ?? {}).sort()).toEqual(['ephemeral-storage', 'memory'])
-    expect(tunnel?.lifecycle).toEqual({ preStop: { sleep: { seconds: 35 } } })
+    expect(pod('tunnel').tolerations).toEqual(tolerations)
+    expect(pod('nats')).not.toHaveProperty('tolerations')
+    expect(container('nats').env?.map(({ name }) => name)).not.toContain('TZ')
+    expect(container('nats').lifecycle?.preStop).toMatchObject({ exec: { command: expect.any(Array) } })
+    const limits = container('tunnel').resources?.limits ?? {}
+    expect(Object.keys(limits).sort()).toEqual(['ephemeral-storage', 'memory'])
+    expect(container('tunnel').lifecycle).toEqual(lifecycle)
   })
 
   it('keep the labels of the chart, and name each once', () => {
     const labels = { 'app.kubernetes.io/name': 'other', 'helm.sh/chart': 'other', team: 'payments' }
-    const all = renderChart({
+    const { all } = render({
       commonLabels: labels,
       service: { labels: { ...labels, team: 'web' } },
       monitoring: { labels, serviceMonitor: { enabled: true }, dashboard: { enabled: true } },
@@ -456,7 +449,7 @@ describe('Fields of the pods', requires('helm'), () => {
 
   it('have no user on OpenShift, which chooses one', () => {
     const file = readFileSync(resolve(ROOT, 'deploy/helm/values/openshift.yaml'), 'utf8')
-    for (const each of render(parse(file)))
+    for (const each of render(parse(file)).workloads)
       expect(podOf(each).securityContext).toEqual({
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
@@ -466,34 +459,29 @@ describe('Fields of the pods', requires('helm'), () => {
 
 describe('Values of the chart', requires('helm'), () => {
   it('put an Ingress in front of nginx, in place of a load balancer', () => {
-    const ingress = {
-      enabled: true,
-      hosts: ['shop.example', '*.shop.example'],
-      tls: [{ hosts: ['shop.example'], secretName: 'shop-tls' }],
-    }
-    const all = renderChart({ ingress })
-    expect(pathsOf(all)).toEqual([['/', 'culvert']])
-    const [{ spec, metadata } = {}] = ofKind<IIngress>(all, 'Ingress')
-    expect(spec?.tls).toEqual([{ hosts: ['shop.example'], secretName: 'shop-tls' }])
+    const tls = [{ hosts: ['shop.example'], secretName: 'shop-tls' }]
+    const ingress = { enabled: true, hosts: ['shop.example', '*.shop.example'], tls }
+    const { ofKind, paths, service } = render({ ingress })
+    expect(paths).toEqual([['/', 'culvert']])
+    const [{ spec, metadata } = {}] = ofKind('Ingress')
+    expect(spec?.tls).toEqual(tls)
     expect(metadata).toMatchObject({ annotations: { 'nginx.ingress.kubernetes.io/proxy-body-size': '100m' } })
-    expect(named(servicesOf(all), 'culvert').spec).toMatchObject({ type: 'ClusterIP' })
+    expect(service).toMatchObject({ type: 'ClusterIP' })
   })
 
   it('serve HTTPS with the certificate of a Secret, and redirect HTTP to it', () => {
-    const all = renderChart({
+    const { service, env, container, pod, policy } = render({
       nginx: { tlsSecret: 'shop-tls' },
       service: { nodePorts: { https: 30443 } },
       settings: { CLIENT_ADDRESS: 'omit' },
     })
-    const { spec } = named(servicesOf(all), 'culvert')
-    expect(spec).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
-    expect(spec?.ports).toEqual([
+    expect(service).toMatchObject({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+    expect(service?.ports).toEqual([
       { name: 'http', port: 80, targetPort: 'http' },
       { name: 'https', port: 443, targetPort: 'https', nodePort: 30443 },
     ])
-    const nginx = componentIn(workloadsOf(all), 'nginx')
     const problems: string[] = []
-    const config = readNginxConfig(environmentOf(nginx, SECRETS), problems)
+    const config = readNginxConfig(env('nginx'), problems)
     expect([config, problems]).toMatchObject([
       {
         listen: [],
@@ -505,89 +493,80 @@ describe('Values of the chart', requires('helm'), () => {
       },
       [],
     ])
-    const [container] = containersOf(nginx)
-    expect(container?.volumeMounts).toContainEqual({ name: 'tls', mountPath: '/culvert/tls', readOnly: true })
-    const files = podOf(nginx).volumes?.find(({ name }) => name === 'tls')?.secret?.items
+    const mount = { name: 'tls', mountPath: '/culvert/tls', readOnly: true }
+    expect(container('nginx').volumeMounts).toContainEqual(mount)
+    const files = pod('nginx').volumes?.find(({ name }) => name === 'tls')?.secret?.items
     expect(files?.map(({ path }) => path)).toEqual(['fullchain.pem', 'privkey.pem'])
-    const ports = policyOf(all, 'nginx').spec?.ingress?.[0]?.ports
-    expect(ports).toEqual([{ port: 'http' }, { port: 'https' }])
+    expect(policy('nginx')?.ingress?.[0]?.ports).toEqual([{ port: 'http' }, { port: 'https' }])
   })
 
-  it('publish the console without TLS only on port 443 behind a proxy that is named', () => {
-    expect(named(servicesOf(renderChart()), 'culvert').spec?.type).toBe('ClusterIP')
-    for (const type of ['LoadBalancer', 'NodePort']) {
-      expect(renderProblem({ service: { type } })).toContain('Set nginx.tlsSecret')
+  it.each(['LoadBalancer', 'NodePort'])(
+    'publish the console by a %s without TLS on port 443 behind a proxy that is named',
+    (type) => {
       const settings = { TRUSTED_PROXIES: '203.0.113.0/24' }
-      expect(renderProblem({ service: { type }, settings })).toContain('Set nginx.tlsSecret')
-      const service = { type, ports: { http: 443 } }
-      expect(renderProblem({ service })).toContain('Set nginx.tlsSecret')
-      expect(named(servicesOf(renderChart({ service, settings })), 'culvert').spec?.type).toBe(type)
-    }
-    const ingress = { enabled: true, hosts: ['shop.example'] }
-    expect(renderProblem({ ingress, nginx: { tlsSecret: 'shop-tls' } })).toContain('Set ingress.tls')
+      expect(render({ service: { type, ports: { http: 443 } }, settings }).service?.type).toBe(type)
+    },
+  )
+
+  it('publish nothing by default', () => {
+    expect(render().service?.type).toBe('ClusterIP')
   })
 
   it('fit a small installation on one node: 0.5 CPU, 512 MiB, one volume', () => {
-    const all = renderChart({ size: 'small' })
-    const workloads = workloadsOf(all)
+    const { workloads, workload, kinds, ofKind, pod, env } = render({ size: 'small' })
     expect(workloads.map((each) => [componentOf(each), each.spec?.replicas])).toEqual([
       ['nginx', 1],
       ['tunnel', 1],
       ['web', 1],
     ])
-    expect(ofKind(all, 'HorizontalPodAutoscaler')).toEqual([])
+    expect(kinds).not.toContain('HorizontalPodAutoscaler')
     const requested = (resource: 'cpu' | 'memory') =>
-      workloads.flatMap((each) => {
-        const amounts = [...initContainersOf(each), ...containersOf(each)].map(({ resources }) =>
-          Number.parseInt(String(resources?.requests?.[resource]), 10),
+      workloads
+        .map((each) =>
+          [...initContainersOf(each), ...containersOf(each)].map(({ resources }) =>
+            Number.parseInt(String(resources?.requests?.[resource]), 10),
+          ),
         )
-        return Math.max(...amounts)
-      })
-    const sum = (amounts: number[]) => amounts.reduce((a, b) => a + b)
-    expect([sum(requested('cpu')), sum(requested('memory'))]).toEqual([500, 512])
-    const tunnel = componentIn(workloads, 'tunnel')
-    expect(readConfig(environmentOf(tunnel, SECRETS)).spool.place).toEqual({ file: '/spool/spool.db' })
-    const [claim] = ofKind<IPersistentVolumeClaim>(all, 'PersistentVolumeClaim')
+        .reduce((sum, amounts) => sum + Math.max(...amounts), 0)
+    expect([requested('cpu'), requested('memory')]).toEqual([500, 512])
+    expect(readConfig(env('tunnel')).spool.place).toEqual({ file: '/spool/spool.db' })
+    const [claim] = ofKind('PersistentVolumeClaim')
     expect(claim?.metadata).toMatchObject({ annotations: { 'helm.sh/resource-policy': 'keep' } })
-    expect(
-      podOf(tunnel).volumes?.map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName),
-    ).toEqual([claim?.metadata.name])
-    const [beside] = podOf(tunnel).affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-    expect(matches(beside?.labelSelector?.matchLabels, labelsOf(tunnel))).toBe(true) // the volume is on one node
+    const { volumes, affinity } = pod('tunnel')
+    expect(volumes?.map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName)).toEqual([
+      claim?.metadata.name,
+    ])
+    const [beside] = affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+    expect(matches(beside?.labelSelector?.matchLabels, labelsOf(workload('tunnel')))).toBe(true) // the volume is on one node
     const other = { topologyKey: 'zone', labelSelector: { matchLabels: { app: 'shop' } } }
-    const affinity = {
+    const own = {
       podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [other] },
       nodeAffinity: {},
     }
-    const own = componentIn(workloadsOf(renderChart({ size: 'small', affinity })), 'tunnel')
-    expect(podOf(own).affinity).toEqual({
+    expect(render({ size: 'small', affinity: own }).pod('tunnel').affinity).toEqual({
       nodeAffinity: {},
       podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [other, beside] },
     })
   })
 
   it('listen on IPv6, too', () => {
-    const all = renderChart()
-    const workload = (name: string) => componentIn(workloadsOf(all), name)
-    const { listen, innerListen } = readNginxConfig(environmentOf(workload('nginx'), SECRETS), [])
+    const { env, container } = render()
+    const { listen, innerListen } = readNginxConfig(env('nginx'), [])
     expect([listen, innerListen]).toEqual([
       ['8080', '[::]:8080'],
       ['8081', '[::]:8081'],
     ])
-    expect(readConfig(environmentOf(workload('tunnel'), SECRETS))).toMatchObject({
-      host: '::',
-      adminHost: '::',
-    })
+    expect(readConfig(env('tunnel'))).toMatchObject({ host: '::', adminHost: '::' })
     const address = { valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }
-    expect(containersOf(workload('web'))[0]?.env).toContainEqual({ name: 'HOSTNAME', ...address })
-    expect(containersOf(workload('nats'))[0]?.env).toContainEqual({ name: 'POD_IP', ...address })
+    expect(container('web').env).toContainEqual({ name: 'HOSTNAME', ...address })
+    expect(container('nats').env).toContainEqual({ name: 'POD_IP', ...address })
   })
 
   it('route a Gateway to nginx, or to tunnels and console without it', () => {
     const routesOf = (values: Values) =>
-      ofKind<HttpRoute>(renderChart(values), 'HTTPRoute')[0]?.spec.rules.map(
-        ({ matches: [match], backendRefs: [to] }) => [match.path.value, to],
-      )
+      render(values)
+        .ofKind('HTTPRoute')[0]
+        ?.spec.rules.map(({ matches: [match], backendRefs: [to] }) => [match.path.value, to])
     const httpRoute = { enabled: true, parentRefs: [{ name: 'shop' }], hostnames: ['shop.example'] }
     expect(routesOf({ httpRoute, service: { ports: { http: 8080 } } })).toEqual([
       ['/', { name: 'culvert', port: 8080 }],
@@ -597,108 +576,90 @@ describe('Values of the chart', requires('helm'), () => {
       ['/monitoring', { name: 'culvert', port: 80 }],
       ['/console', { name: 'culvert-web', port: 3000 }],
     ])
-    expect(named(servicesOf(renderChart({ httpRoute })), 'culvert').spec?.type).toBe('ClusterIP')
+    expect(render({ httpRoute }).service?.type).toBe('ClusterIP')
   })
 
   it('scale the tunnels by CPU, and also by envelopes in flight', () => {
     const metricsOf = (values: Values) =>
-      ofKind<IHorizontalPodAutoscaler>(renderChart(values), 'HorizontalPodAutoscaler')[0]?.spec?.metrics?.map(
-        ({ resource, pods }) => resource?.name ?? pods?.metric.name,
-      )
+      render(values)
+        .ofKind('HorizontalPodAutoscaler')[0]
+        ?.spec?.metrics?.map(({ resource, pods }) => resource?.name ?? pods?.metric.name)
     expect(metricsOf({})).toEqual(['cpu'])
     const metrics = metricsOf({ tunnel: { autoscaling: { envelopesInFlight: 64 } } })
     expect(metrics).toEqual(['cpu', 'culvert_envelopes_in_flight'])
     const source = readFileSync(resolve(ROOT, 'tunnel/src/observe/metrics.ts'), 'utf8')
     expect(source).toContain("'culvert_envelopes_in_flight'")
-    const fixed = renderChart({ tunnel: { replicas: 3, autoscaling: { enabled: false } } })
-    expect(ofKind(fixed, 'HorizontalPodAutoscaler')).toEqual([])
-    expect(componentIn(workloadsOf(fixed), 'tunnel').spec).toMatchObject({ replicas: 3 })
+    const fixed = render({ tunnel: { replicas: 3, autoscaling: { enabled: false } } })
+    expect(fixed.kinds).not.toContain('HorizontalPodAutoscaler')
+    expect(fixed.workload('tunnel').spec).toMatchObject({ replicas: 3 })
   })
 
   it('choose the images by prefix, tag and digest', () => {
     const prefix = 'registry.example:5000/team/culvert'
     const digest = { tunnel: `sha256:${'a'.repeat(64)}` }
-    const all = renderChart({ image: { prefix, tag: '1.2.3', digest } })
-    const imageOf = (name: string) => containersOf(componentIn(workloadsOf(all), name))[0]?.image
-    expect(imageOf('tunnel')).toBe(`${prefix}-tunnel:1.2.3@${digest.tunnel}`)
-    expect(imageOf('web')).toBe(`${prefix}-web:1.2.3`)
-    const mirrored = renderChart({
+    const { container } = render({ image: { prefix, tag: '1.2.3', digest } })
+    expect(container('tunnel').image).toBe(`${prefix}-tunnel:1.2.3@${digest.tunnel}`)
+    expect(container('web').image).toBe(`${prefix}-web:1.2.3`)
+    const { workloads, ofKind } = render({
       image: { prefix, tag: '1.2.3', pullPolicy: 'Always' },
       global: { image: { registry: 'mirror.example' } },
     })
-    const containers = workloadsOf(mirrored).flatMap((each) => containersOf(each))
+    const containers = workloads.flatMap(containersOf)
     expect(containers.map(({ image }) => image?.replace(/:[^:]+$/, '')).sort()).toEqual([
       'mirror.example/nats',
       'mirror.example/nginx',
       'mirror.example/team/culvert-tunnel',
       'mirror.example/team/culvert-web',
     ])
-    const [test] = ofKind<IPod>(mirrored, 'Pod')
-    const others = [...workloadsOf(mirrored).flatMap(initContainersOf), ...(test?.spec?.containers ?? [])]
+    const [test] = ofKind('Pod')
+    const others = [...workloads.flatMap(initContainersOf), ...(test?.spec?.containers ?? [])]
     expect(others).toHaveLength(2)
     for (const { imagePullPolicy } of [...containers, ...others]) expect(imagePullPolicy).toBe('Always')
   })
 
   it('use a NATS of the operator', () => {
     const url = 'nats://nats.example:4222?replicas=3'
-    const all = renderChart({
-      nats: { enabled: false },
-      spool: { url },
-      secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, SPOOL_CREDENTIALS: 'culvert:secret' },
-    })
+    const secrets = { SENTRY_DSN: SECRETS.SENTRY_DSN, SPOOL_CREDENTIALS: 'culvert:secret' }
+    const { all, env } = render({ nats: { enabled: false }, spool: { url }, secrets })
     expect(all.filter((each) => componentOf(each) === 'nats')).toEqual([])
-    const env = environmentOf(componentIn(workloadsOf(all), 'tunnel'), {
-      ...SECRETS,
-      SPOOL_CREDENTIALS: 'culvert:secret',
-    })
-    expect(env).toMatchObject({ SPOOL_URL: url })
-    expect(readConfig(env).spool.place).toMatchObject({
+    expect(env('tunnel', secrets)).toMatchObject({ SPOOL_URL: url })
+    expect(readConfig(env('tunnel', secrets)).spool.place).toMatchObject({
       nats: { credentials: { user: 'culvert', pass: 'secret' } },
     })
   })
 
   it('keep a proxy with a login in the Secret', () => {
     const HTTPS_PROXY = 'http://user:password@proxy.example:3128'
-    const all = renderChart({ secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, HTTPS_PROXY } })
-    const { data } = named(ofKind<ISecret>(all, 'Secret'), 'culvert')
-    expect(atob(data?.HTTPS_PROXY ?? '')).toBe(HTTPS_PROXY)
-    const tunnel = componentIn(workloadsOf(all), 'tunnel')
-    expect(environmentOf(tunnel, { ...SECRETS, HTTPS_PROXY })).toMatchObject({ HTTPS_PROXY })
+    const { all, secret, env } = render({ secrets: { SENTRY_DSN: SECRETS.SENTRY_DSN, HTTPS_PROXY } })
+    expect(secret('culvert')).toMatchObject({ HTTPS_PROXY })
+    expect(env('tunnel', { HTTPS_PROXY })).toMatchObject({ HTTPS_PROXY })
     expect(JSON.stringify(all.filter(({ kind }) => kind !== 'Secret'))).not.toContain('user:password')
   })
 
   it('put nginx in front of an app that may send reports to it', () => {
-    const app = {
-      url: 'http://shop.default.svc.cluster.local:3000',
-      podLabels: { app: 'shop' },
-      podPort: 8000,
-    }
-    const all = renderChart({ app })
+    const url = 'http://shop.default.svc.cluster.local:3000'
+    const { env, policy } = render({ app: { url, podLabels: { app: 'shop' }, podPort: 8000 } })
     const problems: string[] = []
-    const env = environmentOf(componentIn(workloadsOf(all), 'nginx'), SECRETS)
-    expect(readNginxConfig(env, problems).app).toBe('shop.default.svc.cluster.local:3000')
+    expect(readNginxConfig(env('nginx'), problems).app).toBe('shop.default.svc.cluster.local:3000')
     expect(problems).toEqual([])
     const peer = {
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
       podSelector: { matchLabels: { app: 'shop' } },
     }
-    const { ingress, egress } = policyOf(all, 'nginx').spec ?? {}
-    expect(ingress).toContainEqual({ from: [peer], ports: [{ port: 'inner' }] })
-    expect(egress).toContainEqual({ to: [peer], ports: [{ protocol: 'TCP', port: 8000 }] })
+    expect(policy('nginx')?.ingress).toContainEqual({ from: [peer], ports: [{ port: 'inner' }] })
+    expect(policy('nginx')?.egress).toContainEqual({ to: [peer], ports: [{ protocol: 'TCP', port: 8000 }] })
   })
 
   it('allow only networkPolicy.ingressFrom to reach nginx', () => {
-    const all = renderChart({ networkPolicy: { ingressFrom: [INGRESS_PODS] } })
+    const { policy } = render({ networkPolicy: { ingressFrom: [INGRESS_PODS] } })
     const rule = { ports: [{ port: 'http' }], from: [INGRESS_PODS] }
-    expect(policyOf(all, 'nginx').spec?.ingress).toContainEqual(rule)
-    expect(policyOf(all, 'web').spec?.ingress).not.toContainEqual(rule) // only nginx
+    expect(policy('nginx')?.ingress).toContainEqual(rule)
+    expect(policy('web')?.ingress).not.toContainEqual(rule) // only nginx
   })
 
   it('allow the tunnels one address and port of a private Sentry', () => {
-    const all = renderChart({
-      networkPolicy: { egress: [{ cidr: '10.1.2.3/32', port: 9000 }] },
-    })
-    expect(policyOf(all, 'tunnel').spec?.egress).toContainEqual({
+    const { policy } = render({ networkPolicy: { egress: [{ cidr: '10.1.2.3/32', port: 9000 }] } })
+    expect(policy('tunnel')?.egress).toContainEqual({
       to: [{ ipBlock: { cidr: '10.1.2.3/32' } }],
       ports: [{ protocol: 'TCP', port: 9000 }],
     })
@@ -706,55 +667,49 @@ describe('Values of the chart', requires('helm'), () => {
 
   it('mount certificate authorities and rules for scrubbing, which are part of the pods', () => {
     const caFile = readFileSync(resolve(ROOT, 'tests/fixtures/tls/cert.pem'), 'utf8')
-    const all = renderChart({ caFile, scrubRules: '{"applications":{}}' })
-    expect(ofKind(all, 'ConfigMap').map(({ metadata }) => metadata.name)).toEqual(['culvert-nats'])
+    const scrubRules = '{"applications":{}}'
+    const { all, workload, env, container, pod } = render({ caFile, scrubRules })
+    const maps = all.filter(({ kind }) => kind === 'ConfigMap')
+    expect(maps.map(({ metadata }) => metadata.name)).toEqual(['culvert-nats'])
     for (const [name, files] of [
       ['tunnel', { CA_FILE: '/etc/culvert/ca.pem', SCRUB_RULES: '/etc/culvert/scrub-rules.json' }],
       ['web', { CA_FILE: '/etc/culvert/ca.pem' }],
     ] as const) {
-      const workload = componentIn(workloadsOf(all), name)
-      expect(environmentOf(workload, SECRETS)).toMatchObject(files)
-      const [container] = containersOf(workload)
-      expect(container?.volumeMounts).toContainEqual({
-        name: 'files',
-        mountPath: '/etc/culvert',
-        readOnly: true,
-      })
-      const { metadata } = workload.spec?.template ?? {}
-      const items = podOf(workload).volumes?.find((volume) => volume.name === 'files')?.downwardAPI?.items
+      expect(env(name)).toMatchObject(files)
+      const mount = { name: 'files', mountPath: '/etc/culvert', readOnly: true }
+      expect(container(name).volumeMounts).toContainEqual(mount)
+      const { metadata } = workload(name).spec?.template ?? {}
+      const items = pod(name).volumes?.find((volume) => volume.name === 'files')?.downwardAPI?.items
       const contents = items?.map(({ path, fieldRef }) => {
         const [, key = ''] = /^metadata\.annotations\['(.+)'\]$/.exec(fieldRef?.fieldPath ?? '') ?? []
         return [path, metadata?.annotations?.[key]]
       })
       expect(contents).toEqual([
         ['ca.pem', caFile],
-        ['scrub-rules.json', '{"applications":{}}'],
+        ['scrub-rules.json', scrubRules],
       ])
     }
   })
 
   it('mount a volume with source maps into web, which cannot write to it', () => {
     const persistentVolumeClaim = { claimName: 'shop-maps' }
-    const all = renderChart({ web: { sourceMaps: { persistentVolumeClaim } } })
-    const web = componentIn(workloadsOf(all), 'web')
-    expect(environmentOf(web, SECRETS)).toMatchObject({ SOURCE_MAPS: '/source-maps' })
+    const { env, container, pod } = render({ web: { sourceMaps: { persistentVolumeClaim } } })
+    expect(env('web')).toMatchObject({ SOURCE_MAPS: '/source-maps' })
     const mount = { name: 'source-maps', mountPath: '/source-maps', readOnly: true }
-    expect(containersOf(web)[0]?.volumeMounts).toEqual([mount])
-    expect(podOf(web).volumes).toEqual([{ name: 'source-maps', persistentVolumeClaim }])
+    expect(container('web').volumeMounts).toEqual([mount])
+    expect(pod('web').volumes).toEqual([{ name: 'source-maps', persistentVolumeClaim }])
   })
 
   it('pass settings on unmodified, also those that look like references', () => {
-    const all = renderChart({ settings: { ALLOWED_HOSTS: 'a.example', SENTRY_RELEASE: '$(SENTRY_DSN) $$' } })
-    const tunnel = componentIn(workloadsOf(all), 'tunnel')
-    expect(environmentOf(tunnel, SECRETS)).toMatchObject({ SENTRY_RELEASE: '$(SENTRY_DSN) $$' })
+    const settings = { ALLOWED_HOSTS: 'a.example', SENTRY_RELEASE: '$(SENTRY_DSN) $$' }
+    expect(render({ settings }).env('tunnel')).toMatchObject({ SENTRY_RELEASE: '$(SENTRY_DSN) $$' })
   })
 
   it('start web with the settings of its pod', () => {
-    const all = renderChart({ settings: { SENTRY_ENVIRONMENT: 'staging', MAX_ENVELOPE_BYTES: '104857600' } })
+    const settings = { SENTRY_ENVIRONMENT: 'staging', MAX_ENVELOPE_BYTES: '104857600' }
     const problems: string[] = []
-    const env = environmentOf(componentIn(workloadsOf(all), 'web'), SECRETS)
-    expect(readWebConfig(env, problems).browser.environment).toBe('staging')
-    expect(problems).toEqual([])
+    const { browser } = readWebConfig(render({ settings }).env('web'), problems)
+    expect([browser.environment, problems]).toEqual(['staging', []])
   })
 
   it('are explained after the installation', async () => {
