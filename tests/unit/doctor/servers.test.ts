@@ -119,7 +119,7 @@ describe('The doctor', () => {
     await using mirror = await startSentry({ projects: { 77: 'a'.repeat(32) } })
     const MIRROR_DSN = `${sentry.dsn()}->${mirror.dsn('77')}`
     await using tunnel = await openTunnel({
-      env: { SENTRY_DSN: sentry.dsn(), MIRROR_DSN, UPSTREAM_LATE_MS: '100' },
+      env: { SENTRY_DSN: sentry.dsn(), MIRROR_DSN, UPSTREAM_LATE_MS: '1000' },
     })
     mirror.answer(answer)
     expect(problemsIn(await diagnose(tunnel, sentry.dsn()))).toEqual({

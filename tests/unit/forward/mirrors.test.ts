@@ -248,7 +248,7 @@ describe('An envelope of a project with a mirror', () => {
     ).toEqual(numbers.map(() => 200))
     await mirror.next()
     await send(tunnel, numbers.slice(20).map(sessionOf))
-    expect(sentry.requests).toHaveLength(60)
+    await until(async () => sentry.requests.length === 60) // a response may be late on a busy machine
     mirror.answer({})
     await drained(tunnel)
     const taken = mirror.requests.filter((received) => !untaken.has(received))
