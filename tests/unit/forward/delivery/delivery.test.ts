@@ -203,7 +203,8 @@ describe('Deliverer', () => {
     }
   }
   const attemptsWith = (text: string) => attempts.filter(({ body }) => body.includes(text)).length
-  const isHonest = ({ body }: Attempt) => body.includes('honest')
+  /** Tells entries of others, and probes, from those that the test is about. */
+  const isHonest = ({ body }: Attempt) => body.includes('honest') || body.includes('"client_report"')
   const endOf = (key: string) => ends.find((end) => end.key === key)
 
   it.each([500, undefined])(
