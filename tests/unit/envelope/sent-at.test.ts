@@ -30,7 +30,7 @@ describe('moveSentAt', () => {
     ['with a longer result', '2026-08-14T11:55:00Z', '2026-08-14T12:05:00.000Z'],
     ['with a shorter result', '2026-08-14T13:55:00.123456789+02:00', '2026-08-14T12:05:00.123Z'],
     ['with an offset without a colon', '2026-08-14T11:55:00+0000', '2026-08-14T12:05:00.000Z'],
-    ['with blanks, in UTC', '2026-8-14 11:55:00.3 UTC', '2026-08-14T12:05:00.300Z'],
+    ['with blanks, in UTC', ' 2026-8-14 11:55:00.3 UTC ', '2026-08-14T12:05:00.300Z'],
     ['west of UTC', '2026-08-14 06:25:00 -05 30', '2026-08-14T12:05:00.000Z'],
     ['past midnight and the end of a year', '2025-12-31T23:55:00.000Z', '2026-01-01T00:05:00.000Z'],
   ])('moves sent_at %s', (_, before, after) => {
