@@ -121,11 +121,11 @@ function workerUser(): string | undefined {
 }
 
 const PLACEHOLDER = /@([A-Z0-9_]+)@/g
-const CONDITION = / # (if|unless) ([A-Z_]+)(: |$)/
+const CONDITION = / # if ([A-Z_]+)(: |$)/
 
 /**
  * Fills a template. A line that holds `@NAME@` is written once for each value that NAME has: no value, no line. A line that ends with the comment
- * `# if NAME` is written only if NAME has a value, with `# unless NAME` only if it has none. If such a line opens a block, this applies to the block.
+ * `# if NAME` is written only if NAME has a value. If such a line opens a block, this applies to the block.
  */
 export function renderNginx({ text, unavailablePage }: NginxTemplate, config: NginxConfig): string {
   const values: Values = {
@@ -149,8 +149,8 @@ function renderLines(lines: readonly string[], values: Values): string[] {
 
 /** Returns a line for each value of the name in it. Throws for a line with two names, since no value of one belongs to a value of the other. */
 function renderLine(line: string, values: Values): string[] {
-  const [comment = '', word, condition = '', end] = CONDITION.exec(line) ?? []
-  if (word !== undefined && valuesFor(condition, values).length > 0 !== (word === 'if')) return []
+  const [comment = '', condition, end] = CONDITION.exec(line) ?? []
+  if (condition !== undefined && valuesFor(condition, values).length === 0) return []
   const text = line.replace(comment, end ? ' # ' : '')
   const [name, ...others] = new Set(Array.from(text.matchAll(PLACEHOLDER), ([, each = '']) => each))
   if (others.length > 0) throw new Error(`nginx.conf: "${line.trim()}" has more than one name`)
@@ -197,7 +197,7 @@ function valuesOf(config: NginxConfig): Values {
     MAX_ENVELOPE_BYTES: [String(config.maxEnvelopeBytes)],
     ADDRESS_RATE: addressRate > 0 ? [String(addressRate)] : [],
     ADDRESS_BURST: addressRate > 0 ? [String(addressRate * BURST_SECONDS)] : [],
-    FULL_ADDRESS: config.clientAddress === 'forward' ? ['forward'] : [],
+    LOGGED_CLIENT: [{ forward: '$remote_addr', truncate: '$network', omit: '' }[config.clientAddress]],
     NETWORK_ADDRESS: config.clientAddress === 'truncate' ? ['truncate'] : [],
     // nginx adds the client address to messages about requests. It logs those of other levels only while CLIENT_ADDRESS allows addresses.
     ERROR_LEVEL: [config.clientAddress === 'forward' ? 'crit' : 'emerg'],

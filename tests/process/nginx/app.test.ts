@@ -98,8 +98,10 @@ describe('nginx in front of an app', requires('nginx'), () => {
 
   it('gives the app cookies, the authorization and the client address', async () => {
     const headers = { cookie: 'session=1', authorization: 'Bearer 1', 'x-forwarded-for': '192.0.2.1' }
-    await post(nginx.url, { path: '/', method: 'GET', headers })
+    const forged = { forwarded: 'for=192.0.2.1', 'x-real-ip': '192.0.2.1' }
+    await post(nginx.url, { path: '/', method: 'GET', headers: { ...headers, ...forged } })
     expect(app.asked[0]?.headers).toMatchObject({ ...headers, 'x-forwarded-for': '127.0.0.1' })
+    for (const name of Object.keys(forged)) expect(app.asked[0]?.headers).not.toHaveProperty(name)
   })
 
   it('adds no policy and no other header of Culvert to a response of the app, except the request id', async () => {

@@ -64,8 +64,6 @@ describe('Without upstreams, nginx', requires('nginx'), () => {
     ['an invalid Content-Length', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n'],
     ['an unknown Transfer-Encoding', 'POST /monitoring HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n'],
     ['an HTTP/1.1 request without Host', 'POST /monitoring HTTP/1.1\r\n\r\n'],
-    ['an HTTP/1.0 request without Host', 'POST /monitoring HTTP/1.0\r\n\r\n'],
-    ['a Host with a user name', 'POST /monitoring HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
     ['HTTP/4.0', 'POST /monitoring HTTP/4.0\r\nHost: x\r\n\r\n'],
     ['bytes that are not HTTP', 'EHLO mail.example\r\n\r\n'],
   ])('rejects %s', async (_, bytes) => {
@@ -152,7 +150,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
     expect(rude.asked).not.toEqual([])
   })
 
-  it('that closes connections gets an envelope or a page twice at most, and a post to web once', async () => {
+  it('that closes connections gets an envelope twice, and a page or a post to web once', async () => {
     await using rude = await startUpstream('rude', (_, response) => void response.destroy())
     await using nginx = await startNginx({ tunnels: [rude.address], web: rude.address })
     const askedFor = async (request: Parameters<typeof post>[1]) => {
@@ -161,7 +159,7 @@ describe('An upstream of nginx', requires('nginx'), () => {
       return rude.asked.length
     }
     expect(await askedFor({ body: 'envelope' })).toBe(2)
-    expect(await askedFor({ path: '/', method: 'GET' })).toBe(2)
+    expect(await askedFor({ path: '/', method: 'GET' })).toBe(1)
     expect(await askedFor({ path: '/', method: 'POST' })).toBe(1)
   })
 

@@ -75,8 +75,8 @@ describe('DERIVED_PATHS', () => {
 describe('TUNNELS', () => {
   it('names every tunnel twice, for when each of them has failed', () => {
     expect(lines({ TUNNELS: '127.0.0.1:9090 [::1]:9190' }, 'server ')).toEqual([
-      'server 127.0.0.1:9090 max_fails=1 fail_timeout=1s;',
-      'server [::1]:9190 max_fails=1 fail_timeout=1s;',
+      'server 127.0.0.1:9090 fail_timeout=1s;',
+      'server [::1]:9190 fail_timeout=1s;',
       'server 127.0.0.1:9090 max_fails=0 backup;',
       'server [::1]:9190 max_fails=0 backup;',
       'server 127.0.0.1:3000 max_fails=0;',
@@ -86,18 +86,14 @@ describe('TUNNELS', () => {
 })
 
 describe('A retry', () => {
-  const replicas = (env: Env) => {
-    const all = lines(env, '')
-    const start = all.indexOf('map $page $replicas {')
-    return all.slice(start + 1, all.indexOf('}', start))
-  }
+  const replicas = (env: Env) => ['set $tunnels ', 'set $webs '].flatMap((words) => lines(env, words))
 
   it('looks the names of the tunnels and of web up again', () => {
     const env = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
-    expect(replicas(env)).toEqual(['default tunnel:9090;', 'web web:3000;'])
-    expect(replicas({})).toEqual(['default tunnel;', 'web web;'])
+    expect(replicas(env)).toEqual(['set $tunnels tunnel:9090;', 'set $webs web:3000;'])
+    expect(replicas({})).toEqual(['set $tunnels tunnel;', 'set $webs web;'])
     const several = { TUNNELS: 'a:9090 b:9090', WEB: 'a:3000 b:3000' }
-    expect(replicas(several)).toEqual(['default tunnel;', 'web web;'])
+    expect(replicas(several)).toEqual(['set $tunnels tunnel;', 'set $webs web;'])
   })
 })
 
@@ -257,10 +253,10 @@ describe('renderNginx', () => {
   })
 
   it('writes a line or block with a condition in its comment only when that holds', () => {
-    const text = 'a { # if NGINX_USER\n  b;\n}\nc; # unless NGINX_USER: why\nd; # if something else'
+    const text = 'a { # if NGINX_USER\n  b;\n}\nc; # if NGINX_USER: why\nd; # if something else'
     const render = (user: string | undefined) => renderNginx(templateOf(text), { ...CONFIG, user })
-    expect(render('nginx')).toBe('a {\n  b;\n}\nd; # if something else')
-    expect(render(undefined)).toBe('c; # why\nd; # if something else')
+    expect(render('nginx')).toBe('a {\n  b;\n}\nc; # why\nd; # if something else')
+    expect(render(undefined)).toBe('d; # if something else')
   })
 
   it('replaces a placeholder that a line has twice, and throws for two different ones', () => {
@@ -278,12 +274,9 @@ describe('renderNginx', () => {
     )
   })
 
-  it.each(['a\nb @NO_SUCH_NAME@;', 'a; # if NO_SUCH_NAME', 'a; # unless NO_SUCH_NAME: why'])(
-    'throws for an unknown name: %j',
-    (text) => {
-      expect(() => renderNginx(templateOf(text), CONFIG)).toThrow('NO_SUCH_NAME is no value')
-    },
-  )
+  it.each(['a\nb @NO_SUCH_NAME@;', 'a; # if NO_SUCH_NAME'])('throws for an unknown name: %j', (text) => {
+    expect(() => renderNginx(templateOf(text), CONFIG)).toThrow('NO_SUCH_NAME is no value')
+  })
 })
 
 describe('writeNginxConfig', () => {

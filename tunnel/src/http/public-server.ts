@@ -41,7 +41,7 @@ const SLACK_MS = 5_000 // the pipeline rejects a late body itself, with a receip
 const CHECK_MS = 2_000
 const MAX_CONNECTIONS = 4_096 // as one worker of nginx
 
-const MAX_HEADER_BYTES = 64 * 1024 // above the 32 KiB that nginx accepts and the headers that it adds
+const MAX_HEADER_BYTES = 64 * 1024 // above the 40 KiB that nginx accepts and the headers that it adds
 const USUAL_HOST = /^[a-z0-9._-]+(:[1-5]?\d{1,4})?$/ // no URL that Hono's adapter would reject
 const LINGER_MS = 2_000 // to read the rest of a rejected request: closing at once could destroy the response
 
