@@ -1,6 +1,7 @@
 /** Start and error hooks of Next.js. */
 
-export { reportRequestError as onRequestError } from './lib/sentry/request-errors.ts'
+import { captureRequestError } from '@sentry/nextjs'
+import type { Instrumentation } from 'next'
 
 export async function register(): Promise<void> {
   // Next.js also compiles this for the edge runtime, which must not contain the import.
@@ -8,3 +9,16 @@ export async function register(): Promise<void> {
   const { start } = await import('./startup.ts')
   start()
 }
+
+/**
+ * Reports errors of this site's code, not those that Next.js throws for unreadable requests: anyone can send unreadable forms and router
+ * headers to any page, and each report would cost quota. Server actions report their own errors.
+ */
+export const onRequestError: Instrumentation.onRequestError = (error, request, context) => {
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (context.routeType !== 'route' && !isRead) return
+  if (error instanceof Error && error.message === UNREADABLE_ROUTER_STATE) return
+  captureRequestError(error, request, context)
+}
+
+const UNREADABLE_ROUTER_STATE = 'The router state header was sent but could not be parsed.'

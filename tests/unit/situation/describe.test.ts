@@ -14,7 +14,7 @@ import { type ActiveStorm, findProblems, type Problem } from '../../../contract/
 import { type Incident, type Situation, stateOf } from '../../../contract/situation/situation.ts'
 import type { SpoolStatus } from '../../../contract/spool.ts'
 import type { ProjectRefusal, UpstreamErrorClass } from '../../../contract/upstream.ts'
-import { linkTo } from '../../../web/features/console/overview/losses-link.ts'
+import { linkTo } from '../../../web/features/console/overview/results.ts'
 import { formatWhen } from '../../../web/lib/format.ts'
 import { ROOT } from '../../support/node.ts'
 import { figuresOf, MINUTE, pointAt } from '../../support/web/figures.ts'

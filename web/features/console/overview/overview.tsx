@@ -20,13 +20,11 @@ import { SETUP } from '../routes.ts'
 import { SpoolSummary } from '../spool/spool-summary.tsx'
 import { describeUpstreamError } from '../upstream-errors.ts'
 import { FlowDiagram } from './flow-diagram.tsx'
-import { Incidents } from './incidents.tsx'
-import { ItemTypes } from './item-types.tsx'
-import { OutcomesTable } from './outcomes-table.tsx'
 import { RangeCharts } from './range-charts.tsx'
+import { ItemTypes, OutcomesTable } from './range-tables.tsx'
 import { ReachOff, ReachPanel } from './reach-panel.tsx'
 import { estimateReach } from './results.ts'
-import { StatusBanner } from './status-banner.tsx'
+import { Incidents, StatusBanner } from './status-banner.tsx'
 
 type Props = {
   first: LiveView

@@ -1,24 +1,29 @@
-/** Status banner: losses, and the action that is needed. The tab's title and icon show the state, too. */
+/** Status banner: losses, and the action that is needed. The tab's title and icon show the state, too. Below: the last incidents. */
 'use client'
 
 import {
+  type Clock,
   describeDisconnection,
   describeSituation,
   findRunbookEntry,
   STATE_WORDS,
+  utcClock,
   type VerdictState,
 } from 'contract/situation/describe'
+import { describeIncident } from 'contract/situation/incidents'
 import { sumLosses } from 'contract/situation/losses'
+import type { Incident } from 'contract/situation/situation'
 import { useEffect } from 'react'
-import { formatCount } from '../../../lib/format.ts'
+import { useNow } from '../../../lib/browser-state.ts'
+import { formatCount, formatWhen } from '../../../lib/format.ts'
+import { Fold } from '../../../ui/panel.tsx'
 import type { State } from '../../../ui/states.ts'
 import { Badge } from '../../../ui/status-badge.tsx'
 import { WEEK } from '../figures/range.ts'
 import type { StreamState } from '../live-data.tsx'
 import type { OverviewSnapshot } from '../monitor/snapshot.ts'
 import { DOCS } from '../routes.ts'
-import { linkTo } from './losses-link.ts'
-import { useClock } from './reader-clock.ts'
+import { linkTo } from './results.ts'
 
 const STATES: Record<VerdictState, State> = {
   ...{ ok: 'good', degraded: 'hold', outage: 'bad', unknown: 'idle' },
@@ -116,4 +121,28 @@ function iconWith(ground: string, sign: string): string {
   const lines = `<g fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"><path d="M5 12h22"/>${sign}</g>`
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${ground}"/>${lines}</svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}
+
+/** The last incidents, for an operator after an alert, or for a report to visitors. */
+export function Incidents({ incidents, time }: { incidents: Incident[]; time: number }) {
+  const { format } = useClock(time)
+  if (incidents.length === 0) return null
+  return (
+    <Fold title="Incidents" note={formatCount(incidents.length)}>
+      <ol aria-label="Incidents, newest first" className="grid gap-1.5 text-note">
+        {incidents.map((incident) => (
+          <li key={`${incident.since} ${incident.kinds}`} className="wrap-anywhere">
+            {describeIncident(incident, format)}
+          </li>
+        ))}
+      </ol>
+    </Fold>
+  )
+}
+
+/** Returns the reader's clock. The server does not know their time zone, and uses UTC. `time` is now by its clock. */
+function useClock(time: number): Clock {
+  const now = useNow()
+  if (now !== undefined) return { now, format: (each) => formatWhen(each, now) }
+  return utcClock(time)
 }

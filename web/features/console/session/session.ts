@@ -1,21 +1,50 @@
-/** Cookie of the operator: sealed, with nothing but a session ID. Also the origin check of requests that change something. */
+/** Session of the operator: its cookie, sealed, with nothing but a session ID, and the origin check of requests that change something. */
 
 import 'server-only'
-import { scryptSync } from 'node:crypto'
+import { createHash, scryptSync } from 'node:crypto'
 import { isOfHost, parseWebOrigin } from 'contract/origins'
 import { sealData, unsealData } from 'iron-session'
 import { cookies, headers } from 'next/headers'
-import type { AdminAccess } from '../../../lib/admin-client.ts'
+import { type AdminAccess, fetchAdmin, replicaOrigins } from '../../../lib/admin-client.ts'
 import type { Config } from '../../../lib/config.ts'
 import { processSingleton } from '../../../lib/process-singleton.ts'
-import { sharedSessions } from './shared-sessions.ts'
-import { createDevices, createSessions, DEVICE_MS, SESSION_MS } from './sign-ins.ts'
+import { createDevices, createSessions, DEVICE_MS, SESSION_MS, type SessionKeeper } from './sign-ins.ts'
 
 const COOKIE = 'culvert_console'
 const DEVICE_COOKIE = 'culvert_device'
+const SHARED_TIMEOUT_MS = 1_000
 
 const sessions = (access: AdminAccess) =>
   processSingleton('sessions', () => createSessions(Date.now, sharedSessions(access)))
+
+/**
+ * Sessions that the tunnels keep, so that they outlast web. Web's memory decides while no tunnel responds, and about a session that no tunnel
+ * has learned of yet.
+ */
+function sharedSessions(access: AdminAccess): SessionKeeper {
+  return {
+    isOpen: async (id) => {
+      const answers = await ask('GET', id)
+      return answers.length === 0 ? undefined : answers.some(Boolean)
+    },
+    open: async (id) => (await ask('PUT', id)).length > 0,
+    close: async (id) => (await ask('DELETE', id)).length > 0,
+  }
+
+  /** Asks all replicas, since one may hang or use another store by mistake. Returns their responses. */
+  async function ask(method: 'GET' | 'PUT' | 'DELETE', id: string): Promise<boolean[]> {
+    const hash = createHash('sha256').update(id).digest('base64url')
+    const origins = await replicaOrigins(access).catch(() => [])
+    const asked = origins.map(async (origin) => {
+      const init = { method, signal: AbortSignal.timeout(SHARED_TIMEOUT_MS) }
+      const response = await fetchAdmin(access, `${origin}/sessions/${hash}`, init)
+      if (!response.ok) throw new Error(`${origin} responded with ${response.status}`)
+      return ((await response.json()) as { open: boolean }).open
+    })
+    const settled = await Promise.allSettled(asked)
+    return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  }
+}
 
 export function isSessionOpen(access: AdminAccess, id: string): Promise<boolean> {
   return sessions(access).isOpen(id)

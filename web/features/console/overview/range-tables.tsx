@@ -1,17 +1,19 @@
-/** Envelopes by result in a time range: each is counted once, by its last outcome. */
+/** Tables of a time range: envelopes by result, and items by type. */
 
 import type { ReactNode } from 'react'
-import { formatCount, formatPercent, formatQuantity } from '../../../lib/format.ts'
-import { Fold } from '../../../ui/panel.tsx'
+import { formatCount, formatNumber, formatPercent, formatQuantity, rateUnit } from '../../../lib/format.ts'
+import { Empty, Fold } from '../../../ui/panel.tsx'
+import { Sparkline } from '../../../ui/sparkline.tsx'
 import type { OutcomeName } from '../../../ui/states.ts'
 import { OutcomeLabel } from '../../../ui/status-badge.tsx'
 import { Table } from '../../../ui/table.tsx'
-import type { RangeFigures } from '../figures/figure-sums.ts'
-import { MEANINGS } from '../outcomes.ts'
-import { linkTo } from './losses-link.ts'
-import { countResults, type ResultName } from './results.ts'
+import { type RangeFigures, type RecentCounts, spansOf, sumByName } from '../figures/figure-sums.ts'
+import type { Range } from '../figures/range.ts'
+import { MEANINGS, typeLabel } from '../outcomes.ts'
+import { SETUP } from '../routes.ts'
+import { countResults, linkTo, type ResultName } from './results.ts'
 
-const COLUMNS = [
+const RESULT_COLUMNS = [
   { name: 'Result' },
   { name: 'Envelopes', className: 'text-right' },
   { name: 'Share', className: 'w-20 text-right text-quiet' },
@@ -46,9 +48,10 @@ const ROWS: Record<ResultName, Row> = {
   },
 }
 
-type Props = { figures: RangeFigures; note: string }
+type OutcomesProps = { figures: RangeFigures; note: string }
 
-export function OutcomesTable({ figures, note }: Props) {
+/** Envelopes by result. Each is counted once, by its last outcome. */
+export function OutcomesTable({ figures, note }: OutcomesProps) {
   const { results, received, resent, losses, pendingBefore } = countResults(figures)
   const total = received + resent + pendingBefore
   const rows = results.map(({ name, count }) => {
@@ -69,7 +72,7 @@ export function OutcomesTable({ figures, note }: Props) {
       <Table
         hideHead
         label="Envelopes by result"
-        columns={COLUMNS}
+        columns={RESULT_COLUMNS}
         rows={rows}
         total={['all envelopes', formatCount(total), '']}
       />
@@ -86,6 +89,65 @@ export function OutcomesTable({ figures, note }: Props) {
         </p>
       )}
       {isSomeUnknown && <p className="mt-2 text-note text-quiet">Outcome unknown: {ROWS.unknown.meaning}</p>}
+    </Fold>
+  )
+}
+
+const TYPE_COLUMNS = [
+  { name: 'Type' },
+  { name: <span className="sr-only">over time</span>, className: 'w-1/2' },
+  { name: 'Now', className: 'text-right whitespace-nowrap text-quiet' },
+  { name: 'Total', className: 'text-right' },
+]
+
+type ItemTypesProps = {
+  figures: RangeFigures
+  /** Counts of the last one to two minutes; absent while they are missing. */
+  now: RecentCounts | undefined
+  range: Range
+}
+
+/** Item types, most frequent first, with their rates. */
+export function ItemTypes({ figures, now, range }: ItemTypesProps) {
+  const spans = spansOf(figures)
+  const items = new Map(figures.points.map((point) => [point.time, sumByName(point.items)]))
+  const recent = now && sumByName(now.counts.items)
+  const types = [...new Set([...items.values()].flatMap(Object.keys))]
+    .map((type) => {
+      const values = spans.map(({ time, point }) => point && (items.get(time)?.[type] ?? 0))
+      const count = values.reduce<number>((sum, value = 0) => sum + value, 0)
+      return { type, count, values, rate: now && (recent?.[type] ?? 0) / now.seconds }
+    })
+    .sort((a, b) => b.count - a.count)
+  const { per, seconds } = rateUnit(Math.max(0, ...types.map(({ rate = 0 }) => rate)))
+  const rows = types.map(({ type, count, rate, values }) => ({
+    key: type,
+    cells: [
+      <a
+        key="type"
+        href={`/console/live-feed?type=${type}`}
+        className="inline-flex min-h-6 items-center text-ink no-underline hover:underline"
+      >
+        {typeLabel(type)}
+      </a>,
+      <Sparkline key="counts" values={values} />,
+      rate === undefined ? '–' : formatNumber(rate * seconds) + per,
+      formatCount(count),
+    ],
+  }))
+  return (
+    <Fold title="Items by type" note={`last ${range.words}`}>
+      {rows.length === 0 ? (
+        <Empty>
+          No items in the last {range.words}. To see some,{' '}
+          <a href={SETUP} className="link">
+            send an error from your site
+          </a>
+          .
+        </Empty>
+      ) : (
+        <Table label="Items by type" columns={TYPE_COLUMNS} rows={rows} />
+      )}
     </Fold>
   )
 }
