@@ -4,12 +4,8 @@ import type { ComponentProps } from 'react'
 
 type Weight = 'primary' | 'quiet' | 'light' | 'faint' | 'final'
 
-const SHAPE =
-  'inline-flex min-h-11 items-center justify-center gap-2 rounded-part border px-4 py-2 leading-snug no-underline cursor-pointer active:translate-y-px disabled:cursor-default disabled:opacity-60 aria-disabled:cursor-default aria-disabled:opacity-60'
-
 const WEIGHTS: Record<Weight, string> = {
-  primary:
-    'font-semibold border-accent bg-accent text-on-accent hover:border-accent-over hover:bg-accent-over',
+  primary: 'button-primary',
   quiet: 'font-semibold border-quiet/45 bg-surface text-ink hover:border-accent hover:text-accent',
   final: 'font-semibold border-bad bg-bad text-on-accent hover:opacity-90', // for actions that cannot be undone
   light: 'font-semibold border-transparent text-accent underline underline-offset-4 hover:text-accent-over', // for buttons of a list
@@ -17,9 +13,9 @@ const WEIGHTS: Record<Weight, string> = {
 }
 
 export function Button({ weight = 'primary', ...rest }: ComponentProps<'button'> & { weight?: Weight }) {
-  return <button type="button" className={`${SHAPE} ${WEIGHTS[weight]}`} {...rest} />
+  return <button type="button" className={`button ${WEIGHTS[weight]}`} {...rest} />
 }
 
 export function ButtonLink({ weight = 'primary', ...rest }: ComponentProps<'a'> & { weight?: Weight }) {
-  return <a className={`${SHAPE} ${WEIGHTS[weight]}`} {...rest} />
+  return <a className={`button ${WEIGHTS[weight]}`} {...rest} />
 }

@@ -24,12 +24,7 @@ export function Shell({ at, children }: { at?: Place; children: ReactNode }) {
         </a>
         <nav aria-label="Pages" className="-mx-3 flex gap-1">
           {places.map(({ place, href, name }) => (
-            <a
-              key={place}
-              href={href}
-              aria-current={at === place ? 'page' : undefined}
-              className="inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink"
-            >
+            <a key={place} href={href} aria-current={at === place ? 'page' : undefined} className="link-page">
               {name}
             </a>
           ))}

@@ -1,6 +1,5 @@
 /** Page shown instead of the error lab when the lab is off. */
 
-import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
 
 export default function LabIsOff() {
@@ -8,7 +7,7 @@ export default function LabIsOff() {
     <Shell at="lab">
       <title>Error lab · Culvert</title>
       <h1 className="text-hero">The error lab is off.</h1>
-      <Card className="mt-8 max-w-2xl">
+      <section className="card mt-8 max-w-2xl">
         <p>
           Anyone can trigger real errors in the lab, and each counts against this site’s Sentry quota. The lab
           is therefore off while a Sentry DSN is configured.
@@ -17,7 +16,7 @@ export default function LabIsOff() {
           If you run this site, set <code className="font-semibold">LAB=on</code> beside{' '}
           <code>SENTRY_DSN</code> and restart it. Reports from the lab carry <code>environment: lab</code>.
         </p>
-      </Card>
+      </section>
     </Shell>
   )
 }

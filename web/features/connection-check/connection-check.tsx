@@ -3,7 +3,6 @@
 
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import type { State } from '../../ui/states.ts'
 import { OutcomeBadge, STATE_TEXT, StateMark } from '../../ui/status-badge.tsx'
@@ -22,7 +21,7 @@ export function ConnectionCheck({ plan, end, children }: Props) {
   const { receipt } = findings
   const done = receipt !== undefined
   return (
-    <Card aria-labelledby="check">
+    <section className="card" aria-labelledby="check">
       <div className={`flex gap-3 wide:min-h-24 ${plan.direct ? 'min-h-49' : 'min-h-36'}`}>
         <StateMark state={verdict?.state ?? 'busy'} className="mt-1 size-6" />
         <div role="status">
@@ -63,7 +62,7 @@ export function ConnectionCheck({ plan, end, children }: Props) {
         </details>
         {children}
       </div>
-    </Card>
+    </section>
   )
 }
 

@@ -1,12 +1,11 @@
 /** Page of the lab for a request without a valid pass. */
 
-import { Card } from '../../ui/card.tsx'
 import { Shell } from '../../ui/page-shell.tsx'
 
 export function AccessDenied({ why }: { why: string }) {
   return (
     <Shell at="lab">
-      <Card data-rejection={why} className="max-w-2xl">
+      <section data-rejection={why} className="card max-w-2xl">
         <h1 className="text-title">No error was triggered.</h1>
         <p className="mt-2 text-quiet">
           This page opens only from a button in the{' '}
@@ -15,7 +14,7 @@ export function AccessDenied({ why }: { why: string }) {
           </a>
           , and only once per click.
         </p>
-      </Card>
+      </section>
     </Shell>
   )
 }

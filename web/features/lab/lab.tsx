@@ -4,7 +4,6 @@
 import { addIntegration, consoleLoggingIntegration, getClient } from '@sentry/nextjs'
 import { type ReactNode, useEffect, useState } from 'react'
 import { browserSdk } from '../../lib/sentry/late-sdk/browser-sdk.ts'
-import { Card } from '../../ui/card.tsx'
 import * as raise from './browser-errors.ts'
 import { OutagePanel } from './outage-panel.tsx'
 import { CloseRow, LabRow, RenderRow, useSdkStarted } from './rows.tsx'
@@ -138,10 +137,10 @@ function DiscardedReports({ server }: { server: OnServer }) {
 
 function Group({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <Card aria-label={title}>
+    <section className="card" aria-label={title}>
       <h2 className="text-title">{title}</h2>
       <ul className="mt-2">{children}</ul>
-    </Card>
+    </section>
   )
 }
 

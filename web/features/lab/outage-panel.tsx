@@ -7,7 +7,6 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { useHydrated } from '../../lib/browser-state.ts'
 import { formatQuantity } from '../../lib/format.ts'
 import { Button } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
 import { thrown } from './browser-errors.ts'
 import { describeOutcome } from './outcome.ts'
 import { newReference, useSdkStarted } from './rows.tsx'
@@ -26,7 +25,7 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
     if (!isDisabled) void onServer(newReference())
   }
   return (
-    <Card aria-label="Outage of Sentry">
+    <section className="card" aria-label="Outage of Sentry">
       <h2 className="text-title">Outage of Sentry</h2>
       <p className="mt-2 max-w-3xl text-quiet">
         For 30 seconds, the inbox rejects every envelope with 503, as an unreachable Sentry would, for all
@@ -53,7 +52,7 @@ export function OutagePanel({ withPass }: { withPass: OnServer }) {
         {status && <p>{describeOutage(status)}</p>}
       </div>
       {status && <Counts status={status} />}
-    </Card>
+    </section>
   )
 }
 

@@ -139,7 +139,7 @@ function Tabs({ query }: { query: PageQuery }) {
           key={name}
           href={withQuery(INBOX, { ...query, type })}
           aria-current={type === query.type ? 'page' : undefined}
-          className="inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent aria-[current]:font-semibold aria-[current]:text-ink"
+          className="link-page"
         >
           {name}
         </a>

@@ -16,10 +16,6 @@ export type SignInPage = {
   content: string
 }
 
-const LINK = 'inline-flex min-h-11 items-center rounded-part px-3 text-quiet no-underline hover:text-accent'
-const CARD = 'rounded-card border border-line bg-surface p-5 wide:p-7 mt-8'
-const BUTTON =
-  'inline-flex min-h-11 items-center justify-center rounded-part border border-accent bg-accent px-4 py-2 font-semibold leading-snug text-on-accent cursor-pointer hover:border-accent-over hover:bg-accent-over active:translate-y-px'
 const MARK = `<svg viewBox="0 0 32 32" class="size-7" aria-hidden="true">
 <rect width="32" height="32" rx="8" class="fill-accent"/>
 <path d="M5 12h22" class="stroke-on-accent" stroke-width="3" stroke-linecap="round"/>
@@ -44,8 +40,8 @@ export function renderPage({ nonce, styles, icon, theme, checkPath, isLabOn, con
 <header class="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 py-5">
 <a href="${check}" class="inline-flex min-h-11 items-center gap-2.5 font-semibold tracking-tight text-ink no-underline">${MARK}Culvert</a>
 <nav aria-label="Pages" class="-mx-3 flex gap-1">
-<a href="${check}" class="${LINK}">Connection check</a>
-${isLabOn ? `<a href="/lab" class="${LINK}">Error lab</a>` : ''}
+<a href="${check}" class="link-page">Connection check</a>
+${isLabOn ? `<a href="/lab" class="link-page">Error lab</a>` : ''}
 </nav>
 </header>
 <main class="flex-1 pt-8 pb-16 wide:pt-14">
@@ -66,7 +62,7 @@ export function renderForm(target: string, problem: string | undefined): string 
   const described = problem === undefined ? '' : ' aria-describedby="problem" aria-invalid="true"'
   const alert =
     problem === undefined ? '' : `<p id="problem" role="alert" class="text-bad">${escapeHtml(problem)}</p>`
-  return `<section class="${CARD}">
+  return `<section class="card mt-8">
 <form method="post" action="/console/session" class="grid gap-4">
 <input type="hidden" name="to" value="${escapeHtml(target)}">
 <input type="text" name="username" value="operator" autocomplete="username" readonly hidden>
@@ -75,7 +71,7 @@ Operator password
 <input type="password" name="password" required autofocus autocomplete="current-password"${described} class="min-h-11 rounded-part border border-quiet bg-ground px-3 font-normal">
 </label>
 ${alert}
-<button type="submit" class="${BUTTON}">Sign in</button>
+<button type="submit" class="button button-primary">Sign in</button>
 </form>
 <p class="mt-5 text-note text-quiet">The password is <code>OPERATOR_PASSWORD</code> of this site. If it is not set, <code>npm start</code> generates one in <code>.culvert/operator-password</code>.</p>
 </section>`
@@ -83,7 +79,7 @@ ${alert}
 
 /** Returns the content that replaces the form while no password is set. */
 export function renderInstructions(): string {
-  return `<section class="${CARD} grid gap-4">
+  return `<section class="card mt-8 grid gap-4">
 <p>The console is off: no password is set. Set OPERATOR_PASSWORD, ${MIN_PASSWORD_LENGTH} characters or more, the same for web and the tunnels. A restart alone does not read it.</p>
 <figure aria-label="Command to set the password"><pre class="w-full rounded-part bg-sunken p-4 font-mono text-note whitespace-pre-wrap">echo 'OPERATOR_PASSWORD=…' &gt;&gt; .env &amp;&amp; npm run deploy</pre></figure>
 <p class="text-note text-quiet"><code>npm start</code> generates a password. <code>npm run hash-password</code> prints a hash to set instead, so that the password itself is not stored.</p>
