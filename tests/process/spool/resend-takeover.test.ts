@@ -8,14 +8,15 @@ import { startSentry } from '../../support/sentry/sentry.ts'
 import { STORE_NAMES, STORES } from '../../support/spool/shared-stores.ts'
 import { startTunnel, type Tunnel } from '../../support/tunnel/tunnel.ts'
 
-const MANY = 150
+const MANY = 100
 const IN_TIME = { timeout: 60_000 }
 
-describe.each(STORE_NAMES)('Tunnels on one %s', (name, requirement) => {
+// Both wait for pauses of the job.
+describe.each(STORE_NAMES)('Tunnels on one %s', { concurrent: true }, (name, requirement) => {
   it('send every dead letter again when the one that does it is killed', {
     timeout: 180_000,
     ...requirement,
-  }, async () => {
+  }, async ({ expect }) => {
     await using store = await STORES[name]()
     await using sentry = await startSentry()
     sentry.allowAborts()
