@@ -12,7 +12,6 @@ const LONGEST = [
   'tests/unit/forward/upstream/blame.test.ts',
   'tests/unit/forward/upstream/failures.test.ts',
   'tests/unit/forward/delivery/delivery.test.ts',
-  'tests/browser/next-noise.test.ts',
   'tests/process/doctor/doctor.test.ts',
   'tests/browser/sdk.test.ts',
   'tests/browser/lab.test.ts',

@@ -1,4 +1,4 @@
-/** Next.js app with the files of docs/install.md. */
+/** Next.js app with the files of docs/install.md, and with traces: its reports arrive, and its not-found page and signals do not. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { startNginx } from '../support/nginx/nginx.ts'
 import { NODE, ROOT } from '../support/node.ts'
 import { startProgram } from '../support/program.ts'
 import { requires } from '../support/requirements.ts'
-import { eventOf, hasItem } from '../support/sentry/received-request.ts'
+import { eventOf, hasItem, type Received } from '../support/sentry/received-request.ts'
 import { readCertificate, startSentry } from '../support/sentry/sentry.ts'
 import { startTunnel } from '../support/tunnel/tunnel.ts'
 
@@ -30,11 +30,29 @@ const [, REWRITE = ''] =
 const NEXT = join(ROOT, 'node_modules/next/dist/bin/next')
 const FOLDER = join(ROOT, '.culvert/own-next-app')
 
+/** Page that reports the signal of this call, as code that catches every error does. */
+const pageThatCatches = (call: string) => `
+    import * as Sentry from '@sentry/nextjs'
+    import { notFound, redirect } from 'next/navigation'
+    export const dynamic = 'force-dynamic'
+    export default function Page() {
+      try {
+        ${call}
+      } catch (error) {
+        Sentry.captureException(error)
+      }
+      return <h1>caught</h1>
+    }`
+
 /** Files of the app besides those of the page. */
 const APP: Record<string, string> = {
   'package.json': '{ "name": "shop", "private": true }',
   'app/layout.tsx': `
-    export const metadata = { title: 'A shop', icons: 'data:,' }
+    import * as Sentry from '@sentry/nextjs'
+    export const dynamic = 'force-dynamic'
+    export function generateMetadata() {
+      return { title: 'A shop', icons: 'data:,', other: { ...Sentry.getTraceData() } }
+    }
     export default function Layout({ children }: { children: React.ReactNode }) {
       return <html lang="en"><body>{children}</body></html>
     }`,
@@ -46,6 +64,8 @@ const APP: Record<string, string> = {
       useEffect(() => setState('hydrated'), [])
       return <h1>{state}</h1>
     }`,
+  'app/en/caught/page.tsx': pageThatCatches('notFound()'),
+  'app/en/moved/page.tsx': pageThatCatches("redirect('/en')"),
   'app/en/shelf/route.ts': `
     export const dynamic = 'force-dynamic'
     export function GET() { throw new Error('The shelf is empty') }`,
@@ -69,7 +89,12 @@ async function write(tunnel: string): Promise<void> {
   }`
   const files: Record<string, string> = {
     ...APP,
-    ...EXAMPLES,
+    ...Object.fromEntries(
+      Object.entries(EXAMPLES).map(([file, text]) => [
+        file,
+        text.replace('dsn:', 'tracesSampleRate: 1, dsn:'),
+      ]),
+    ),
     'next.config.ts': String(EXAMPLES['next.config.ts'])
       .replace('= {}', `= ${config}`)
       .replace(', {})', ', { sourcemaps: { disable: true }, silent: true, telemetry: false })'),
@@ -79,6 +104,15 @@ async function write(tunnel: string): Promise<void> {
     await mkdir(dirname(join(FOLDER, file)), { recursive: true })
     await writeFile(join(FOLDER, file), text)
   }
+}
+
+/** Names of the segments in an envelope. */
+function tracesIn({ items }: Received): string[] {
+  return items.flatMap(({ header, payload }): string[] => {
+    if (header.type !== 'span') return []
+    const spans: { name: string; is_segment: boolean }[] = JSON.parse(String(payload)).items
+    return spans.filter((span) => span.is_segment).map(({ name }) => name)
+  })
 }
 
 async function build(): Promise<void> {
@@ -153,19 +187,45 @@ async function startShop(command: 'start' | 'dev') {
       await page.evaluate(() => fetch('/en/shelf').then((response) => response.text()))
       expect(await reported('The shelf is empty')).toMatchObject({ platform: 'node' })
     },
+    /** Opens a missing page and pages that report signals of Next.js, and expects that the tunnel filters their reports and no others. */
+    async filtersNoise(): Promise<void> {
+      visitor.allowTrouble(/404|ERR_ABORTED/)
+      const noise = (type: string) =>
+        tunnel.receipts
+          .flatMap(({ items }) => items)
+          .filter((item) => item.type === type && item.discard_reason === 'next-noise').length
+      const events = sentry.requests.filter(hasItem('event')).length
+      await page.goto(`${nginx.url}/en/nosuch`)
+      await expect.poll(() => noise('span')).toBeGreaterThanOrEqual(2) // of the server and of the browser; spans that come later are also filtered
+      await page.goto(`${nginx.url}/en/caught`)
+      await expect.poll(() => noise('event')).toBe(1)
+      await page.goto(`${nginx.url}/en/moved`)
+      await expect.poll(() => noise('event')).toBe(2)
+
+      await page.goto(`${nginx.url}/en`)
+      const traces = () => sentry.requests.flatMap(tracesIn)
+      await expect.poll(traces).toEqual(expect.arrayContaining(['GET /en', '/en', 'GET /en/caught']))
+      expect(traces().filter((name) => /not-found|nosuch|404|Pageload/.test(name))).toEqual([])
+      expect(sentry.requests.filter(hasItem('event'))).toHaveLength(events)
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
 
 const SLOW = { ...requires('chromium', 'nginx'), timeout: 300_000 } // builds first
 
-it('A Next.js app with the files of docs/install.md reports errors of browser and server', SLOW, async () => {
-  await using shop = await startShop('start')
-  const { nginx, appPort } = shop
-  await shop.reportsFrom(nginx.url)
-  await shop.reportsFromServer()
-  await shop.reportsFrom(`http://127.0.0.1:${appPort}`) // without nginx, the app rewrites the tunnel path
-})
+it(
+  'A Next.js app with the files of docs/install.md reports errors of browser and server, and no noise',
+  SLOW,
+  async () => {
+    await using shop = await startShop('start')
+    const { nginx, appPort } = shop
+    await shop.reportsFrom(nginx.url)
+    await shop.reportsFromServer()
+    await shop.filtersNoise()
+    await shop.reportsFrom(`http://127.0.0.1:${appPort}`) // without nginx, the app rewrites the tunnel path
+  },
+)
 
 it('Its development server hydrates the page at localhost, and reports errors', SLOW, async () => {
   await using shop = await startShop('dev')
