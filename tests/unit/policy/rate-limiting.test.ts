@@ -243,8 +243,6 @@ describe('A filtered envelope', () => {
   const thrown = (type: string, value: string) => part('event', { exception: { values: [{ type, value }] } })
 
   it.each<[string, Part]>([
-    ['next-noise', part('transaction', { transaction: '/404' })],
-    ['next-noise', part('transaction', { transaction: 'incomplete-app-router-transaction' })],
     ['next-noise', thrown('Error', 'NEXT_REDIRECT')],
     ['browser-extensions', thrown('Error', 'Extension context invalidated.')],
     ['localhost', part('event', { request: { url: 'http://localhost:3000/' } })],

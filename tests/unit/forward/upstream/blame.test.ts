@@ -1,11 +1,11 @@
 /** One envelope, sender or project that Sentry does not take leaves those of others alone. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { errorOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'
 import type { Answer } from '../../../support/sentry/responses.ts'
-import { startSentry } from '../../../support/sentry/sentry.ts'
-import { openTunnel, type Tunnel } from '../../../support/tunnel/in-process.ts'
+import { it } from '../../../support/tunnel/fixtures.ts'
+import type { Tunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
 const HTML = { 'content-type': 'text/html' }
@@ -22,12 +22,11 @@ const POISONED = '203.0.113.7'
 const isPoison = ({ body }: { body: Buffer }) => body.includes('poison')
 const deliveredAtOnce = ({ receipts }: Tunnel) =>
   receipts.filter(({ outcome }) => outcome === 'delivered').length
+const upstreamOf = async (tunnel: Tunnel) => (await (await tunnel.admin('/status')).json()).upstreams[0]
 const honestAddress = (n: number) => `198.51.${100 + Math.floor(n / 250)}.${1 + (n % 250)}`
 
 describe('Poisoned envelopes of one address', () => {
-  it.each(POISONS)('that get %s delay no envelope of another one', async (_, answer) => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it.for(POISONS)('that get %s delay no envelope of another one', async ([, answer], { sentry, tunnel }) => {
     sentry.answer((received) => (isPoison(received) ? answer : {}))
     const send = (address: string, note: Record<string, unknown>) =>
       post(tunnel.url, { body: errorOf(sentry.dsn(), note), headers: { 'x-forwarded-for': address } })
@@ -38,29 +37,27 @@ describe('Poisoned envelopes of one address', () => {
     }
     expect(sentry.requests.filter((each) => each.body.includes('honest'))).toHaveLength(10)
     await expect.poll(() => deliveredAtOnce(tunnel)).toBe(10)
-    const { upstreams } = await (await tunnel.admin('/status')).json()
-    expect(upstreams[0].breaker.open).toBe(false)
+    expect((await upstreamOf(tunnel)).breaker.open).toBe(false)
   })
 })
 
 describe('Poisoned envelopes of the same private network as the others', () => {
-  it.each(POISONS.slice(0, 2))('that get %s delay no other envelope', async (_, answer) => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
-    sentry.answer((received) => (isPoison(received) ? answer : {}))
-    const send = (note: Record<string, unknown>) => post(tunnel.url, { body: errorOf(sentry.dsn(), note) })
-    for (let n = 0; n < 10; n++) {
-      await send({ honest: n })
-      await Promise.all(Array.from({ length: 6 }, (_, i) => send({ poison: `${n} ${i}` })))
-    }
-    await expect.poll(() => deliveredAtOnce(tunnel)).toBe(10)
-  })
+  it.for(POISONS.slice(0, 2))(
+    'that get %s delay no other envelope',
+    async ([, answer], { sentry, tunnel }) => {
+      sentry.answer((received) => (isPoison(received) ? answer : {}))
+      const send = (note: Record<string, unknown>) => post(tunnel.url, { body: errorOf(sentry.dsn(), note) })
+      for (let n = 0; n < 10; n++) {
+        await send({ honest: n })
+        await Promise.all(Array.from({ length: 6 }, (_, i) => send({ poison: `${n} ${i}` })))
+      }
+      await expect.poll(() => deliveredAtOnce(tunnel)).toBe(10)
+    },
+  )
 })
 
 describe('Five poisoned envelopes of a private network on a site where nothing has passed for 10 s', () => {
-  it('delay the next envelope of this network until one probe 5 s later', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('delay the next envelope of this network until one probe 5 s later', async ({ sentry, tunnel }) => {
     sentry.answer((received) => (isPoison(received) ? { status: 502, headers: HTML, body: '<h1>' } : {}))
     const send = (note: Record<string, unknown>) => post(tunnel.url, { body: errorOf(sentry.dsn(), note) })
     for (let n = 0; n < 4; n++) await send({ poison: n })
@@ -76,9 +73,7 @@ describe('Five poisoned envelopes of a private network on a site where nothing h
 })
 
 describe('A page with 400 for every post, as of Django for a host that it does not know', () => {
-  it('is no outage, and declines nothing', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('is no outage, and declines nothing', async ({ sentry, tunnel }) => {
     sentry.answer({ status: 400, headers: HTML, body: '<h1>Bad Request (400)</h1>' })
     for (let n = 0; n < 10; n++) {
       const { headers } = await post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
@@ -101,24 +96,20 @@ describe('A project that Sentry does not know', () => {
   }
   const isUnknown = ({ path }: { path: string }) => path.includes('/api/3/')
 
-  async function openBoth(started: AsyncDisposableStack) {
-    const sentry = started.use(await startSentry({ projects: { 2: KEY, 3: KEY } }))
-    const SENTRY_DSN = `${sentry.dsn('2')} ${sentry.dsn('3')}`
-    const tunnel = started.use(await openTunnel({ env: { SENTRY_DSN } }))
+  it.override('sentryOptions', { projects: { 2: KEY, 3: KEY } })
+  it.override('settings', ({ sentry }) => ({ SENTRY_DSN: `${sentry.dsn('2')} ${sentry.dsn('3')}` }))
+
+  it('is in the status, with the text of the response, until Sentry accepts an envelope', async ({
+    sentry,
+    tunnel,
+  }) => {
     sentry.answer((received) => (isUnknown(received) ? UNKNOWN : {}))
     const send = (project: '2' | '3', n: number) =>
       post(tunnel.url, { body: errorOf(sentry.dsn(project), { n }) })
-    return { sentry, tunnel, send }
-  }
-
-  it('is in the status, with the text of the response, until Sentry accepts an envelope', async () => {
-    await using started = new AsyncDisposableStack()
-    const { sentry, tunnel, send } = await openBoth(started)
-    const upstream = async () => (await (await tunnel.admin('/status')).json()).upstreams[0]
     await send('2', 1)
-    expect((await upstream()).refusals).toEqual([])
+    expect((await upstreamOf(tunnel)).refusals).toEqual([])
     for (let n = 0; n < 10; n++) await send('3', n)
-    const status = await upstream()
+    const status = await upstreamOf(tunnel)
     expect(status).toMatchObject({
       breaker: { open: false },
       refusals: [
@@ -133,7 +124,7 @@ describe('A project that Sentry does not know', () => {
     tunnel.advanceClock(10_000) // to the next attempt for this project
     await tunnel.retry()
     await until(async () => (await (await tunnel.admin('/status')).json()).spool.envelopes === 0)
-    expect((await upstream()).refusals).toEqual([])
+    expect((await upstreamOf(tunnel)).refusals).toEqual([])
   })
 })
 
@@ -143,14 +134,14 @@ describe('A project whose key Sentry declines', () => {
     body: '{"detail":"event submission rejected with_reason: ProjectId"}',
   }
 
-  it('is in the status with the number of envelopes, until Sentry accepts one', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('is in the status with the number of envelopes, until Sentry accepts one', async ({
+    sentry,
+    tunnel,
+  }) => {
     const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
-    const upstream = async () => (await (await tunnel.admin('/status')).json()).upstreams[0]
     sentry.answer({ ...DECLINED, headers: { 'content-type': 'application/json' } })
     for (let n = 0; n < 4; n++) expect((await send(n)).status).toBe(403)
-    expect(await upstream()).toMatchObject({
+    expect(await upstreamOf(tunnel)).toMatchObject({
       breaker: { open: false },
       refusals: [
         {
@@ -164,9 +155,9 @@ describe('A project whose key Sentry declines', () => {
     })
     sentry.answer({ status: 429, headers: { 'x-sentry-rate-limits': '1:session:key' } })
     await send(4)
-    expect((await upstream()).refusals).toHaveLength(1)
+    expect((await upstreamOf(tunnel)).refusals).toHaveLength(1)
     sentry.answer({})
     await send(5)
-    expect((await upstream()).refusals).toEqual([])
+    expect((await upstreamOf(tunnel)).refusals).toEqual([])
   })
 })

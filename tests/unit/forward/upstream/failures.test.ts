@@ -1,11 +1,12 @@
 /** Responses and outcomes when Sentry has not decided on an envelope. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Config } from '../../../../tunnel/src/config/config.ts'
 import { errorOf } from '../../../support/envelopes.ts'
 import { post } from '../../../support/post.ts'
 import type { Answer } from '../../../support/sentry/responses.ts'
 import { startSentry } from '../../../support/sentry/sentry.ts'
+import { it } from '../../../support/tunnel/fixtures.ts'
 import { openTunnel } from '../../../support/tunnel/in-process.ts'
 import { until } from '../../../support/until.ts'
 
@@ -65,9 +66,10 @@ describe('An envelope that Sentry fails to answer is spooled', () => {
 })
 
 describe('An upstream failure', () => {
-  it('has one log line when the breaker opens, one when it closes, and a class in each receipt', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('has one log line when the breaker opens, one when it closes, and a class in each receipt', async ({
+    sentry,
+    tunnel,
+  }) => {
     const send = (n: number) => post(tunnel.url, { body: errorOf(sentry.dsn(), { n }) })
     await sentry.away()
     for (let n = 0; n < 6; n++) await send(n)
@@ -95,9 +97,7 @@ describe('An upstream failure', () => {
 })
 
 describe('While delivery is paused and no envelope arrives', () => {
-  it('the breaker closes when Sentry is back', async () => {
-    await using sentry = await startSentry()
-    await using tunnel = await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } })
+  it('the breaker closes when Sentry is back', async ({ sentry, tunnel }) => {
     const headers = { authorization: `Bearer ${tunnel.token}` }
     expect((await tunnel.admin('/spool/pause', { method: 'POST', headers })).status).toBe(200)
     await sentry.away()
