@@ -54,6 +54,13 @@ const respond =
     void response
       .writeHead(status, rateLimits ? { 'x-sentry-rate-limits': rateLimits } : {})
       .end(JSON.stringify({ code, ...more }))
+/** Accepts all envelopes but those with a text. */
+const acceptUnless =
+  (text: string, refuse: Answer): Answer =>
+  (asked, response) =>
+    (asked.body.includes(text) ? refuse : accept)(asked, response)
+/** The tunnel reports the loss. */
+const REPORTED = { reported: true }
 const throttle = respond(429, 'throttled', '10:error;replay:key:tunnel')
 
 /** Storage whose keys are its own properties, as those of `localStorage`. */
@@ -115,7 +122,7 @@ describe('The transport', () => {
       vi.stubGlobal(name, value)
   })
   afterEach(async () => {
-    page.dispatchEvent(new Event('pagehide')) // a tab of this test must not take what the next test keeps
+    hidePage() // a tab of this test must not take what the next test keeps
     await tunnel[Symbol.asyncDispose]()
     for (const { value } of timers.mock.results) clearTimeout(value) // of tabs that would send in the next test
     vi.useRealTimers()
@@ -140,13 +147,39 @@ describe('The transport', () => {
     return client
   }
 
-  const envelopeOf = (type: string, text = type) =>
-    [{}, [[{ type }, { message: text }]]] as unknown as Envelope
-  const send = (client: BrowserClient, envelope: Envelope) => client.sendEnvelope(envelope)
+  const send = (client: BrowserClient, message: string, type = 'event') =>
+    client.sendEnvelope([{}, [[{ type }, { message }]]] as unknown as Envelope)
+  const hidePage = () => page.dispatchEvent(new Event('pagehide'))
   const online = () => page.dispatchEvent(new Event('online'))
   const advance = (ms: number) => vi.setSystemTime(Date.now() + ms)
+  const onlineAfter = (ms: number) => {
+    advance(ms)
+    online()
+  }
   const postsOf = (text: string) => tunnel.asked.filter(({ body }) => body.includes(`"${text}"`))
   const urlsOf = (text: string) => postsOf(text).map(({ url }) => url)
+
+  /** Opens a tab that stores these events, since the tunnel responds with 503. */
+  async function openTabThatKeeps(...texts: string[]): Promise<BrowserClient> {
+    answer = respond(503)
+    const client = openTab()
+    for (const text of texts) await send(client, text)
+    return client
+  }
+
+  /** Opens a tab, and leaves its page. */
+  function openLeftTab(): BrowserClient {
+    const client = openTab()
+    hidePage()
+    return client
+  }
+
+  /** Lets the next posts wait. Resolves to the response of the first. */
+  function holdPost(): Promise<ServerResponse> {
+    const posted = Promise.withResolvers<ServerResponse>()
+    answer = (_, response) => posted.resolve(response)
+    return posted.promise
+  }
 
   /** Lets posts wait for their responses. */
   function holdResponses() {
@@ -163,7 +196,7 @@ describe('The transport', () => {
 
   /** Lets a page that has been left keep an envelope, of which the browser tells the others. */
   function keepIn(left: BrowserClient): void {
-    void send(left, envelopeOf('event', LARGE))
+    void send(left, LARGE)
     const [key = ''] = Object.keys(localStorage)
     page.dispatchEvent(Object.assign(new Event('storage'), { key, newValue: localStorage.getItem(key) }))
   }
@@ -183,15 +216,12 @@ describe('The transport', () => {
   }
 
   it('sends 100 errors at once, fewer than 20 at a time', async () => {
-    const held: ServerResponse[] = []
-    answer = (_, response) => held.push(response)
+    const held = holdResponses()
     const client = openTab()
     for (let i = 0; i < 100; i++) client.captureMessage(`error ${i}`)
     await expect.poll(() => inFlight).toBeGreaterThanOrEqual(15)
     expect((await stored()).length).toBeLessThanOrEqual(MAX_STORED)
-    answer = accept
-    for (const response of held) response.end('{}')
-    await client.flush(MINUTE_MS)
+    await held.accept(client)
     const sent = new Set(tunnel.asked.map(({ body }) => /"error \d+"/.exec(String(body))?.[0]))
     expect(sent.size).toBe(100)
     expect(tunnel.asked).toHaveLength(100)
@@ -206,7 +236,7 @@ describe('The transport', () => {
         response.writeHead(503).end()
       })
     const client = openTab()
-    expect(await send(client, envelopeOf('event', 'first'))).toEqual({ statusCode: 202 })
+    expect(await send(client, 'first')).toEqual({ statusCode: 202 })
     expect(urlsOf('first')).toEqual([KEPT])
     expect(await stored()).toEqual(['first'])
   })
@@ -224,11 +254,10 @@ describe('The transport', () => {
   ])('keeps an envelope %s, resolves to 202 and reports no loss', async (_, refuse) => {
     answer = refuse
     const client = openTab()
-    expect(await send(client, envelopeOf('event', 'kept'))).toEqual({ statusCode: 202 })
+    expect(await send(client, 'kept')).toEqual({ statusCode: 202 })
     expect(recordDropped).not.toHaveBeenCalled()
     answer = accept
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     await expect.poll(stored).toEqual([])
     expect(urlsOf('kept')).toEqual([KEPT, KEPT])
   })
@@ -241,42 +270,39 @@ describe('The transport', () => {
     [503, 'tunnel-failed'],
   ])('removes an envelope after %i %s', async (status, code) => {
     answer = respond(status, code)
-    expect(await send(openTab(), envelopeOf('event', 'final'))).toMatchObject({ statusCode: status })
+    expect(await send(openTab(), 'final')).toMatchObject({ statusCode: status })
     expect(await stored()).toEqual([])
   })
 
   it('removes an envelope after 429 of Sentry, and drops the next ones as long as Sentry says', async () => {
     answer = respond(429, 'rate-limited', '60:error:key')
     const client = openTab()
-    expect(await send(client, envelopeOf('event', 'final'))).toMatchObject({ statusCode: 429 })
+    expect(await send(client, 'final')).toMatchObject({ statusCode: 429 })
     expect(await stored()).toEqual([])
-    expect(await send(client, envelopeOf('event', 'next'))).toEqual({})
+    expect(await send(client, 'next')).toEqual({})
     expect(recordDropped.mock.calls).toEqual([['ratelimit_backoff', 'error']])
   })
 
   it('sends the next envelope at once after a 429 of the tunnel', async () => {
     answer = throttle
     const client = openTab()
-    expect(await send(client, envelopeOf('event', 'throttled'))).toEqual({ statusCode: 202 })
+    expect(await send(client, 'throttled')).toEqual({ statusCode: 202 })
     answer = accept
-    expect(await send(client, envelopeOf('event', 'next'))).toMatchObject({ statusCode: 200 })
+    expect(await send(client, 'next')).toMatchObject({ statusCode: 200 })
     expect(recordDropped).not.toHaveBeenCalled()
   })
 
   it('keeps stored errors while the SDK drops new ones, since the tunnel limits the rate and the store is full', async () => {
-    answer = respond(503)
-    const client = openTab()
-    for (let i = 0; i < MAX_STORED; i++) await send(client, envelopeOf('event', `stored ${i}`))
+    const client = await openTabThatKeeps(...Array.from({ length: MAX_STORED }, (_, i) => `stored ${i}`))
     answer = throttle
-    expect(await send(client, envelopeOf('event', 'without room'))).toMatchObject({ statusCode: 429 })
-    expect(await send(client, envelopeOf('event', 'dropped'))).toEqual({})
+    expect(await send(client, 'without room')).toMatchObject({ statusCode: 429 })
+    expect(await send(client, 'dropped')).toEqual({})
     answer = accept
     advance(6_000)
     const take = vi.spyOn(EnvelopeStore.prototype, 'take')
     online()
     await expect.poll(() => take.mock.settledResults.map(({ value }) => value)).toContainEqual(TAKEN)
-    advance(6_000)
-    online()
+    onlineAfter(6_000)
     await expect.poll(() => tunnel.asked.length).toBeGreaterThan(MAX_STORED + 1)
     expect(recordDropped.mock.calls).toEqual([
       ['ratelimit_backoff', 'error'],
@@ -287,7 +313,7 @@ describe('The transport', () => {
   it('waits for different times after a response', async () => {
     answer = throttle
     const client = openTab()
-    for (let i = 0; i < 10; i++) await send(client, envelopeOf('event'))
+    for (let i = 0; i < 10; i++) await send(client, 'event')
     const delays = (await values()).map(({ notBefore }) => notBefore - Date.now())
     expect(new Set(delays).size).toBeGreaterThan(1)
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(2_500)
@@ -295,16 +321,13 @@ describe('The transport', () => {
   })
 
   it('keeps the envelope of a retry while new ones fill the store', async () => {
-    answer = respond(503)
-    const client = openTab()
-    await send(client, envelopeOf('event', 'retried'))
+    const client = await openTabThatKeeps('retried')
     const retry = Promise.withResolvers<ServerResponse>()
     answer = (asked, response) =>
       asked.body.includes('retried') ? retry.resolve(response) : response.writeHead(503).end()
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     const held = await retry.promise
-    for (let i = 0; i < MAX_STORED; i++) await send(client, envelopeOf('event', `new ${i}`))
+    for (let i = 0; i < MAX_STORED; i++) await send(client, `new ${i}`)
     held.writeHead(503).end()
     await client.flush(MINUTE_MS)
     expect(await stored()).toContain('retried')
@@ -316,14 +339,12 @@ describe('The transport', () => {
   it('keeps a stored envelope while the buffer of the SDK is full', async () => {
     answer = respond(503)
     const client = openTab(1)
-    await send(client, envelopeOf('event', 'kept'))
-    const posted = Promise.withResolvers<ServerResponse>()
-    answer = (_, response) => posted.resolve(response)
-    const sent = send(client, envelopeOf('event', 'slow'))
-    const held = await posted.promise
+    await send(client, 'kept')
+    const posted = holdPost()
+    const sent = send(client, 'slow')
+    const held = await posted
     const take = vi.spyOn(EnvelopeStore.prototype, 'take')
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     await expect.poll(() => take.mock.settledResults).not.toEqual([])
     answer = accept
     held.end('{}')
@@ -337,36 +358,26 @@ describe('The transport', () => {
     answer = respond(503)
     const tabs = [openTab(), openTab()]
     await Promise.all(
-      Array.from({ length: 2 * MAX_STORED }, (_, i) =>
-        send(tabs[i % 2] as BrowserClient, envelopeOf('event', `error ${i}`)),
-      ),
+      Array.from({ length: 2 * MAX_STORED }, (_, i) => send(tabs[i % 2] as BrowserClient, `error ${i}`)),
     )
     expect(tunnel.asked.filter(({ url }) => url === KEPT).length).toBeLessThanOrEqual(MAX_STORED)
     expect(await stored()).toHaveLength(MAX_STORED)
   })
 
   it('sends an envelope from one of two tabs', async () => {
-    answer = respond(503)
-    const tabs = [openTab(), openTab()]
-    await send(tabs[0] as BrowserClient, envelopeOf('event', 'shared'))
+    const tabs = [openTab(), await openTabThatKeeps('shared')]
     answer = accept
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     await expect.poll(stored).toEqual([])
     for (const tab of tabs) await tab.flush(MINUTE_MS)
     expect(postsOf('shared')).toHaveLength(2)
   })
 
   it('sends others before an envelope that the tunnel never accepts, which it drops after 30 posts', async () => {
-    answer = (asked, response) => void response.writeHead(asked.body.includes('bad') ? 503 : 200).end()
-    const client = openTab()
-    await send(client, envelopeOf('event', 'bad'))
-    answer = respond(503)
-    await send(client, envelopeOf('event', 'good'))
-    answer = (asked, response) => void response.writeHead(asked.body.includes('bad') ? 503 : 200).end()
+    const client = await openTabThatKeeps('bad', 'good')
+    answer = acceptUnless('bad', respond(503))
     for (let posts = 2; posts <= 30; posts++) {
-      advance(60 * MINUTE_MS)
-      online()
+      onlineAfter(60 * MINUTE_MS)
       await expect.poll(() => postsOf('bad')).toHaveLength(posts)
       await client.flush(MINUTE_MS)
     }
@@ -378,45 +389,40 @@ describe('The transport', () => {
   it('sends others before an envelope whose posts get no response', async () => {
     answer = disconnect
     const client = openTab()
-    for (const text of ['bad', 'worse', 'good']) await send(client, envelopeOf('event', text))
-    answer = (asked, response) => (asked.body.includes('good') ? accept : disconnect)(asked, response)
+    for (const text of ['bad 1', 'bad 2', 'good']) await send(client, text)
+    answer = acceptUnless('bad', disconnect)
     await expect
       .poll(() => {
         online()
         return postsOf('good')
       })
       .toHaveLength(2)
-    await expect.poll(async () => (await stored()).sort()).toEqual(['bad', 'worse'])
+    await expect.poll(async () => (await stored()).sort()).toEqual(['bad 1', 'bad 2'])
   })
 
   it('sends others while the post of an envelope does not end', async () => {
     const timeout = new AbortController()
-    answer = respond(503)
-    const client = openTab()
-    for (const text of ['stuck', 'good']) await send(client, envelopeOf('event', text))
-    const stuck = Promise.withResolvers<void>()
-    answer = () => stuck.resolve()
+    await openTabThatKeeps('stuck', 'good')
+    const stuck = holdPost()
     vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timeout.signal)
-    advance(MINUTE_MS)
-    online()
-    await stuck.promise
+    onlineAfter(MINUTE_MS)
+    await stuck
     answer = accept
     timeout.abort()
     online()
     await expect.poll(stored).toHaveLength(1)
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     await expect.poll(stored).toEqual([])
     expect(recordDropped).not.toHaveBeenCalled()
   })
 
   it('drops an envelope whose posts get no response after 30 of them, if other posts get one', async () => {
-    answer = (asked, response) => (asked.body.includes('bad') ? disconnect : accept)(asked, response)
+    answer = acceptUnless('bad', disconnect)
     const client = openTab()
-    await send(client, envelopeOf('event', 'bad'))
+    await send(client, 'bad')
     const isDropped = async () => {
       advance(60 * MINUTE_MS) // more than the time until its next post
-      await send(client, envelopeOf('event', 'other'))
+      await send(client, 'other')
       await client.flush() // sends what is stored
       return (await stored()).length === 0
     }
@@ -428,7 +434,7 @@ describe('The transport', () => {
 
   it('keeps an envelope in an app that is opened 31 times without a connection', async () => {
     answer = disconnect
-    await send(openTab(), envelopeOf('event', 'kept'))
+    await send(openTab(), 'kept')
     for (let visit = 0; visit < 31; visit++) {
       const { length } = postsOf('kept')
       advance(60 * MINUTE_MS)
@@ -440,68 +446,53 @@ describe('The transport', () => {
   })
 
   it('keeps at most 10 envelopes without errors and feedback', async () => {
-    answer = respond(503)
-    const client = openTab()
+    const client = await openTabThatKeeps()
     for (let i = 0; i < 8; i++)
-      for (const type of ['replay_event', 'log', 'transaction']) await send(client, envelopeOf(type))
+      for (const type of ['replay_event', 'log', 'transaction']) await send(client, type, type)
     expect(await stored()).toHaveLength(10)
-    for (let i = 0; i < 20; i++) await send(client, envelopeOf(i % 2 ? 'event' : 'feedback', 'report'))
+    for (let i = 0; i < 20; i++) await send(client, 'report', i % 2 ? 'event' : 'feedback')
     expect((await stored()).filter((message) => message === 'report')).toHaveLength(20)
   })
 
-  it('keeps at most 1 MB of an envelope, and 5 MB in total', async () => {
-    answer = respond(503)
-    const client = openTab()
-    await send(client, envelopeOf('event', 'x'.repeat(1_000_000)))
-    expect(await stored()).toEqual([])
-    for (let i = 0; i < 6; i++) await send(client, envelopeOf('event', 'x'.repeat(900_000)))
-    expect(await stored()).toHaveLength(5)
-  })
-
-  it('leaves half of the 5 MB to errors and feedback', async () => {
-    answer = respond(503)
-    const client = openTab()
-    for (let i = 0; i < 3; i++) await send(client, envelopeOf('replay_event', 'x'.repeat(900_000)))
-    expect(await stored()).toHaveLength(2)
-    for (let i = 0; i < 3; i++) await send(client, envelopeOf('event', 'x'.repeat(900_000)))
-    expect(await stored()).toHaveLength(5)
+  it.each([
+    ['at most 1 MB of an envelope', ['event'], 1_000_000, 0],
+    ['at most 5 MB in total', Array(6).fill('event'), 900_000, 5],
+    ['at most half of the 5 MB of envelopes without reports', Array(3).fill('replay_event'), 900_000, 2],
+    ['5 MB with reports', [...Array(3).fill('replay_event'), ...Array(3).fill('event')], 900_000, 5],
+  ])('keeps %s', async (_, types, length, kept) => {
+    const client = await openTabThatKeeps()
+    for (const type of types) await send(client, 'x'.repeat(length), type)
+    expect(await stored()).toHaveLength(kept)
   })
 
   it('drops what is older than 30 days', async () => {
-    answer = respond(503)
-    await send(openTab(), envelopeOf('event', 'old'))
+    await openTabThatKeeps('old')
     advance(31 * DAY_MS)
-    await send(openTab(), envelopeOf('event', 'new'))
+    await openTabThatKeeps('new')
     expect(await stored()).toEqual(['new'])
   })
 
   it('leaves an envelope in flight alone for 15 s, after which another visit sends it', async () => {
-    const posted = Promise.withResolvers<void>()
-    answer = () => posted.resolve()
-    void send(openTab(), envelopeOf('event', 'in flight'))
-    await posted.promise
+    const posted = holdPost()
+    void send(openTab(), 'in flight')
+    await posted
     answer = accept
-    await send(openTab(), envelopeOf('event', 'of the next visit'))
+    await send(openTab(), 'of the next visit')
     online()
-    await send(openTab(), envelopeOf('event', 'of another visit'))
+    await send(openTab(), 'of another visit')
     expect(postsOf('in flight')).toHaveLength(1)
-    advance(15_000)
-    online()
+    onlineAfter(15_000)
     await expect.poll(() => postsOf('in flight')).toHaveLength(2)
     await expect.poll(stored).toEqual([])
   })
 
   it('does not send an envelope again while its post is in flight, however long that takes', async () => {
-    answer = respond(503)
-    const client = openTab()
-    await send(client, envelopeOf('event', 'tried'))
-    const posted = Promise.withResolvers<ServerResponse>()
-    answer = (_, response) => posted.resolve(response)
-    const sent = send(client, envelopeOf('event', 'slow'))
-    const response = await posted.promise
+    const client = await openTabThatKeeps('tried')
+    const posted = holdPost()
+    const sent = send(client, 'slow')
+    const response = await posted
     answer = accept
-    advance(MINUTE_MS)
-    online()
+    onlineAfter(MINUTE_MS)
     await expect.poll(stored).toEqual(['slow']) // the one with fewer attempts comes first
     response.end('{}')
     expect(await sent).toMatchObject({ statusCode: 200 })
@@ -510,18 +501,17 @@ describe('The transport', () => {
 
   it('sends at once what a closing page reports, and does not promise to keep it', async () => {
     const client = openTab()
-    const sent = send(client, envelopeOf('event', 'before'))
-    page.dispatchEvent(new Event('pagehide'))
-    await send(client, envelopeOf('event', 'after'))
+    const sent = send(client, 'before')
+    hidePage()
+    await send(client, 'after')
     await sent
     for (const text of ['before', 'after']) expect(urlsOf(text)).toEqual(['/monitoring?p=2'])
     expect(Object.keys(localStorage)).toEqual([])
   })
 
   it('keeps what a browser would not send after the page is closed, until the next visit', async () => {
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
-    expect(await send(client, envelopeOf('event', LARGE))).toEqual({ statusCode: 202 })
+    const client = openLeftTab()
+    expect(await send(client, LARGE)).toEqual({ statusCode: 202 })
     expect(Object.keys(localStorage)).toHaveLength(1)
     expect(tunnel.asked).toEqual([])
     openTab()
@@ -531,11 +521,10 @@ describe('The transport', () => {
   })
 
   it('keeps 30 envelopes and a million characters of closing pages', async () => {
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
+    const client = openLeftTab()
     const lengths = () => Object.values({ ...localStorage }).map((text) => String(text).length)
     const sendAll = (count: number, text: string) =>
-      Promise.all(Array.from({ length: count }, () => send(client, envelopeOf('event', text))))
+      Promise.all(Array.from({ length: count }, () => send(client, text)))
     await sendAll(5, 'x'.repeat(300_000))
     expect(lengths()).toHaveLength(3)
     await sendAll(60, 'y'.repeat(3_000))
@@ -544,19 +533,17 @@ describe('The transport', () => {
   })
 
   it('keeps the bytes of a replay of a closing page', async () => {
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
+    const client = openLeftTab()
     const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => i % 256)
     const item = [{ type: 'replay_recording', length: bytes.length }, bytes]
-    void send(client, [{}, [item]] as unknown as Envelope)
+    void client.sendEnvelope([{}, [item]] as unknown as Envelope)
     openTab()
     await expect.poll(() => tunnel.asked.length).toBe(1)
     expect(tunnel.asked[0]?.body.includes(Buffer.from(bytes))).toBe(true)
   })
 
   it('sends what an earlier page keeps after this one has begun', async () => {
-    const earlier = openTab()
-    page.dispatchEvent(new Event('pagehide'))
+    const earlier = openLeftTab()
     openTab()
     await expect.poll(() => timers.mock.calls.map(([, delay]) => delay)).toContain(60 * MINUTE_MS) // found nothing
     keepIn(earlier)
@@ -565,10 +552,8 @@ describe('The transport', () => {
   })
 
   it('sends what another page keeps while the post of a stored envelope does not end', async () => {
-    answer = respond(503)
-    const other = openTab()
-    await send(other, envelopeOf('event', 'slow'))
-    page.dispatchEvent(new Event('pagehide'))
+    const other = await openTabThatKeeps('slow')
+    hidePage()
     const held = holdResponses()
     advance(MINUTE_MS)
     const client = openTab()
@@ -579,9 +564,8 @@ describe('The transport', () => {
   })
 
   it('sends what it keeps when the page comes back', async () => {
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
-    void send(client, envelopeOf('event', LARGE))
+    const client = openLeftTab()
+    void send(client, LARGE)
     page.dispatchEvent(new Event('pageshow'))
     await expect.poll(() => urlsOf(LARGE)).toEqual([KEPT])
   })
@@ -592,9 +576,8 @@ describe('The transport', () => {
   ])('posts and keeps an event of a closing page with %s, but no other envelope', async (_, properties) => {
     Object.assign(navigator, properties)
     const held = holdResponses()
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
-    for (const type of ['event', 'session']) void send(client, envelopeOf(type))
+    const client = openLeftTab()
+    for (const type of ['event', 'session']) void send(client, type, type)
     await expect.poll(() => tunnel.asked.map(({ url }) => url)).toEqual([KEPT, '/monitoring?p=2'])
     expect(Object.keys(localStorage)).toHaveLength(1)
     await held.accept(client)
@@ -602,9 +585,8 @@ describe('The transport', () => {
 
   it('removes what it keeps once the tunnel has responded', async () => {
     Object.assign(navigator, { serviceWorker: { controller: {} } })
-    const client = openTab()
-    page.dispatchEvent(new Event('pagehide'))
-    await send(client, envelopeOf('event', 'answered'))
+    const client = openLeftTab()
+    await send(client, 'answered')
     expect(Object.keys(localStorage)).toEqual([])
   })
 
@@ -612,9 +594,9 @@ describe('The transport', () => {
     vi.stubGlobal('indexedDB', undefined)
     const held = holdResponses()
     const client = openTab()
-    for (let i = 0; i < 20; i++) void send(client, envelopeOf('event', `waiting ${i}`))
+    for (let i = 0; i < 20; i++) void send(client, `waiting ${i}`)
     await expect.poll(() => tunnel.asked.length).toBe(15)
-    page.dispatchEvent(new Event('pagehide'))
+    hidePage()
     const kept = Object.values({ ...localStorage }).join()
     for (const i of [15, 16, 17, 18, 19]) expect(kept).toContain(`waiting ${i}`)
     expect(kept).not.toContain('waiting 0')
@@ -624,28 +606,28 @@ describe('The transport', () => {
 
   it('begins no transaction while the page is being closed, and ends those that are open', async () => {
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+    await send(client, 'first')
     const begun = vi.spyOn(IDBDatabase.prototype, 'transaction')
     const aborted = vi.spyOn(IDBTransaction.prototype, 'abort')
-    const sent = send(client, envelopeOf('event', 'second'))
+    const sent = send(client, 'second')
     await expect.poll(() => begun.mock.calls).toHaveLength(1)
-    page.dispatchEvent(new Event('pagehide'))
+    hidePage()
     expect(aborted).toHaveBeenCalledTimes(1)
     await sent
-    await send(client, envelopeOf('event', 'third'))
+    await send(client, 'third')
     expect(begun).toHaveBeenCalledTimes(1)
     expect(await stored()).toEqual([])
   })
 
   it('aborts the removal of an accepted envelope when the page is closed, and sends it again at the next visit', async () => {
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+    await send(client, 'first')
     const { transaction } = IDBDatabase.prototype
     vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
-      if (postsOf('second').length > 0) queueMicrotask(() => page.dispatchEvent(new Event('pagehide')))
+      if (postsOf('second').length > 0) queueMicrotask(hidePage)
       return transaction.apply(this, args)
     })
-    await send(client, envelopeOf('event', 'second'))
+    await send(client, 'second')
     vi.mocked(IDBDatabase.prototype.transaction).mockRestore()
     expect(await stored()).toEqual(['second'])
     advance(15_000)
@@ -657,7 +639,7 @@ describe('The transport', () => {
     vi.spyOn(indexedDB, 'open').mockReturnValue({} as IDBOpenDBRequest)
     const start = performance.now()
     const client = openTab()
-    for (let i = 0; i < 10; i++) await send(client, envelopeOf('event', `unstored ${i}`))
+    for (let i = 0; i < 10; i++) await send(client, `unstored ${i}`)
     expect(timers.mock.calls.filter(([, delay]) => delay === PATIENCE_MS)).toHaveLength(1)
     expect(performance.now() - start).toBeLessThan(2_500) // ten times 300 ms would be more
     expect(tunnel.asked.map(({ url }) => url)).toEqual(Array(10).fill('/monitoring?p=2'))
@@ -665,60 +647,49 @@ describe('The transport', () => {
 
   it('waits for a transaction that does not end for 300 ms, once in a page', async () => {
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+    await send(client, 'first')
     const release = await holdDatabase()
     timers.mockClear()
-    for (let i = 0; i < 10; i++) await send(client, envelopeOf('event', `unstored ${i}`))
+    for (let i = 0; i < 10; i++) await send(client, `unstored ${i}`)
     expect(timers.mock.calls.filter(([, delay]) => delay === PATIENCE_MS)).toHaveLength(1)
     expect(urlsOf('unstored 9')).toEqual(['/monitoring?p=2'])
     release()
   })
 
   describe('with a visitor who has asked for privacy since', () => {
-    /** Keeps an envelope with these types, and opens the next page, whose visitor sends `Sec-GPC`. */
-    async function keepThenAsk(
-      privacy: 'errors' | 'mark' | 'off',
-      types: string[],
-      refuse: Answer,
-    ): Promise<void> {
-      answer = refuse
-      const client = openTab()
-      for (const type of types) await send(client, envelopeOf(type, `${type} of before`))
-      page.dispatchEvent(new Event('pagehide'))
-      void send(client, envelopeOf('event', LARGE))
-      void send(client, envelopeOf('replay_event', LARGE))
+    /** Stores an envelope of each type, keeps an event and a replay of the page that is left, and opens the next page, whose visitor sends `Sec-GPC`. */
+    async function keepThenAsk(privacy: string, types: string[]): Promise<void> {
+      const client = await openTabThatKeeps()
+      for (const type of types) await send(client, `${type} of before`, type)
+      hidePage()
+      void send(client, LARGE)
+      void send(client, LARGE, 'replay_event')
       answer = accept
       tunnel.asked.length = 0
       Object.assign(navigator, { globalPrivacyControl: true })
       advance(MINUTE_MS)
       openTab(MAX_BUFFERED, privacy)
     }
-    const isEmpty = () =>
-      expect.poll(async () => [await stored(), Object.keys(localStorage)]).toEqual([[], []])
 
-    const typesOf = () => tunnel.asked.map(({ body }) => /"type":"(\w+)"/.exec(String(body))?.[1]).sort()
+    it.each([
+      ['errors', ['event', 'replay_event', 'transaction', 'log', 'session'], ['event', 'event', 'session']],
+      ['mark', ['replay_event'], ['event', 'replay_event', 'replay_event']],
+      ['off', ['event', 'session'], []],
+    ])('follows PRIVACY_SIGNAL=%s: of an event, a replay and %j sends %j', async (privacy, types, sent) => {
+      const typesOf = () => tunnel.asked.map(({ body }) => /"type":"(\w+)"/.exec(String(body))?.[1]).sort()
+      await keepThenAsk(privacy, types)
+      await expect.poll(typesOf).toEqual(sent)
+      await expect.poll(async () => [await stored(), Object.keys(localStorage)]).toEqual([[], []])
+      expect(typesOf()).toEqual(sent)
+    })
 
-    it('sends errors, with the tag of this signal, and no replays, traces and logs', async () => {
-      await keepThenAsk('errors', ['event', 'replay_event', 'transaction', 'log', 'session'], respond(503))
-      await expect.poll(typesOf).toEqual(['event', 'event', 'session'])
-      await isEmpty()
-      expect(typesOf()).toHaveLength(3)
+    it('sends errors with the tag of this signal', async () => {
+      await keepThenAsk('errors', ['event'])
+      await expect.poll(() => postsOf('event of before')).toHaveLength(1)
       expect(JSON.parse(String(postsOf('event of before')[0]?.body).split('\n')[2] ?? '')).toEqual({
         message: 'event of before',
         tags: { gpc: true },
       })
-    })
-
-    it('sends everything with PRIVACY_SIGNAL=mark', async () => {
-      await keepThenAsk('mark', ['replay_event'], respond(503))
-      await expect.poll(typesOf).toEqual(['event', 'replay_event', 'replay_event'])
-      await isEmpty()
-    })
-
-    it('sends nothing with PRIVACY_SIGNAL=off', async () => {
-      await keepThenAsk('off', ['event', 'session'], respond(503))
-      await isEmpty()
-      expect(tunnel.asked).toEqual([])
     })
   })
 
@@ -731,8 +702,7 @@ describe('The transport', () => {
     ['no value', [0, 0, 1, 0], null],
     ['a body that is no envelope', [0, 0, 1, 0], { body: Buffer.from('text'), attempts: 0, notBefore: 0 }],
   ])('removes an entry with %s, and sends the others', async (_, key, value) => {
-    answer = respond(503)
-    await send(openTab(), envelopeOf('event', 'stored'))
+    await openTabThatKeeps('stored')
     const database = await ended(indexedDB.open(DATABASE))
     await ended(database.transaction('queue', 'readwrite').objectStore('queue').put(value, key))
     database.close()
@@ -755,29 +725,27 @@ describe('The transport', () => {
     opening.onupgradeneeded = () => create(opening.result)
     ;(await ended(opening)).close()
     answer = respond(503)
-    expect(await send(openTab(), envelopeOf('event', 'stored'))).toEqual({ statusCode: 202 })
+    expect(await send(openTab(), 'stored')).toEqual({ statusCode: 202 })
     expect(await stored()).toEqual(['stored'])
     expect(warnings).toEqual([])
   })
 
   it('forgets what is stored when the page says so', async () => {
-    answer = respond(503)
-    const client = openTab()
-    await send(client, envelopeOf('event', 'stored'))
-    page.dispatchEvent(new Event('pagehide'))
-    void send(client, envelopeOf('event', LARGE))
+    const client = await openTabThatKeeps('stored')
+    hidePage()
+    void send(client, LARGE)
     localStorage.setItem('culvert-offline?p=21 kept', 'of another project')
     await clearStored('culvert-offline?p=2')
     expect(Object.keys(localStorage)).toEqual(['culvert-offline?p=21 kept'])
     page.dispatchEvent(new Event('pageshow'))
-    await send(client, envelopeOf('event', 'later'))
+    await send(client, 'later')
     expect(await stored()).toEqual(['later'])
   })
 
   it('lets the browser complete a post after the page is closed up to 60,000 bytes, in UTF-8', async () => {
     const client = openTab()
-    await send(client, envelopeOf('event', '語'.repeat(19_000)))
-    await send(client, envelopeOf('event', '語'.repeat(21_000)))
+    await send(client, '語'.repeat(19_000))
+    await send(client, '語'.repeat(21_000))
     const own = posted.filter(({ body }) => String(body).includes('語'))
     expect(own.map(({ keepalive }) => keepalive)).toEqual([true, false])
   })
@@ -786,60 +754,48 @@ describe('The transport', () => {
     vi.stubGlobal('indexedDB', undefined)
     answer = disconnect
     const client = openTab()
-    for (let i = 0; i < 2; i++) expect(await send(client, envelopeOf('event', 'lost'))).toEqual({})
+    for (let i = 0; i < 2; i++) expect(await send(client, 'lost')).toEqual({})
     expect(recordDropped.mock.calls).toEqual([
       ['network_error', 'error'],
       ['network_error', 'error'],
     ])
     answer = accept
-    expect(await send(client, envelopeOf('event', 'accepted'))).toMatchObject({ statusCode: 200 })
+    expect(await send(client, 'accepted')).toMatchObject({ statusCode: 200 })
     expect(warnings).toEqual([expect.stringMatching(/^Culvert: reports that cannot be sent now are lost/)])
   })
 
   it.each([
-    ['408', 'event', respond(408, 'body-timeout'), 'network_error'],
-    ['429 of the tunnel', 'event', throttle, 'ratelimit_backoff'],
-    ['429 of a proxy', 'event', respond(429), 'ratelimit_backoff'],
-    ['429 of the tunnel', 'session', throttle, 'network_error'],
-    ['503 tunnel-busy', 'event', respond(503, 'tunnel-busy'), 'network_error'],
+    ['408', 'event', [['network_error', 'error']], respond(408, 'body-timeout')],
+    ['429 of the tunnel', 'event', [['ratelimit_backoff', 'error']], throttle],
+    ['429 of a proxy', 'event', [['ratelimit_backoff', 'error']], respond(429)],
+    ['429 of the tunnel', 'session', [['network_error', 'session']], throttle],
+    ['503 tunnel-busy', 'event', [['network_error', 'error']], respond(503, 'tunnel-busy')],
+    ['429 with a report', 'event', [], respond(429, 'throttled', '10:error:key:tunnel', REPORTED)],
+    ['429 with a report', 'session', [], respond(429, 'throttled', '10:session:key:tunnel', REPORTED)],
+    ['503 with a report', 'event', [], respond(503, 'spool-full', '', REPORTED)],
   ])(
-    'reports a loss once after %s to an envelope with %s that is not stored',
-    async (_, type, refuse, reason) => {
+    'after %s to an envelope with %s that is not stored, reports the losses %j',
+    async (_, type, losses, refuse) => {
       vi.stubGlobal('indexedDB', undefined)
       answer = refuse
-      await send(openTab(), envelopeOf(type))
-      expect(recordDropped.mock.calls).toEqual([[reason, type === 'event' ? 'error' : type]])
+      await send(openTab(), type, type)
+      expect(recordDropped.mock.calls).toEqual(losses)
     },
   )
 
   it.each([
-    ['429', 'event', respond(429, 'throttled', '10:error:key:tunnel', { reported: true })],
-    ['429', 'session', respond(429, 'throttled', '10:session:key:tunnel', { reported: true })],
-    ['503', 'event', respond(503, 'spool-full', '', { reported: true })],
-  ])('reports no loss that the tunnel reports, after %s to an envelope with %s', async (_, type, refuse) => {
-    vi.stubGlobal('indexedDB', undefined)
-    answer = refuse
-    await send(openTab(), envelopeOf(type))
-    expect(recordDropped).not.toHaveBeenCalled()
-  })
-
-  it('stores again after the page has deleted the database', async () => {
-    answer = respond(503)
-    const client = openTab()
-    await send(client, envelopeOf('event', 'deleted'))
-    await ended(indexedDB.deleteDatabase(DATABASE))
-    await send(client, envelopeOf('event', 'after'))
-    expect(await stored()).toEqual(['after'])
-  })
-
-  it('stores again after the browser has closed the database without an event', async () => {
-    answer = respond(503)
+    ['the page has deleted the database', () => ended(indexedDB.deleteDatabase(DATABASE)), ['after']],
+    [
+      'the browser has closed the database without an event',
+      (opened: IDBDatabase) => opened.close(),
+      ['after', 'before'],
+    ],
+  ])('stores again after %s', async (_, lose, messages) => {
     const opening = vi.spyOn(indexedDB, 'open')
-    const client = openTab()
-    await send(client, envelopeOf('event', 'before'))
-    opening.mock.results[0]?.value.result.close()
-    expect(await send(client, envelopeOf('event', 'after'))).toEqual({ statusCode: 202 })
-    expect((await stored()).sort()).toEqual(['after', 'before'])
+    const client = await openTabThatKeeps('before')
+    await lose(opening.mock.results[0]?.value.result)
+    expect(await send(client, 'after')).toEqual({ statusCode: 202 })
+    expect((await stored()).sort()).toEqual(messages)
   })
 
   it('stores after the database could not be opened once', async () => {
@@ -854,8 +810,8 @@ describe('The transport', () => {
       return request
     })
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
-    await send(client, envelopeOf('event', 'second'))
+    await send(client, 'first')
+    await send(client, 'second')
     expect(await stored()).toContain('second')
   })
 
@@ -879,9 +835,9 @@ describe('The transport', () => {
 
   it('sends an envelope while the database does not respond, and does not store it later', async () => {
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+    await send(client, 'first')
     const release = await holdDatabase()
-    await send(client, envelopeOf('event', 'second'))
+    await send(client, 'second')
     release()
     expect(urlsOf('second')).toEqual(['/monitoring?p=2'])
     expect(await stored()).toEqual([])
@@ -898,7 +854,7 @@ describe('The transport', () => {
         respondThen(asked, response)
       })
     }
-    expect(await send(openTab(), envelopeOf('event', 'sent'))).toMatchObject({ statusCode })
+    expect(await send(openTab(), 'sent')).toMatchObject({ statusCode })
     release()
     expect(urlsOf('sent')).toEqual([KEPT])
     expect(await stored()).toEqual(left)
@@ -925,7 +881,7 @@ describe('The transport', () => {
   it('removes an envelope from the store whose commit took long', async () => {
     vi.spyOn(EnvelopeStore.prototype, 'take').mockResolvedValue({ nextAt: Infinity })
     const client = openTab()
-    await send(client, envelopeOf('event', 'first'))
+    await send(client, 'first')
     const { dispatchEvent } = IDBTransaction.prototype
     let commit = () => {}
     let late = () => {}
@@ -945,19 +901,17 @@ describe('The transport', () => {
       commit()
       response.end('{}')
     }
-    await send(client, envelopeOf('event', 'slow'))
+    await send(client, 'slow')
     expect(urlsOf('slow')).toEqual([KEPT])
     expect(await stored()).toEqual([])
   })
 
   it('sends a new time with a stored envelope', async () => {
-    answer = respond(503)
-    const client = openTab()
+    const client = await openTabThatKeeps()
     client.captureMessage('kept')
     await client.flush(MINUTE_MS)
     answer = accept
-    advance(DAY_MS)
-    online()
+    onlineAfter(DAY_MS)
     await expect.poll(() => postsOf('kept')).toHaveLength(2)
     const sentAt = postsOf('kept').map(({ body }) =>
       Date.parse(/"sent_at":"([^"]+)"/.exec(String(body))?.[1] ?? ''),
@@ -967,7 +921,7 @@ describe('The transport', () => {
 
   it('never stores client reports', async () => {
     answer = respond(503)
-    await send(openTab(), envelopeOf('client_report'))
+    await send(openTab(), 'client_report', 'client_report')
     expect(urlsOf('client_report')).toEqual(['/monitoring?p=2'])
     expect(await stored()).toEqual([])
   })
