@@ -117,7 +117,7 @@ export const TUNNEL = {
     SPOOL_BYTES: setting(
       bytes(MIB, MIB * MIB),
       undefined,
-      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool evicts less important entries. If it has none, new envelopes get 503, on a full JetStream spool always.',
+      'Disk space of the spool. On SQLite, 3/16 of it, at most 48 MiB, are for its log and a reserve. A full SQLite spool evicts less important entries, a full JetStream spool evicts none. New envelopes without room get 503.',
       { defaultText: 'the smaller of 5 GiB and half of the free disk; on NATS the size of the streams' },
     ),
     SPOOL_HOURS: setting(
