@@ -6,12 +6,13 @@ import { errorOf } from '../envelopes.ts'
 import { type Answered, type Posting, post, ResponseCut } from '../post.ts'
 
 const VISITORS = 6
-const PAUSE_MS = 20 // so that the two cores have some time left for the test
+const PAUSE_MS = 50 // so that the two cores have some time left for the test
+const PAGE_EVERY = 4 // requests: a page takes ten times the CPU time of an error
 
 export type Traffic = ReturnType<typeof startTraffic>
 
 /**
- * Runs until it is stopped; each visitor requests pages and posts errors in turn. With several `urls` (scheme, host, port), as behind a
+ * Runs until it is stopped; each visitor requests a page now and then, and posts errors. With several `urls` (scheme, host, port), as behind a
  * load balancer, a request whose connection breaks is sent to the next one.
  */
 export function startTraffic(urls: string[], dsn: string) {
@@ -24,7 +25,7 @@ export function startTraffic(urls: string[], dsn: string) {
 
   async function visit(): Promise<void> {
     for (let n = 0; going; n++) {
-      await (n % 2 === 0 ? loadPage() : report()).catch((error) => {
+      await (n % PAGE_EVERY === 0 ? loadPage() : report()).catch((error) => {
         if (!mayBeCut || !(error instanceof ResponseCut)) failures.push(String(error))
       })
       asked++
