@@ -10,7 +10,7 @@ const TRANSACTION_MS = 5_000
 const FORM = "document.getElementById('culvert-report-dialog')?.shadowRoot.querySelector('form')"
 
 for (const name of ENGINES) {
-  const it = sdkTestIn(name).extend(
+  const it = sdkTestIn(name, 'share').extend(
     'open',
     ({ site, tab }) =>
       /** Opens a page with the tag and this code, and waits until the SDK is there. */

@@ -30,7 +30,7 @@ const hasReported = (text: string) => `new Promise((resolve) => {
 })`
 
 for (const name of ENGINES) {
-  const it = sdkTestIn(name).extend(
+  const it = sdkTestIn(name, 'share').extend(
     'publish',
     ({ site }) =>
       /** Returns the URL of a page with the tag; that of `site.secureUrl` may have a service worker. */

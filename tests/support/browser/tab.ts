@@ -24,6 +24,31 @@ export type TabVisitor = {
 /** Browser whose visitors have tabs. `await using` stops it. */
 export type Engine = { visitor(): Promise<TabVisitor>; [Symbol.asyncDispose](): Promise<void> }
 
+/** Returns an engine whose visitors are one, with one storage; the tabs of each are closed at its end. */
+export async function withOneVisitor(engine: Engine): Promise<Engine> {
+  const one = await engine.visitor()
+  return {
+    async visitor() {
+      const tabs: Tab[] = []
+      return {
+        ...one,
+        async newTab() {
+          const tab = await one.newTab()
+          tabs.push(tab)
+          return tab
+        },
+        async [Symbol.asyncDispose]() {
+          for (const tab of tabs) await tab.close().catch(() => {}) // the test may have closed it
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await one[Symbol.asyncDispose]()
+      await engine[Symbol.asyncDispose]()
+    },
+  }
+}
+
 /** Implements `Tab.waitFor`. */
 export async function waitFor(evaluate: Tab['evaluate'], expression: string): Promise<void> {
   let cause: unknown
