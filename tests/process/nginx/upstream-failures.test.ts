@@ -23,6 +23,7 @@ const MAX = 1024 * 1024 // 1 MiB
 const SHORT_LIMITS = {
   '  client_body_timeout 10s;': '  client_body_timeout 1s;',
   '  proxy_buffering off;': '  proxy_buffering off;\n  proxy_read_timeout 1s;',
+  '  proxy_next_upstream_timeout 10s;': '  proxy_next_upstream_timeout 900ms;',
 }
 
 describe('Without upstreams, nginx', requires('nginx'), () => {
@@ -107,21 +108,22 @@ describe('Without upstreams, nginx', requires('nginx'), () => {
 })
 
 describe('An upstream of nginx', requires('nginx'), () => {
-  it("that does not respond gets an envelope once, and the sender gets an error; web's visitors get a page", async () => {
+  it("that does not respond gets an envelope or a GET once, and the sender gets an error; web's visitors get a page", async () => {
     await using slow = await startUpstream('slow', () => {})
     await using other = await startUpstream('other', () => {})
-    await using web = await startUpstream('web', () => {})
-    const tunnels = [slow.address, other.address]
-    await using nginx = await startNginx({ tunnels, web: web.address, change: sooner })
-    const [envelope, page] = await Promise.all([
+    const addresses = [slow.address, other.address]
+    await using nginx = await startNginx({ tunnels: addresses, web: addresses.join(' '), change: sooner })
+    const [envelope, script, page] = await Promise.all([
       post(nginx.url, { body: 'envelope' }),
+      post(nginx.url, { path: '/monitoring/sdk.js', method: 'GET' }),
       post(nginx.url, { path: '/', method: 'GET' }),
     ])
     expectRejection(envelope, 'tunnel-slow')
-    expect(slow.asked.length + other.asked.length).toBe(1)
+    expectRejection(script, 'tunnel-slow')
     expect(page.status).toBe(502)
     expect(page.text).toContain('<h1>Back in a moment</h1>')
-    expect(web.asked).toHaveLength(1)
+    const paths = [...slow.asked, ...other.asked].map(({ url }) => url).sort()
+    expect(paths).toEqual(['/', '/monitoring', '/monitoring/sdk.js'])
   })
 
   it("that is unreachable is tried in two rounds, and web's visitors get a page", async () => {
