@@ -100,13 +100,19 @@ describe('On the tunnel paths nginx', requires('nginx'), () => {
     expectRejection((await untilRejected('203.0.113.8')).answer, 'throttled', CAUSES)
   })
 
-  it.each(['10.1.2.3', '100.64.1.1', '169.254.1.1', '172.31.1.1', '192.168.1.1', 'fd00::1', 'fe80::1'])(
-    'does not count the private address %s',
-    async (address) => {
-      await using _many = await hold(address, CONNECTIONS + 5)
-      expect((await send(address)).status).toBe(200)
-    },
-  )
+  it.each([
+    '10.1.2.3',
+    '100.64.1.1',
+    '169.254.1.1',
+    '172.31.1.1',
+    '192.168.1.1',
+    'fd00::1',
+    'fe80::1',
+    '64:ff9b::10.1.2.3',
+  ])('does not count the private address %s', async (address) => {
+    await using _many = await hold(address, CONNECTIONS + 5)
+    expect((await send(address)).status).toBe(200)
+  })
 
   /** Opens posts of one address whose bodies do not arrive. Disposal ends them. */
   async function hold(address: string, count: number) {
