@@ -1,4 +1,4 @@
-/** Pages of spool entries in the console: paging, their order, and state in the address. */
+/** Pages of spool entries in the console: paging, their order, and state in the address. Also pages of projects. */
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +10,8 @@ import { openTunnel, type Tunnel } from '../../support/tunnel/in-process.ts'
 import { get, pageWith, signIn, startWebOver } from '../../support/web/operator.ts'
 import type { Web } from '../../support/web/web.ts'
 
-const PAGE = 50 // envelopes
+const PAGE = 50 // envelopes, or projects
+const PROJECTS = Array.from({ length: PAGE + 3 }, (_, n) => `${n + 1}`)
 
 describe('The spool page of the console', () => {
   const started = new AsyncDisposableStack()
@@ -19,9 +20,11 @@ describe('The spool page of the console', () => {
   let cookie: string | undefined
 
   beforeAll(async () => {
-    const sentry = started.use(await startSentry())
+    const projects = Object.fromEntries(PROJECTS.map((id) => [id, id.padStart(32, 'a')]))
+    const sentry = started.use(await startSentry({ projects }))
     await sentry.away()
-    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN: sentry.dsn() } }))
+    const SENTRY_DSN = PROJECTS.map((id) => sentry.dsn(id)).join(' ')
+    tunnel = started.use(await openTunnel({ env: { SENTRY_DSN } }))
     web = started.use(await startWebOver(tunnel))
     for (let n = 0; n < PAGE + 3; n++) {
       const body = errorOf(sentry.dsn(), { event_id: randomUUID().replaceAll('-', '') })
@@ -82,5 +85,19 @@ describe('The spool page of the console', () => {
     }
     const gone = await get(`${web.url}/console/spool/by-receipt/gone-1?time=1`, cookie)
     expect(gone.headers.get('location')).toBe('/console/spool')
+  })
+
+  it.each<[query: string, place: string, link: string, active: string[], idle: string[]]>([
+    ['', '1–50 of 53', 'href="/console/projects?from=50" More projects', ['1'], PROJECTS.slice(1, PAGE)],
+    ['?from=50', '51–53 of 53', 'href="/console/projects" Previous projects', [], PROJECTS.slice(PAGE)],
+  ])('shows projects in pages, those without envelopes in a line each: %s', async (query, ...shown) => {
+    const page = await pageWith(`${web.url}/console/projects${query}`, cookie, ' of 53<')
+    const idsIn = (element: string) =>
+      [...page.matchAll(new RegExp(`<${element}[^>]*>127\\.0\\.0\\.1:\\d+/(\\d+)</`, 'g'))].map(
+        ([, id]) => id,
+      )
+    const links = [...page.matchAll(/(href="[^"]*")[^>]*>((?:Previous|More) projects)</g)]
+    const link = links.map(([, href, words]) => `${href} ${words}`).join()
+    expect([/>(\d+–\d+ of \d+)</.exec(page)?.[1], link, idsIn('h2'), idsIn('summary')]).toEqual(shown)
   })
 })
