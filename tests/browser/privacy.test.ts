@@ -49,7 +49,11 @@ describe('For a visitor with Sec-GPC', requires('chromium'), () => {
     'with PRIVACY_SIGNAL=%s the server reports, beside those of another visitor, the items %j, the browser reports %j, and the page says: %s',
     async (PRIVACY_SIGNAL, ofServer, ofBrowser, says) => {
       await using tunnel = await startUpstream('tunnel')
-      const web = await startWeb({ ...EVERYTHING, PRIVACY_SIGNAL, TUNNEL_ORIGIN: `http://${tunnel.address}` })
+      await using web = await startWeb({
+        ...EVERYTHING,
+        PRIVACY_SIGNAL,
+        TUNNEL_ORIGIN: `http://${tunnel.address}`,
+      })
       for (const headers of [ASKS, {}]) await (await fetch(`${web.url}/?break`, { headers })).text()
       const kinds = () =>
         kindsIn(tunnel.asked.map(({ body }) => body))
