@@ -46,8 +46,10 @@ describe('firstResponse', () => {
   })
 
   it('asks further ones beside two that hang, each after a longer time', async () => {
-    const { read, asked, aborted } = requestsTo({ a: 'hangs', b: 'hangs', c: 200, d: 200 }, 1)
+    const { read, asked, aborted } = requestsTo({ a: 'hangs', b: 'hangs', c: 200, d: 200 }, 20)
+    const before = performance.now()
     expect(await (await read())?.text()).toBe('c')
+    expect(performance.now() - before).toBeGreaterThan(50) // 20 ms and 40 ms, not twice the same
     await sleep(0) // the aborted requests end
     expect([asked, aborted]).toEqual([
       ['a', 'b', 'c'],
