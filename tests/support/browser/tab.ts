@@ -24,7 +24,7 @@ export type TabVisitor = {
 /** Browser whose visitors have tabs. `await using` stops it. */
 export type Engine = { visitor(): Promise<TabVisitor>; [Symbol.asyncDispose](): Promise<void> }
 
-/** Returns an engine whose visitors are one, with one storage; the tabs of each are closed at its end. */
+/** Returns an engine whose visitors are one, with one storage. At the end of each, its tabs are closed, and it is online for the next. */
 export async function withOneVisitor(engine: Engine): Promise<Engine> {
   const one = await engine.visitor()
   return {
@@ -39,6 +39,7 @@ export async function withOneVisitor(engine: Engine): Promise<Engine> {
         },
         async [Symbol.asyncDispose]() {
           for (const tab of tabs) await tab.close().catch(() => {}) // the test may have closed it
+          await one.setOffline('online')
         },
       }
     },
