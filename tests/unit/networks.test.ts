@@ -69,6 +69,7 @@ it.each([
   'fc00::1',
   'febf::1',
   '::ffff:10.0.0.1',
+  '64:ff9b::10.0.0.1',
 ])('isPrivate returns true for %s', (address) => {
   expect(isPrivate(address)).toBe(true)
 })

@@ -26,6 +26,7 @@ const LISTS = {
   TUNNELS: '127.0.0.1:9090 127.0.0.1:9190',
 }
 
+const NO_RATE = { ALLOWED_HOSTS: 'shop.example', CLIENT_ADDRESS: 'truncate', ADDRESS_RATE: '0' }
 const NAMES = { TUNNELS: 'tunnel:9090', WEB: 'web:3000' }
 
 let folder: Awaited<ReturnType<typeof makeFolder>>
@@ -115,6 +116,7 @@ describe('nginx in a read-only container with one volume', requires('docker'), (
     ['lists, paths and derived paths', LISTS],
     ['IPv6', { LISTEN: '8080 [::]:8080' }],
     ['a certificate and HTTP/2', { ...TLS, ...NAMES }],
+    ['hosts, networks in the log, and no rate', { ...NAMES, ...NO_RATE }],
   ])('accepts the rendered file with %s', async (_, env) => {
     render(env)
     const rights = ['--network=none', '--read-only', '--cap-drop=ALL', '--user=nginx']
