@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TUNNEL_GC, TUNNEL_HEAP, TUNNEL_MALLOC } from '../../scripts/processes.ts'
 import { freePort } from '../../scripts/start/free-port.ts'
 import { NODE } from '../../tests/support/node.ts'
 import { makeFolder } from '../../tests/support/temporary-folder.ts'
@@ -12,6 +13,7 @@ import { dsnsOf } from '../load/projects.ts'
 import { buildRequests } from '../load/requests.ts'
 import type { Sink } from '../load/sink.ts'
 import { Invalid } from '../report/run.ts'
+import { spreadOf } from '../report/statistics.ts'
 import { COMPILED, startReplicas, TUNNEL } from './culvert.ts'
 import { CONNECTIONS, checkBooks, measure, observe, type Sample, type Target } from './measure.ts'
 import type { Plan } from './plan.ts'
@@ -27,10 +29,11 @@ export const STEADY_SUBJECTS = ['culvert', 'bare', 'behindNginx', 'chain'] as co
 
 type SteadySubject = (typeof STEADY_SUBJECTS)[number]
 
-export type Steady = { rate: number; rounds: Round<SteadySubject>[] }
+/** `rate` is in words. */
+export type Steady = { rate: string; rounds: Round<SteadySubject>[] }
 
 /** `saturated` is at the maximum rate. */
-export type SteadyRates = { saturated: Round<SteadySubject>; steady: Steady[] }
+export type SteadyRates = { saturated: Round<SteadySubject>[]; steady: Steady[] }
 
 export type Alone = SteadyRates & {
   /** CPU time per envelope in µs of one replica, and of two on two cores: each replica at the fixed rate. */
@@ -65,15 +68,18 @@ async function measureSteady(plan: Plan, cores: Cores, sink: Sink): Promise<Stea
     posts.set(target, await warmUp(target, plan, sink))
     targets.push(target)
   }
-  const saturated = await playRound((target) => measure(target, sink, posts.get(target) ?? 0))
-  const half = Math.round(saturated.behindNginx.rate / 2)
+  const saturated = []
+  for (let round = 0; round < plan.fewerRounds; round++)
+    saturated.push(await playRound((target) => measure(target, sink, posts.get(target) ?? 0)))
+  const half = Math.round(spreadOf(saturated.map(({ behindNginx }) => behindNginx.rate)).median / 2)
   const steady: Steady[] = []
   for (const rate of [LOW_RATE, FIXED_RATE, half]) {
     const rounds = rate === FIXED_RATE ? plan.steady.rounds : plan.fewerRounds
     const played = []
     for (let round = 0; round < rounds; round++)
       played.push(await playRound((target) => measureAt(target, sink, rate, seconds)))
-    steady.push({ rate, rounds: played })
+    const inWords = `${rate === half ? 'half of the maximum, ' : ''}${rate.toLocaleString('en')} envelopes a second`
+    steady.push({ rate: inWords, rounds: played })
   }
   for (const target of targets) await checkBooks(target)
   return { saturated, steady }
@@ -135,13 +141,14 @@ async function timeStart(cores: Cores, sink: Sink): Promise<number> {
   await using folder = await makeFolder()
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = {
+    ...TUNNEL_MALLOC,
     PATH: process.env.PATH,
     SENTRY_DSN: dsnsOf(sink, 1).join(' '),
     PORT: String(port),
     ADMIN_PORT: String(adminPort),
     NODE_COMPILE_CACHE: COMPILED,
   }
-  const [program = '', ...args] = [...cores.server, NODE, TUNNEL]
+  const [program = '', ...args] = [...cores.server, NODE, ...TUNNEL_HEAP, TUNNEL_GC, TUNNEL]
   const began = performance.now()
   const child = spawn(program, args, { cwd: folder.path, env, stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(child, 'exit')

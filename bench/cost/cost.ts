@@ -11,7 +11,7 @@ import { openSink } from '../load/sink.ts'
 import { describeLoad, describeMachine } from '../report/machine.ts'
 import { putIntoPage } from '../report/publish.ts'
 import { logSteps, runInWords, writeFound } from '../report/run.ts'
-import { measureAlone } from './alone.ts'
+import { FIXED_RATE, measureAlone } from './alone.ts'
 import { drawChart } from './chart.ts'
 import { type Comparison, compareOverTls, compareSideBySide, driftOf, MAX_DRIFT } from './comparison.ts'
 import { measureOutages } from './outage.ts'
@@ -30,13 +30,14 @@ async function run(): Promise<void> {
   if (plan.subjects.includes(BUILT)) await buildPeers()
   const about = [describeMachine(), describeLoad()].join(', ')
   const cores = takeCores()
-  if (isQuick) return console.log(`${about}\n\n${drawComparison(await compare(plan, cores))}`)
+  if (isQuick) {
+    const compared = await compare(plan, cores)
+    return console.log(`${about}; ${describeDrift(compared)}.\n\n${drawComparison(compared)}`)
+  }
   const results = await measureAll(plan, cores)
 
-  const drift = driftOf(results.sideBySide)
-  const dropped = results.sideBySide.reduce((sum, each) => sum + each.dropped, 0)
-  const calibration = `rounds of bare node:http differ by ${(drift * 100).toFixed(0)} %, ${dropped} others were repeated`
-  const isTooBusy = publish && drift > MAX_DRIFT
+  const calibration = describeDrift(results.sideBySide)
+  const isTooBusy = publish && driftOf(results.sideBySide) > MAX_DRIFT
   const summary = `${about}; ${describeRounds(plan, cores)}; ${calibration}.\n\n${drawComparison(results.sideBySide)}`
   await writeFound(isTooBusy ? FOLDER : folder, 'cost', {
     tables: `# What an envelope costs\n\n${summary}\n\n${drawDetails(results, plan)}`,
@@ -49,10 +50,15 @@ async function run(): Promise<void> {
 
 function describeRounds({ rounds, roundsForBody, fewerRounds, outages }: Plan, { note }: Cores): string {
   return [
-    `median (minimum–maximum) of ${rounds} rounds, ${roundsForBody} for other bodies, ${fewerRounds} for the scenarios of Culvert, ${outages.rounds} for outages`,
+    `median (minimum–maximum) of ${rounds} rounds, ${roundsForBody} for other bodies, ${fewerRounds} for the scenarios of Culvert and for other rates than ${FIXED_RATE} a second, ${outages.rounds} for outages`,
     '32 connections, 4 for 10 MB',
     note,
   ].join('; ')
+}
+
+function describeDrift(sideBySide: Comparison): string {
+  const dropped = sideBySide.reduce((sum, each) => sum + each.dropped, 0)
+  return `rounds of bare node:http differ by ${(driftOf(sideBySide) * 100).toFixed(0)} %, ${dropped} others were repeated`
 }
 
 async function compare(plan: Plan, cores: Cores): Promise<Comparison> {

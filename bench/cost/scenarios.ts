@@ -30,7 +30,7 @@ export async function measureSituations(
   onStep('Culvert with many projects, and with an open console')
   const tunnel = await play({
     ...byNumber(plan.projects, 'project(s)', withProjects),
-    'console open': { start: () => startWatched(cores, one), requests },
+    '1 project, console open': { start: () => startWatched(cores, one), requests },
   })
   onStep(`${plan.replicas.join(', ')} replicas behind nginx`)
   const replicas = await play(

@@ -162,7 +162,7 @@ function aloneTable(
 }
 
 function steadyRows({ rate, rounds }: Steady, saturated: Alone['saturated']): string[][] {
-  const at = `at ${rate.toLocaleString('en')} envelopes a second`
+  const at = `at ${rate}`
   const row = (title: string, of: (round: Steady['rounds'][number]) => number) => [
     title,
     show(rounds.map(of), 2),
@@ -175,7 +175,7 @@ function steadyRows({ rate, rounds }: Steady, saturated: Alone['saturated']): st
         row(`p99 ${at}, ms: ${title}`, (round) => round[subject].p99),
         row(
           `CPU ${at} ÷ CPU at the maximum rate: ${title}`,
-          (round) => round[subject].cpu / saturated[subject].cpu,
+          (round) => round[subject].cpu / spreadOf(saturated.map((each) => each[subject].cpu)).median,
         ),
       ]
     }),

@@ -46,7 +46,7 @@ export function buildRequests(kind: BodyKind, dsns: readonly string[], pathOf = 
   const projects = dsns.map((dsn) => ({ path: pathOf(projectOf(dsn)), body: address(body, dsn) }))
   const all = Array.from({ length: Math.max(ADDRESSES, dsns.length) }, (_, i): Request => {
     const { path = '', body: own = body } = projects[i % projects.length] ?? {}
-    return [buildHead(path, rawHeaders, i, own.length), own]
+    return [buildHead(path, rawHeaders, i % ADDRESSES, own.length), own]
   })
   return { all, bodyBytes: projects[0]?.body.length ?? 0 }
 }
