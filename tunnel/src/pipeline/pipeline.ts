@@ -65,7 +65,7 @@ export class Context {
   readonly receipt: PendingReceipt
   /** Resolved before the first stage. `scrub` and `reduceAddress` replace it: later stages see only what they leave of its address. */
   client: Client
-  /** Allowed origin of another site, for CORS headers: `checkOrigin`. */
+  /** Allowed origin of another site, for CORS headers: `checkOriginStage`. */
   foreignOrigin: string | undefined
   /** Parser that reads the body while it arrives: `receiveBody`. */
   parser: EnvelopeReader | undefined
