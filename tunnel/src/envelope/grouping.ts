@@ -130,7 +130,7 @@ function functionOf(frame: Json, event: Json): string {
   return isJavaScript(event) ? plainFunctionName(name) : name
 }
 
-/** Tells if an event may come from a browser. In other languages, the receiver tells functions apart. */
+/** Returns `true` if an event may come from a browser. In other languages, the receiver tells functions apart. */
 function isJavaScript({ platform }: Json): boolean {
   return platform === undefined || platform === 'javascript' || platform === 'node'
 }

@@ -90,7 +90,7 @@ const KNOWN_ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   ...RELAY_ENVELOPE_KEYS,
 ])
 
-/** Tells if an envelope header has keys that Sentry does not define, which may also be the fields of an event. */
+/** Returns `true` if an envelope header has keys that Sentry does not define, which may also be the fields of an event. */
 export function hasOtherKeys({ value }: HeaderLine): boolean {
   return Object.keys(value).some((key) => !KNOWN_ENVELOPE_KEYS.has(key))
 }

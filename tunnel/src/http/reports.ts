@@ -109,7 +109,7 @@ function ranked(response: HttpResponse): number {
   return isPermanent(response) ? 3 : 2
 }
 
-/** Tells if the same report would be rejected again. Only a rate limit ends. */
+/** Returns `true` if the same report would be rejected again. Only a rate limit ends. */
 function isPermanent({ status }: HttpResponse): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
@@ -158,7 +158,7 @@ function isForwarded(
   return REPORT_TYPES.some((type) => type === report.type && types.has(type))
 }
 
-/** Tells if a report is about a request to Culvert. A request that fails while Sentry is away would cause a report each time. */
+/** Returns `true` if a report is about a request to Culvert. A request that fails while Sentry is away would cause a report each time. */
 function isOwnPath(
   { url }: BrowserReport,
   { host }: IncomingHttpHeaders,

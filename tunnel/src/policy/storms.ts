@@ -73,7 +73,7 @@ export class Storms {
     return this.#settings.mode
   }
 
-  /** Tells if the payload of items of a type is read. */
+  /** Returns `true` if the payload of items of a type is read. */
   reads(type: string): boolean {
     return type === 'event'
   }

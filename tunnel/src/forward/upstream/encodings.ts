@@ -48,7 +48,7 @@ const POOL_BYTES = 64 * 1024 // smaller bodies take less time than the way to an
 
 const compress = promisify<Buffer, Buffer>(gzip)
 
-/** Tells if compressing an envelope of `bytes` is likely to save much. */
+/** Returns `true` if compressing an envelope of `bytes` is likely to save much. */
 export function isCompressible(bytes: number, items: readonly Item[]): boolean {
   if (bytes < MIN_BYTES || bytes > MAX_BYTES) return false
   return !items.some(({ type }) => COMPRESSED_TYPES.has(type))

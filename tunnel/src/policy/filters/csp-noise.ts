@@ -47,7 +47,7 @@ function hostOf(source: string): string {
   return URL.parse(source)?.hostname ?? ''
 }
 
-/** Tells if a source, the blocked URL or the file that wanted to load it, is noise of this name. */
+/** Returns `true` if a source, the blocked URL or the file that wanted to load it, is noise of this name. */
 export function isCspNoise(name: CspFilterName, source: string): boolean {
   return MATCHERS[name](source)
 }

@@ -67,7 +67,7 @@ const ASCII_ESCAPE = /\\(?:u00[2-7]|\/)/i
 const MAX_CONTAINER_VALUES = 100_000
 
 export class Filters {
-  /** Tells if a filter may have to read the payload of items of a type. */
+  /** Returns `true` if a filter may have to read the payload of items of a type. */
   readonly reads: (type: string) => boolean
   readonly #filters: readonly Filter[]
   readonly #webCrawlers: boolean

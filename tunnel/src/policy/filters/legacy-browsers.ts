@@ -36,7 +36,7 @@ const PATTERNS: readonly (readonly [browser: string | undefined, pattern: RegExp
   ['Safari', /Version\/(\d+).*Safari\//],
 ]
 
-/** Tells if a user agent, or the name of a browser with its version, is that of a legacy browser. */
+/** Returns `true` if a user agent, or the name of a browser with its version, is that of a legacy browser. */
 export function isLegacyBrowser(userAgent: string, version: string): boolean {
   if (version !== '') return isLegacy(userAgent, version)
   for (const [browser, pattern] of PATTERNS) {

@@ -96,7 +96,7 @@ export class Quotas {
     this.#uses = { day: useOf(PERIOD_MS.day), hour: useOf(PERIOD_MS.hour) }
   }
 
-  /** Tells if the payload of items of a type is read. */
+  /** Returns `true` if the payload of items of a type is read. */
   reads(type: string): boolean {
     const { day, hour } = this.#limits
     return type === 'replay_event' && [...day, ...hour].some(({ category }) => category === 'replay')

@@ -47,12 +47,12 @@ const PARSED = new Set([
   'contexts.response.cookies',
 ])
 
-/** Tells if a text is removed if a part of it is redacted. */
+/** Returns `true` if a text is removed if a part of it is redacted. */
 export function isParsed(path: Path): boolean {
   return path.length <= 3 && PARSED.has(path.join('.'))
 }
 
-/** Tells if a field of a session stays as it is: all but its user and address are read by Sentry. */
+/** Returns `true` if a field of a session stays as it is: all but its user and address are read by Sentry. */
 export function isFixedInSessions(path: Path): boolean {
   return !['did', 'ip_address'].includes(String(path.at(-1)))
 }
@@ -119,7 +119,7 @@ function fields(...patterns: string[]): RegExp {
   return new RegExp(`^(?:${sources.join('|')})(?:\n|$)`)
 }
 
-/** Tells if Sentry can do without a value: it holds data of the app, and is not the name in a pair. */
+/** Returns `true` if Sentry can do without a value: it holds data of the app, and is not the name in a pair. */
 export function isPersonal(path: Path): boolean {
   if (path.length === 0 || (path.at(-1) === 0 && isPairList(path.slice(0, -2)))) return false
   return PERSONAL.test(path.join('\n'))
@@ -129,7 +129,7 @@ export function isTagged(path: Path): boolean {
   return TAGGED.test(path.join('\n'))
 }
 
-/** Tells if a list has pairs of a name and a value, in the place of an object. */
+/** Returns `true` if a list has pairs of a name and a value, in the place of an object. */
 export function isPairList(path: Path): boolean {
   const text = path.join('\n')
   return PAIR_LISTS.exec(text)?.[0].length === text.length
@@ -149,7 +149,7 @@ export function isUserField(path: Path): boolean {
   return USER_FIELDS.exec(text)?.[0].length === text.length
 }
 
-/** Tells if a field holds the address to which a visitor wants a reply. */
+/** Returns `true` if a field holds the address to which a visitor wants a reply. */
 export function isReplyAddress(path: Path, itemType: string): boolean {
   const text = path.join('.')
   return text === 'contexts.feedback.contact_email' || (itemType === 'user_report' && text === 'email')

@@ -110,7 +110,7 @@ export function replaceRedactions(
   return redactions
 }
 
-/** Tells if one redaction covers a text from its start to its end. */
+/** Returns `true` if one redaction covers a text from its start to its end. */
 export function coversAll(text: string, redactions: readonly Redaction[]): boolean {
   return redactions.some(({ start, end }) => start === 0 && end === text.length)
 }

@@ -33,7 +33,7 @@ type KnownName = {
   /** Rule that redacts its value. */
   rule: Rule | undefined
   kind: 'naming' | 'named' | 'query' | 'variables' | 'other'
-  /** Tells if a rule may find something in the name. */
+  /** Returns `true` if a rule may find something in the name. */
   isSearched: boolean
 }
 
@@ -50,7 +50,7 @@ export class RuleIndex {
   readonly isStrict: boolean
   readonly users: RuleSet['users']
   readonly numberRules: readonly Rule[]
-  /** Tells if a selected rule may redact a value as a whole. */
+  /** Returns `true` if a selected rule may redact a value as a whole. */
   readonly selectsWhole: boolean
   readonly #textRules: readonly Rule[]
   readonly #nameRules: readonly Rule[]
@@ -71,12 +71,12 @@ export class RuleIndex {
     this.#nameRules = everywhere.filter(({ matchesName }) => matchesName)
   }
 
-  /** Tells if a rule is one of the operator's. */
+  /** Returns `true` if a rule is one of the operator's. */
   isSelected(rule: Rule): boolean {
     return this.#selectedRules.has(rule)
   }
 
-  /** Tells if a rule may find something in a text. */
+  /** Returns `true` if a rule may find something in a text. */
   mayMatch(text: string): boolean {
     const classes = classify(text)
     if ((classes.mask & this.#needs) === 0) return false

@@ -63,12 +63,12 @@ export class Scrubbing {
     this.#onScrubbed = onScrubbed
   }
 
-  /** Tells if items of a type are scrubbed. */
+  /** Returns `true` if items of a type are scrubbed. */
   reads(type: string): boolean {
     return SHAPES.has(type)
   }
 
-  /** Tells if Sentry must not learn the client address, since it would add it to one of the items. */
+  /** Returns `true` if Sentry must not learn the client address, since it would add it to one of the items. */
   hidesAddressOf(items: readonly Item[]): boolean {
     return this.#isStrict && items.some(({ type }) => ADDRESSED.has(type))
   }

@@ -80,13 +80,13 @@ const OLD_NAMES: Readonly<Record<string, string>> = {
   container: '$object',
 }
 
-/** Tells if a value is an element of a list, in an array of its own or under `values`. */
+/** Returns `true` if a value is an element of a list, in an array of its own or under `values`. */
 function isElement(path: Path, at: number, list: string): boolean {
   if (typeof path[at] !== 'number') return false
   return path[at - 1] === list || (path[at - 1] === 'values' && path[at - 2] === list)
 }
 
-/** Tells if a value of the app lies below a list. Headers and the like are no lists for Relay. */
+/** Returns `true` if a value of the app lies below a list. Headers and the like are no lists for Relay. */
 function isBelowList(path: Path, at: number): boolean {
   if (typeof path[at + 1] !== 'number' || !isPersonal(path)) return false
   return !isPairList(path.slice(0, at + 1)) && !isPairList(path.slice(0, at))

@@ -71,7 +71,7 @@ export type Change = {
   before: unknown
   after: unknown
   remarks: readonly Remark[]
-  /** Tells if the host has the remarks. */
+  /** The remarks go into the `_meta` of the host. */
   isNoted: boolean
 }
 
@@ -95,7 +95,7 @@ export class Walk {
   #isInMeta = false
   /** Innermost pair of a name and a value around the current value: the name, and the position of the value's index in the path. */
   #pair: { name: string; at: number } | undefined
-  /** Tells if the innermost list around the current value has one element. */
+  /** Returns `true` if the innermost list around the current value has one element. */
   #isAlone = false
   /** Variables of the query beside the current object that stand for secrets. */
   #secretVariables = NO_NAMES
@@ -146,7 +146,7 @@ export class Walk {
     else this.#object(value, inherited)
   }
 
-  /** Tells if the current object has the remarks about its values. */
+  /** Returns `true` if the remarks about values of the current object go into its own `_meta`. */
   #hasRemarks(): boolean {
     if (this.#shape === 'event') return this.#depth === 1
     return this.#shape === 'container' && this.#depth === 3 && this.#path[0] === 'items'
@@ -293,7 +293,7 @@ export class Walk {
     return this.#isSession && isFixedInSessions(this.#path)
   }
 
-  /** Tells if the current object is an attribute of an element of a container. */
+  /** Returns `true` if the current object is an attribute of an element of a container. */
   #isAttribute(): boolean {
     return this.#shape === 'container' && this.#path.length === 2 && this.#path[0] === 'attributes'
   }
@@ -408,7 +408,7 @@ function hideClientAddress(event: Tree): void {
   event.sdk = { ...object(sdk), settings: { ...object(object(sdk).settings), infer_ip: 'never' } }
 }
 
-/** Tells if an array stands in the place of an object: a list of pairs, or a pair in it. */
+/** Returns `true` if an array stands in the place of an object: a list of pairs, or a pair in it. */
 function isPairs(path: Path): boolean {
   return isPairList(path) || isPairList(path.slice(0, -1))
 }

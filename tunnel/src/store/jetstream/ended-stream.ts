@@ -265,7 +265,7 @@ export class EndedStream {
     }
   }
 
-  /** Returns a function that tells whether the body of a line is there. Bodies of dead letters are also removed between others. */
+  /** Returns a predicate: the body of a line is stored. Bodies of dead letters are also removed between others. */
   async #readBodies(): Promise<(line: Line) => boolean> {
     const { kind } = this
     const filter = kind === DEAD ? { subjects_filter: this.#bodyOf('*', '*') } : undefined

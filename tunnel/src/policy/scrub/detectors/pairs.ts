@@ -122,7 +122,7 @@ function kindOf(name: string): NameKind {
   return /authorization$/i.test(name) ? 'authorization' : 'secret'
 }
 
-/** Tells if a name may have a value, by the character after it, or by those before it for options and elements. */
+/** Returns `true` if a name may have a value, by the character after it, or by those before it for options and elements. */
 function mayHaveValue(text: string, start: number, end: number): boolean {
   let next = end
   while (next < end + MAX_SPACE && SPACE.has(text[next] ?? '')) next++
@@ -262,7 +262,7 @@ const MARKERS =
 /** Variables and fields of objects. Those with the name of a secret are none themselves. */
 const VARIABLE = /^(?:[$@](?:[A-Z_]+|[a-z][A-Za-z_]*)|[a-z_]\w*(?:\.[a-z_]\w*)+;?)$/
 
-/** Tells if a value is a placeholder, as in `password: required` and `WHERE token = ?`. */
+/** Returns `true` if a value is a placeholder, as in `password: required` and `WHERE token = ?`. */
 function isPlaceholder(value: string): boolean {
   if (value.length > 40) return value.trim() === ''
   const isVariable = VARIABLE.test(value) && isSecretName(value.replace(/.*\./, ''))
