@@ -33,7 +33,7 @@ type KnownName = {
   /** Rule that redacts its value. */
   rule: Rule | undefined
   kind: 'naming' | 'named' | 'query' | 'variables' | 'other'
-  /** Returns `true` if a rule may find something in the name. */
+  /** A rule may find something in the name. */
   isSearched: boolean
 }
 
@@ -50,7 +50,7 @@ export class RuleIndex {
   readonly isStrict: boolean
   readonly users: RuleSet['users']
   readonly numberRules: readonly Rule[]
-  /** Returns `true` if a selected rule may redact a value as a whole. */
+  /** A selected rule may redact a value as a whole. */
   readonly selectsWhole: boolean
   readonly #textRules: readonly Rule[]
   readonly #nameRules: readonly Rule[]
